@@ -1,0 +1,59 @@
+# Every target installs what it needs into .venv; nothing outside this folder is touched.
+# `make PYTHON=/path/to/python3.12 test` picks another interpreter.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell tools/find-python)
+SOURCES = $(wildcard dap_mux tests tools examples)
+# Heavy engines have a target of their own.
+PYTEST = $(BIN)/python -m pytest
+USER_STAMP := $(VENV)/.installed-examples
+DEV_STAMP := $(VENV)/.installed-dev
+
+.PHONY: help demo test test-engines check format bench clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
+
+demo: $(USER_STAMP)  ## four real ranks, one session, one minute
+	$(BIN)/python examples/demo.py
+
+test: $(DEV_STAMP)  ## everything but the heavy engines
+	$(PYTEST) --ignore=tests/engines
+
+test-engines: $(DEV_STAMP)  ## torchrun, MPI, SLURM, Ray, Dask and the like
+	@if [ -d tests/engines ]; then $(PYTEST) tests/engines; \
+	else echo "no tests/engines here: support for launchers and clusters comes with a later release"; fi
+
+check: $(DEV_STAMP)  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/python tools/layers.py
+	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
+
+format: $(DEV_STAMP)  ## let ruff put the style right
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+bench: $(DEV_STAMP)  ## times, beside their limits
+	$(BIN)/python -m tests.bench
+
+clean:  ## remove what these targets made
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@tools/make-venv "$(PYTHON)" $(VENV)
+
+$(USER_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[examples]'
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(USER_STAMP)

@@ -1,0 +1,13 @@
+"""The command line: words in, an exit code out.
+
+`commands` is the table of commands and what each takes, `parser` turns words into a namespace,
+`entry` runs the command and turns errors into a sentence and an exit code. A command's own module
+(`work`, `list_ranks`, `sessions`, `config_show`) is imported when it runs, because `dap-mux
+adapter` must start in the time an editor allows. `table` prints columns safely.
+"""
+
+from __future__ import annotations
+
+from dap_mux.cli.entry import main
+
+__all__ = ["main"]

@@ -1,0 +1,79 @@
+"""From the process's start to its exit code: every failure is one sentence, never a traceback."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from dap_mux.cli.commands import BY_NAME, Command
+from dap_mux.cli.parser import PROG, parse
+from dap_mux.cli.table import printable
+from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
+
+# The first class that fits; what fits none has its command's own code for failures (1, `run`: 125).
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (UsageError, 2),
+    (NothingToConnect, 3),
+    (Refused, 4),
+)
+# A job may end with any of our codes, so `run` says 125 for all failures but a wrong word.
+RUN_EXIT_CODES = ((UsageError, 2),)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line (the process's own for None) and return its exit code."""
+    command, verbosity = None, 0
+    try:
+        args = parse(sys.argv[1:] if words is None else words)
+        command, verbosity = BY_NAME[args.name], getattr(args, "verbosity", None) or 0
+        code = _function(command)(args)
+        sys.stdout.flush()  # a reader that is gone shows here, not while Python shuts down
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a sentence, not a traceback
+        return _explain(innermost(error), command, verbosity)
+    return code
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Find the one error inside groups of one, which structured concurrency wraps around it."""
+    inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    while len(inside) == 1:
+        error = inside[0]
+        inside = getattr(error, "exceptions", ())
+    return error
+
+
+def exit_code(error: BaseException, command: Command | None) -> int:
+    """Look the error up in the table."""
+    table = RUN_EXIT_CODES if command is not None and command.name == "run" else EXIT_CODES
+    fallback = command.failure if command is not None else 1
+    return next((code for kind, code in table if isinstance(error, kind)), fallback)
+
+
+def _explain(error: BaseException, command: Command | None, verbosity: int) -> int:
+    if verbosity > 1:
+        traceback.print_exception(error)
+    if isinstance(error, DapMuxError):
+        sentence = str(error)
+    elif isinstance(error, OSError):
+        sentence = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    else:
+        sentence = f"internal error: {type(error).__name__}: {error} (-vv shows where)"
+    print(f"{PROG}: {printable(sentence)}", file=sys.stderr)
+    return exit_code(error, command)
+
+
+def _function(command: Command) -> Callable[[Namespace], int]:
+    module, _, name = (command.call or "").partition(":")
+    function = getattr(importlib.import_module(f"dap_mux.cli.{module}"), name)
+    return cast("Callable[[Namespace], int]", function)

@@ -1,0 +1,77 @@
+"""`run`, `attach` and `adapter`: words to an order, and the session on its event loop."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from dap_mux.config import AdapterOptions, AttachOptions, Config, RunOptions
+from dap_mux.errors import UsageError
+
+Order = TypeVar("Order")
+LATER = "comes with a later release"
+
+
+def run(args: Namespace) -> int:
+    """Start local ranks and serve them; the job's exit code."""
+    order = run_options(args)
+    from dap_mux.session import run_job
+
+    return execute(run_job, order)
+
+
+def attach(args: Namespace) -> int:
+    """Serve ranks that run already, until they are gone."""
+    from dap_mux.session import attach_ranks
+
+    return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
+
+
+def adapter(args: Namespace) -> int:
+    """Serve the editor at the other end of standard input and output."""
+    from dap_mux.session import serve_adapter
+
+    return execute(serve_adapter, AdapterOptions(load_config(args)))
+
+
+def run_options(args: Namespace) -> RunOptions:
+    """Check the words of `run`. Raises UsageError."""
+    if args.console:
+        raise UsageError(f"--console {LATER}; leave it out and attach an editor")
+    if args.launcher:
+        raise UsageError(
+            f"a launcher after -- ({args.launcher[0]}) {LATER}; so far: run -n N SCRIPT"
+        )
+    command = ("-m", *args.module) if args.module else tuple(args.command)
+    if not command or args.module == []:
+        raise UsageError("run needs a script, or -m and a module: dap-mux run -n 4 train.py")
+    if command[0] != "-m" and not Path(command[0]).is_file():
+        raise UsageError(f"there is no file {command[0]}; a module is run with -m")
+    config, size = load_config(args), world_size(args.world_size)
+    if config.mesh and config.mesh.size != size:
+        raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, and -n says {size}")
+    return RunOptions(config, command, size)
+
+
+def world_size(text: str) -> int:
+    """Read `-n`. Raises UsageError."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise UsageError(f"-n {text}: the number of ranks is a whole number from 1")
+    return int(text)
+
+
+def load_config(args: Namespace) -> Config:
+    """Gather the options from everywhere. Raises UsageError."""
+    return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=Path("~").expanduser())
+
+
+def execute(work: Callable[[Order], Awaitable[int]], order: Order) -> int:
+    """Run the session on the fastest event loop there is."""
+    import anyio
+
+    options = {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
+    return anyio.run(work, order, backend="asyncio", backend_options=options)

@@ -1,0 +1,16 @@
+"""A small DAP client: one-shots, the console and the tests speak to a session through it.
+
+- `failures`: what can go wrong, as the caller sees it.
+- `wire`: messages over streams.
+- `client`: `DapClient`: requests and their responses, events with a history.
+
+It knows the protocol and nothing of ranks, so it is a client like any editor.
+"""
+
+from __future__ import annotations
+
+from dap_mux.client.client import DapClient
+from dap_mux.client.failures import ConnectionLost, RequestFailed
+from dap_mux.client.wire import Json, Tap
+
+__all__ = ["ConnectionLost", "DapClient", "Json", "RequestFailed", "Tap"]

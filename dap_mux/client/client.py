@@ -1,0 +1,283 @@
+"""`DapClient`: one connection to a debug adapter, seen from the client's side.
+
+Sending never waits, so requests can be pipelined; every event is kept, so none is lost between
+two waits. All of it belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from dap_mux.client.failures import RequestFailed
+from dap_mux.client.wire import Json, Tap, Wire
+
+Arguments = Mapping[str, Any]
+T = TypeVar("T")
+_PATIENCE: Final = 10.0  # seconds; a hang should name what was waited for, not the test's limit
+
+
+class DapClient:
+    """Requests, responses, events; make one with `connect` or `over`.
+
+    `events` holds every event so far; each of `on_event` is called with a new one; `failure` is
+    why the connection ended, None while it is open.
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tap: Tap | None = None
+    ) -> None:
+        self.events: list[Json] = []
+        self.on_event: list[Callable[[Json], None]] = []
+        self.failure: BaseException | None = None
+        self._failure_told = False
+        self._pending: dict[int, asyncio.Future[Json]] = {}
+        self._watchers: set[asyncio.Future[None]] = set()
+        self._seen: dict[str, int] = {}  # event name: index in `events` after the last one taken
+        self._wire = Wire(reader, writer, self._receive, self._ended, tap)
+
+    @classmethod
+    async def connect(cls, host: str, port: int, *, tap: Tap | None = None) -> DapClient:
+        """Connect over TCP; raise `OSError` where nobody listens."""
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return cls(reader, writer, tap)
+
+    @classmethod
+    def over(
+        cls,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        tap: Tap | None = None,
+    ) -> DapClient:
+        """Speak over streams that exist: a unix socket, a process's pipes."""
+        return cls(reader, writer, tap)
+
+    @property
+    def open(self) -> bool:
+        """True until the server has closed the connection, or we have."""
+        return self.failure is None
+
+    # Requests
+
+    def send(self, command: str, arguments: Arguments | None = None) -> asyncio.Future[Json]:
+        """Send a request now; the future gets its whole response, or `ConnectionLost`."""
+        future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        message: Json = {"type": "request", "command": command}
+        if arguments is not None:
+            message["arguments"] = dict(arguments)
+        if self.failure is not None:
+            _fail(future, self.failure)
+        else:
+            self._pending[self._wire.write(message)] = future
+        return future
+
+    async def request(
+        self,
+        command: str,
+        arguments: Arguments | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Json:
+        """Send a request and return the body of its response ({} for none).
+
+        Raises `RequestFailed`, `ConnectionLost` or, after `timeout` seconds, `TimeoutError`.
+        """
+        sent = self.send(command, arguments)
+        return _body(await _within(timeout, sent, f"the response to {command}"))
+
+    # Events
+
+    async def wait_event(
+        self,
+        name: str,
+        predicate: Callable[[Json], bool] | None = None,
+        *,
+        timeout: float | None = _PATIENCE,
+    ) -> Json:
+        """Return the body of the next event `name` (whose body satisfies `predicate`).
+
+        "Next" is after the last one returned for that name, however long ago it arrived.
+        """
+        found: list[Json] = []
+
+        def look() -> bool:
+            found.extend(self._take(name, predicate))
+            return bool(found)
+
+        await self.wait_for(look, timeout=timeout, what=f"event {name}")
+        return found[0]
+
+    async def wait_for(
+        self,
+        predicate: Callable[[], bool],
+        *,
+        timeout: float | None = _PATIENCE,
+        what: str = "a condition",
+    ) -> None:
+        """Return once `predicate` holds; it is asked again after each received message."""
+        await _within(timeout, self._until(predicate), what)
+
+    async def _until(self, predicate: Callable[[], bool]) -> None:
+        while not predicate():
+            if self.failure is not None:
+                self._failure_told = True
+                raise self.failure
+            watcher: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._watchers.add(watcher)
+            try:
+                await watcher
+            finally:
+                self._watchers.discard(watcher)
+
+    def _take(self, name: str, predicate: Callable[[Json], bool] | None) -> Iterable[Json]:
+        start = self._seen.get(name, 0)
+        for index, event in enumerate(self.events[start:], start):
+            body: Json = event.get("body", {})
+            if event["event"] == name and (predicate is None or predicate(body)):
+                self._seen[name] = index + 1
+                return [body]
+        return []
+
+    # A session
+
+    async def handshake(
+        self,
+        attach_args: Arguments,
+        *,
+        breakpoints: Mapping[str, Iterable[int | Arguments]] | None = None,
+        exception_filters: Iterable[str] | None = None,
+        client_id: str = "dap-mux",
+        timeout: float | None = _PATIENCE,
+    ) -> Json:
+        """Initialize, attach and configure; return the capabilities.
+
+        `breakpoints` maps a path to lines or SourceBreakpoints. The response to `attach` comes
+        only after `configurationDone` (DAP, "Launch Sequencing"), so nothing waits for it before.
+        """
+        capabilities = await self.request("initialize", _introduction(client_id), timeout=timeout)
+        attached = self.send("attach", attach_args)
+        await self.wait_for(
+            lambda: _refused(attached) or bool(self._take("initialized", None)),
+            timeout=timeout,
+            what="event initialized",
+        )
+        if _refused(attached):
+            _body(attached.result())  # raises with the server's words
+        await self._configure(breakpoints or {}, exception_filters, timeout)
+        _body(await _within(timeout, attached, "the response to attach"))
+        return capabilities
+
+    async def _configure(
+        self,
+        breakpoints: Mapping[str, Iterable[int | Arguments]],
+        exception_filters: Iterable[str] | None,
+        timeout: float | None,
+    ) -> None:
+        for path, wanted in breakpoints.items():
+            lines = [{"line": one} if isinstance(one, int) else dict(one) for one in wanted]
+            arguments = {"source": {"path": path}, "breakpoints": lines}
+            await self.request("setBreakpoints", arguments, timeout=timeout)
+        if exception_filters is not None:
+            filters = {"filters": list(exception_filters)}
+            await self.request("setExceptionBreakpoints", filters, timeout=timeout)
+        await self.request("configurationDone", timeout=timeout)
+
+    async def disconnect(self, *, timeout: float | None = _PATIENCE, **arguments: bool) -> None:
+        """Send `disconnect`, wait for its response and for the server to hang up, and close.
+
+        In this order even debugpy can be attached again (an early FIN wedges its adapter).
+        """
+        await self.request("disconnect", arguments, timeout=timeout)
+        await self.wait_for(
+            lambda: not self.open, timeout=timeout, what="the end of the connection"
+        )
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; whatever is still owed fails with `ConnectionLost`."""
+        await self._wire.close()
+        if isinstance(self.failure, AssertionError) and not self._failure_told:
+            self._failure_told = True
+            raise self.failure  # a tap's objection must not be lost because nobody was waiting
+
+    # What arrives
+
+    def _receive(self, message: Json) -> None:
+        kind = message["type"]
+        if kind == "response":
+            self._answer(message)
+        elif kind == "event":
+            self.events.append(message)
+            for callback in self.on_event:
+                callback(message)
+        else:
+            self._refuse(message)
+        self._wake()
+
+    def _answer(self, response: Json) -> None:
+        future = self._pending.pop(response["request_seq"], None)
+        if future is not None and not future.done():
+            future.set_result(response)
+
+    def _refuse(self, request: Json) -> None:
+        """Answer a reverse request at once: a server may wait for it with everything else."""
+        words = f"{request['command']} is not supported by this client"
+        answer = {"type": "response", "request_seq": request["seq"], "command": request["command"]}
+        error = {"error": {"id": 1, "format": words}}
+        self._wire.write({**answer, "success": False, "message": words, "body": error})
+
+    def _ended(self, failure: BaseException) -> None:
+        self.failure = failure
+        self._failure_told = bool(self._pending)
+        for future in self._pending.values():
+            _fail(future, failure)
+        self._pending.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        for watcher in self._watchers:
+            if not watcher.done():
+                watcher.set_result(None)
+
+
+def _fail(future: asyncio.Future[Json], failure: BaseException) -> None:
+    if not future.done():
+        future.set_exception(failure)
+        future.exception()  # taken note of: an abandoned request is no news for the loop's log
+
+
+def _refused(future: asyncio.Future[Json]) -> bool:
+    return future.done() and (future.exception() is not None or not future.result()["success"])
+
+
+def _body(response: Json) -> Json:
+    body = response.get("body") or {}
+    if not response["success"]:
+        raise RequestFailed(response["command"], response.get("message", "no reason given"), body)
+    return dict(body)
+
+
+def _introduction(client_id: str) -> Json:
+    """The `initialize` arguments: 1-based, paths, nothing that needs an editor around it."""
+    return {
+        "clientID": client_id,
+        "clientName": client_id,
+        "adapterID": "dap-mux",
+        "pathFormat": "path",
+        "linesStartAt1": True,
+        "columnsStartAt1": True,
+        "supportsVariableType": True,
+        "supportsProgressReporting": True,
+        "supportsInvalidatedEvent": True,
+    }
+
+
+async def _within(timeout: float | None, awaitable: Awaitable[T], what: str) -> T:
+    try:
+        return await asyncio.wait_for(awaitable, timeout)
+    except asyncio.TimeoutError:  # not the builtin before Python 3.11
+        raise TimeoutError(f"no {what} within {timeout} s") from None

@@ -1,0 +1,8 @@
+"""Finding and starting ranks.
+
+- `records`   one rank and where it listens: what everything here produces.
+- `endpoints` the ranks that a user named: `host:5678-5681`, `@ranks.json`.
+- `local`     N processes of this machine, started here.
+
+One module for each engine; whatever it talks to, it ends in a list of `RankRecord`.
+"""

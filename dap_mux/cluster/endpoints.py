@@ -1,0 +1,121 @@
+"""The endpoints that a user types, read into rank records.
+
+host:5678            one rank                  [::1]:5678     the same, IPv6
+host:5678-5681       four ranks                :5678          on this machine
+host:5678+4          four ranks, from 5678 on  @ranks.json    a ranks file
+trainer=host:5678    any of these, in a group of that name
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from dap_mux.cluster.records import LAST_PORT, RankRecord, read_ranks_file
+from dap_mux.errors import UsageError
+
+LOCALHOST = "127.0.0.1"
+EXAMPLES = "host:5678, host:5678-5681, host:5678+4, @ranks.json"
+
+GROUP = re.compile(r"(?P<group>[A-Za-z_][\w.-]*)=(?P<rest>.*)", re.DOTALL)
+SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9]*):(?P<rest>.*)", re.DOTALL)
+ADDRESS = re.compile(
+    r"(?:\[(?P<bracketed>[^\]]*)\]|(?P<host>[^:\[\]]*))"
+    r":(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?",
+    re.ASCII,
+)
+LATER = ("dask", "k8s", "monarch", "oc", "pid", "ray", "slurm", "ssh")
+
+
+def parse_endpoints(words: Iterable[str]) -> list[RankRecord]:
+    """All ranks that `words` name, each numbered. Raises `UsageError`."""
+    records = [record for word in words for record in parse_endpoint(word)]
+    return number(records)
+
+
+def parse_endpoint(word: str) -> list[RankRecord]:
+    """The ranks of one word; `rank` is None where it gives no number. Raises `UsageError`."""
+    named = GROUP.fullmatch(word)
+    if named is None:
+        return _ranks_of(word, word)
+    records = _ranks_of(named["rest"], word)
+    return [replace(record, group=named["group"]) for record in records]
+
+
+def number(records: Iterable[RankRecord]) -> list[RankRecord]:
+    """Give each rank without a number its place among those of its group.
+
+    Raises `UsageError` where a rank or an address would then be there twice.
+    """
+    members: defaultdict[str, int] = defaultdict(int)
+    numbered: list[RankRecord] = []
+    for record in records:
+        place = members[record.group]
+        members[record.group] += 1
+        numbered.append(record if record.rank is not None else replace(record, rank=place))
+    _refuse_duplicates(numbered)
+    return numbered
+
+
+def _refuse_duplicates(records: Iterable[RankRecord]) -> None:
+    ranks: dict[tuple[str, int | None], RankRecord] = {}
+    addresses: dict[str, RankRecord] = {}
+    for record in records:
+        other = ranks.setdefault((record.group, record.rank), record)
+        if other is not record:
+            raise UsageError(
+                f"rank {record.rank} of group {record.group} is there twice: "
+                f"{other.endpoint} and {record.endpoint}"
+            )
+        twin = addresses.setdefault(record.endpoint, record)
+        if twin is not record:
+            raise UsageError(
+                f"{record.endpoint} is there twice: as {_name(twin)} and as {_name(record)}; "
+                "a rank takes one debugger"
+            )
+
+
+def _name(record: RankRecord) -> str:
+    return f"rank {record.rank} of group {record.group}"
+
+
+def _ranks_of(text: str, word: str) -> list[RankRecord]:
+    if text.startswith("@"):
+        return read_ranks_file(Path(text[1:]))
+    scheme = SCHEME.fullmatch(text)
+    if scheme is not None and scheme["scheme"] in LATER:
+        raise UsageError(
+            f"{word}: {scheme['scheme']}: comes with a later release; for now name the ranks "
+            f"by address ({EXAMPLES})"
+        )
+    address = ADDRESS.fullmatch(text)
+    if address is None:
+        _refuse(text, word)
+    host = address["bracketed"] or address["host"] or LOCALHOST
+    return [RankRecord(host=host, port=port) for port in _ports_of(address, word)]
+
+
+def _ports_of(address: re.Match[str], word: str) -> range:
+    first = int(address["first"])
+    if address["count"] is not None:
+        last = first + int(address["count"]) - 1
+    else:
+        last = int(address["last"] or first)
+    if last < first:
+        raise UsageError(f"{word}: names no port: from {first} to {last}")
+    if first < 1 or last > LAST_PORT:
+        wrong = first if first < 1 else last
+        raise UsageError(f"{word}: {wrong} is not a port (1 to {LAST_PORT})")
+    return range(first, last + 1)
+
+
+def _refuse(text: str, word: str) -> NoReturn:
+    if text.count(":") > 1 and not text.startswith("["):
+        raise UsageError(f"{word}: put an IPv6 address in brackets, as in [::1]:5678")
+    if ":" not in text:
+        raise UsageError(f"{word!r}: a port is missing; an endpoint looks like {EXAMPLES}")
+    raise UsageError(f"{word!r}: not an endpoint; one looks like {EXAMPLES}")

@@ -1,0 +1,199 @@
+"""N ranks on this machine, each a process under the in-rank agent.
+
+Each rank has a session and process group of its own, so a Ctrl-C at the terminal reaches us
+alone, and a log file for its output, so nothing breaks in it when we are gone. Killed,
+we leave the ranks running: a debugger's death must not be the job's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import anyio
+
+from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
+from dap_mux.errors import UsageError
+
+__all__ = [
+    "LocalCluster",
+    "LocalJob",
+    "RankEnded",
+    "RankProcess",
+    "describe_exit",
+    "job_exit_code",
+]
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalJob:
+    """What to run. `command` is a script and its arguments, or `-m`, a module and its own."""
+
+    command: tuple[str, ...]
+    world_size: int
+    log_dir: Path
+    base_port: int = 5678
+    wait: bool = True
+    """Whether each rank waits for a debugger before it starts the program."""
+    timeout: float | None = None
+    """Seconds that it waits; None: for ever."""
+    on_timeout: Literal["exit", "continue"] = "exit"
+    python: str = sys.executable
+    env: Mapping[str, str] = field(default_factory=dict)
+    """On top of our own environment."""
+    cwd: Path | None = None
+
+    def agent_command(self, ready_file: Path) -> list[str]:
+        """The command line of each rank; its number is in its environment."""
+        options = ["--base-port", str(self.base_port), "--ready-file", str(ready_file)]
+        options += ["--wait" if self.wait else "--no-wait", "--on-timeout", self.on_timeout]
+        if self.timeout is not None:
+            options += ["--timeout", str(self.timeout)]
+        return [self.python, "-m", "dap_mux.rank", *options, *self.command]
+
+    def environment(self, rank: int, master_port: int) -> dict[str, str]:
+        """The environment of one rank, as torchrun on one node would make it."""
+        return {
+            **os.environ,
+            **self.env,
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(self.world_size),
+            "LOCAL_WORLD_SIZE": str(self.world_size),
+            "MASTER_ADDR": LOOPBACK,
+            "MASTER_PORT": str(master_port),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+
+class LocalCluster:
+    """The running ranks. `async with` starts them all at once, and stops who is left at its end."""
+
+    def __init__(self, job: LocalJob) -> None:
+        self.job = job
+        self.ranks: list[RankProcess] = []
+        self.finished: list[int] = []
+        """The ranks that have ended, first to last."""
+        self._left_running = False
+        self._watches: list[anyio.CancelScope] = []
+
+    async def __aenter__(self) -> LocalCluster:
+        self._ready_dir = tempfile.TemporaryDirectory(prefix="dap-mux-")
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        try:
+            self._start()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._left_running:
+            for watch in self._watches:
+                watch.cancel()
+        else:
+            with anyio.CancelScope(shield=True):
+                await self.stop()
+        try:
+            # Without the error: the group would wrap it, and it is the caller's own.
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            for rank in self.ranks:
+                rank.disown()
+            self._ready_dir.cleanup()
+
+    async def wait_all(self) -> dict[int, int]:
+        """Each rank's exit code, -n for signal n, once all have ended."""
+        return {rank.rank: await rank.wait() for rank in self.ranks}
+
+    async def stop(self, first: signal.Signals = signal.SIGTERM, grace: float = 5) -> None:
+        """End every rank within about `grace` seconds: ask, ask firmly half way, kill.
+
+        `first` is how to ask: SIGINT repeats a Ctrl-C, which Python answers by a traceback.
+        """
+        half = grace / 2
+        for number, patience in (
+            (first, half),
+            (signal.SIGTERM, half),
+            (signal.SIGKILL, grace),
+        ):
+            for rank in self.ranks:
+                rank.stop(number)
+            with anyio.move_on_after(patience):
+                await self.wait_all()
+                return
+
+    def leave_running(self) -> None:
+        """Do not stop the ranks when the `async with` block ends."""
+        self._left_running = True
+
+    def _start(self) -> None:
+        self.job.log_dir.mkdir(parents=True, exist_ok=True)
+        master_port = _free_port()
+        for rank in range(self.job.world_size):
+            process = self._spawn(rank, master_port)
+            # Shielded: a cancelled block has ranks to end still, and their ends to notice.
+            watch = anyio.CancelScope(shield=True)
+            self.ranks.append(process)
+            self._watches.append(watch)
+            self._tasks.start_soon(self._watch, process, watch)
+
+    async def _watch(self, process: RankProcess, watch: anyio.CancelScope) -> None:
+        with watch:
+            await process.watch()
+            self.finished.append(process.rank)
+
+    def _spawn(self, rank: int, master_port: int) -> RankProcess:
+        log_path = self.job.log_dir / f"rank-{rank}.log"
+        ready_file = Path(self._ready_dir.name) / f"rank-{rank}.json"
+        command = self.job.agent_command(ready_file)
+        with log_path.open("wb") as log:
+            try:
+                process = subprocess.Popen(
+                    command,
+                    cwd=self.job.cwd,
+                    env=self.job.environment(rank, master_port),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(
+                    f"cannot start rank {rank}: {error.filename}: {error.strerror}"
+                ) from error
+        return RankProcess(rank, process, log_path, ready_file)
+
+
+def job_exit_code(codes: Mapping[int, int], finished: Sequence[int] = ()) -> int:
+    """One code for the job: 0 if all are; else the first to fail in the order `finished`,
+    or the lowest rank's where nobody knows the order. Signal n counts as 128 + n, as in a shell.
+    """
+    order = [*finished, *sorted(codes)]
+    failed = (codes[rank] for rank in order if codes.get(rank, 0) != 0)
+    code = next(failed, 0)
+    return code if code >= 0 else 128 - code
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,141 @@
+"""One local rank: its process, its log, and the word that it is ready."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from dap_mux.cluster.records import RankRecord, record_of
+from dap_mux.errors import DapMuxError
+
+READY_POLL = 0.02  # seconds
+TAIL_LINES = 20
+TAIL_BYTES = 8192
+
+
+class RankEnded(DapMuxError):
+    """A rank ended before it listened for a debugger."""
+
+
+class RankProcess:
+    """A running (or ended) process of one rank, the leader of a process group of its own."""
+
+    def __init__(
+        self, rank: int, process: subprocess.Popen[bytes], log_path: Path, ready_file: Path
+    ) -> None:
+        self.rank = rank
+        self.pid = process.pid
+        self.log_path = log_path
+        self._process = process
+        self._ready_file = ready_file
+        self._ended = anyio.Event()
+        self._being_stopped = False
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; -n where signal n ended it."""
+        return self._process.returncode if self._ended.is_set() else None
+
+    async def ready(self) -> RankRecord:
+        """Where it listens, once it has said so. Raises `RankEnded` with the log's tail.
+
+        Looked up 50 times a second while it starts, which takes about half a second: a
+        watch on the folder would save nothing, and is another mechanism on each system.
+        """
+        while not self._ready_file.exists():
+            if self._ended.is_set() and not self._ready_file.exists():
+                raise RankEnded(self._obituary())
+            await anyio.sleep(READY_POLL)
+        entry = json.loads(self._ready_file.read_text("utf-8"))
+        return replace(record_of(entry, f"rank {self.rank}"), rank=self.rank, ready=True)
+
+    async def wait(self) -> int:
+        """The exit code, -n for signal n, once it has ended."""
+        await self._ended.wait()
+        return self._process.returncode
+
+    async def watch(self) -> None:
+        """Notice the end of the process. Run once, by whoever owns the process."""
+        await _end_of(self.pid)
+        if self._being_stopped:
+            # Not reaped yet, so the number of its group cannot be anybody else's.
+            _signal_group(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._ended.set()
+
+    def stop(self, number: signal.Signals) -> None:
+        """Send a signal to the process and its children, unless it has ended."""
+        self._being_stopped = True
+        if not self._ended.is_set():
+            _signal_group(self.pid, number)
+
+    def disown(self) -> None:
+        """Let it run on after us; nothing here will wait for it any more."""
+        if not self._ended.is_set():
+            self._process.returncode = 0  # or `Popen` complains that it was not waited for
+
+    def log_tail(self) -> str:
+        """The last lines of its log, safe to print on a terminal."""
+        with self.log_path.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = log.read().decode("utf-8", "replace").splitlines()
+        return "\n".join(printable(line) for line in lines[-TAIL_LINES:])
+
+    def _obituary(self) -> str:
+        end = describe_exit(self._process.returncode)
+        tail = self.log_tail() or "(it printed nothing)"
+        return (
+            f"rank {self.rank} {end} before it listened for a debugger; "
+            f"the end of {self.log_path}:\n{tail}"
+        )
+
+
+def describe_exit(code: int) -> str:
+    """ "exited with 3", or "was ended by SIGTERM"."""
+    if code >= 0:
+        return f"exited with {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(leader, number)
+    except ProcessLookupError:
+        pass  # it ended a moment ago; `watch` is about to notice
+    except PermissionError:
+        pass  # macOS says this of a group of zombies
+
+
+async def _end_of(pid: int) -> None:
+    """Return when the child `pid` has ended, and leave it to be waited for."""
+    if hasattr(os, "pidfd_open"):
+        descriptor = os.pidfd_open(pid)
+        try:
+            await anyio.wait_readable(descriptor)
+        finally:
+            os.close(descriptor)
+        return
+    options = os.WEXITED | os.WNOWAIT
+    # A limiter of its own: the common one would let 40 ranks keep everybody else waiting.
+    limiter = anyio.CapacityLimiter(1)
+    await to_thread.run_sync(
+        os.waitid, os.P_PID, pid, options, abandon_on_cancel=True, limiter=limiter
+    )
+
+
+def printable(line: str) -> str:
+    """Control characters as escapes: a rank must not steer our terminal."""
+    return "".join(
+        one if one.isprintable() or one == "\t" else one.encode("unicode_escape").decode()
+        for one in line
+    )

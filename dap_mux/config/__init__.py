@@ -1,0 +1,26 @@
+"""Options: one table, five places they can come from, and where each value came from.
+
+Strongest first: a flag, a `DAP_MUX_*` variable, an attribute in launch.json, `[tool.dap-mux]` in
+the nearest pyproject.toml, the user's config file; then the default. `options` is the table,
+`values` how each kind is read, `sources` the five places, `config` the values typed and frozen,
+`orders` what a command hands to the session. A new option is one row and one field.
+"""
+
+from __future__ import annotations
+
+from dap_mux.config.config import Config, Origin, Row
+from dap_mux.config.options import OPTIONS, Option
+from dap_mux.config.orders import AdapterOptions, AttachOptions, RunOptions
+from dap_mux.config.values import Address
+
+__all__ = [
+    "OPTIONS",
+    "AdapterOptions",
+    "Address",
+    "AttachOptions",
+    "Config",
+    "Option",
+    "Origin",
+    "Row",
+    "RunOptions",
+]

@@ -1,0 +1,89 @@
+"""The table of options: every name an option goes by, its kind, its default and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dap_mux.config.values import (
+    ADDRESS,
+    FOLDER,
+    MESH,
+    PORT,
+    TRUTH,
+    Address,
+    Kind,
+    choice,
+    count,
+    seconds,
+    size,
+)
+
+ALL = ("run", "attach", "adapter")
+RUN = ("run",)
+
+
+@dataclass(frozen=True)
+class Option:
+    """`attribute` is the key in launch.json, `commands` those that take the flag.
+
+    The key in a TOML file is `name`, with hyphens or underscores.
+    """
+
+    name: str
+    kind: Kind[Any]
+    default: object
+    flag: str
+    variable: str
+    attribute: str
+    commands: tuple[str, ...]
+    help: str
+
+
+# fmt: off
+OPTIONS: tuple[Option, ...] = (
+    Option("listen", ADDRESS, Address("127.0.0.1", 5677),
+           "--listen", "DAP_MUX_LISTEN", "listenAddress",  # debugpy has a `listen` of its own
+           ALL, "where editors connect; port 0 takes a free one"),
+    Option("base_port", PORT, 5678,
+           "--base-port", "DAP_MUX_BASE_PORT", "basePort",
+           RUN, "rank 0's debugpy port; rank N takes this + N, or the next free one"),
+    Option("mesh", MESH, None,
+           "--mesh", "DAP_MUX_MESH", "mesh",
+           ALL, "how ranks are laid out, the last dimension varying fastest"),
+    Option("log_dir", FOLDER, None,
+           "--log-dir", "DAP_MUX_LOG_DIR", "logDir",
+           ALL, "where log files go, one for each rank; a new temporary folder by default"),
+    Option("verbosity", count(0, 3), 0,
+           "-v", "DAP_MUX_VERBOSITY", "verbosity",
+           ALL, "say more: -v, -vv or -vvv"),
+    Option("wait", TRUTH, True,
+           "--wait", "DAP_MUX_WAIT", "wait",
+           RUN, "ranks wait for a debugger before their first line"),
+    Option("view", choice("auto", "ranks", "classes"), "auto",
+           "--view", "DAP_MUX_VIEW", "view",
+           ALL, "a thread for each rank, or for each class of ranks at the same place"),
+    Option("scope", choice("auto", "rank", "class", "all"), "auto",
+           "--scope", "DAP_MUX_SCOPE", "scope",
+           ALL, "what a step, continue or pause acts on"),
+    Option("threads", choice("main", "all"), "main",
+           "--threads", "DAP_MUX_THREADS", "threads",
+           ALL, "show a rank's main thread only, or all of its Python threads"),
+    Option("classes_above", count(1, 1_000_000), 64,
+           "--classes-above", "DAP_MUX_CLASSES_ABOVE", "classesAbove",
+           ALL, "view auto shows classes when there are more ranks than this"),
+    Option("settle", seconds(10), 0.05,
+           "--settle", "DAP_MUX_SETTLE", "settle",
+           ALL, "stops of several ranks within this time are one event"),
+    Option("step_grace", seconds(60), 0.6,
+           "--step-grace", "DAP_MUX_STEP_GRACE", "stepGrace",
+           ALL, "how long a class step waits for its slowest rank"),
+    Option("request_timeout", seconds(3600), 5.0,
+           "--request-timeout", "DAP_MUX_REQUEST_TIMEOUT", "requestTimeout",
+           ALL, "how long a rank may take to answer; an evaluate may take for ever"),
+    Option("max_message", size(64 * 1024, 1024**3), 16 * 1024**2,
+           "--max-message", "DAP_MUX_MAX_MESSAGE", "maxMessage",
+           ALL, "the largest message taken from an editor or a rank"),
+)
+# fmt: on
+BY_NAME = {option.name: option for option in OPTIONS}

@@ -1,0 +1,33 @@
+"""What the command line hands to the session: one frozen order for each way to start one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dap_mux.config.config import Config
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
+    and its arguments.
+    """
+
+    config: Config
+    command: tuple[str, ...]
+    world_size: int
+
+
+@dataclass(frozen=True)
+class AttachOptions:
+    """Attach to ranks that listen at `endpoints`, as the user wrote them (`host:5678-5681`)."""
+
+    config: Config
+    endpoints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AdapterOptions:
+    """Be a debug adapter on standard input and output; attach and launch arguments say the rest."""
+
+    config: Config

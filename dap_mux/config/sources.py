@@ -1,0 +1,122 @@
+"""The five places that options come from, each read into the same shape."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from dap_mux.config.options import BY_NAME, OPTIONS
+from dap_mux.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class Strength(IntEnum):
+    """Which place wins."""
+
+    DEFAULT = 0
+    USER_FILE = 1
+    PROJECT = 2
+    LAUNCH = 3
+    VARIABLE = 4
+    FLAG = 5
+
+
+@dataclass(frozen=True)
+class Source:
+    """Raw values by option name. `label` names the place; relative folders are under `base`."""
+
+    strength: Strength
+    values: Mapping[str, object]
+    label: str
+    base: Path | None = None
+
+    def origin(self, name: str) -> str:
+        """Name the place of one value in the words that its user knows."""
+        option = BY_NAME[name]
+        own = {
+            Strength.FLAG: f"flag {option.flag}",
+            Strength.VARIABLE: f"variable {option.variable}",
+            Strength.LAUNCH: f"launch.json {option.attribute}",
+        }
+        return own.get(self.strength, self.label)
+
+
+DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
+
+
+def from_flags(flags: Mapping[str, object], cwd: Path | None) -> Source:
+    """What the command line said; None is a flag not given."""
+    given = {name: raw for name, raw in flags.items() if name in BY_NAME and raw is not None}
+    return Source(Strength.FLAG, given, "flag", cwd)
+
+
+def from_variables(environ: Mapping[str, str], cwd: Path | None) -> Source:
+    """`DAP_MUX_*` variables; an empty one counts as unset."""
+    given = {
+        option.name: environ[option.variable]
+        for option in OPTIONS
+        if environ.get(option.variable, "").strip()
+    }
+    return Source(Strength.VARIABLE, given, "variable", cwd)
+
+
+def from_launch(launch: Mapping[str, object], cwd: Path | None) -> Source:
+    """Our attributes among those of a launch or attach request; all others are debugpy's."""
+    given = {
+        option.name: launch[option.attribute]
+        for option in OPTIONS
+        if launch.get(option.attribute) is not None
+    }
+    return Source(Strength.LAUNCH, given, "launch.json", cwd)
+
+
+def from_project(cwd: Path) -> Source | None:
+    """`[tool.dap-mux]` in the nearest pyproject.toml, here or above. Raises UsageError."""
+    for folder in (cwd, *cwd.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            tool = _read_toml(path).get("tool", {})
+            table = tool.get("dap-mux", {}) if isinstance(tool, dict) else {}
+            return _from_table(Strength.PROJECT, table, f"{path} [tool.dap-mux]", folder)
+    return None
+
+
+def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:
+    """`dap-mux/config.toml` in the user's configuration folder. Raises UsageError."""
+    # The XDG rules say that a relative path there is to be ignored.
+    given = Path(environ.get("XDG_CONFIG_HOME", ""))
+    path = (given if given.is_absolute() else home / ".config") / "dap-mux" / "config.toml"
+    if not path.is_file():
+        return None
+    return _from_table(Strength.USER_FILE, _read_toml(path), str(path), path.parent)
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    try:
+        document: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    return document
+
+
+def _from_table(strength: Strength, table: object, label: str, base: Path) -> Source:
+    if not isinstance(table, dict):
+        raise UsageError(f"{label} must be a table of options")
+    values = {str(key).replace("-", "_"): raw for key, raw in table.items()}
+    for name in values:
+        if name not in BY_NAME:
+            raise UsageError(f"{label}: there is no option {name!r}; {_meant(name)}")
+    return Source(strength, values, label, base)
+
+
+def _meant(name: str) -> str:
+    close = difflib.get_close_matches(name, BY_NAME, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(BY_NAME)}"

@@ -1,0 +1,259 @@
+"""Breakpoints of every client, remembered, sent to the ranks they select, and replayed.
+
+One `Book` holds what each client wants, by place: a source path, or function breakpoints. A
+rank is sent the union for a place at once when it is configured; ranks that come later get all
+of it before they run on. The answer to a client waits for connected and connecting ranks (at
+most `breakpoint_timeout`); what changes after that is told by `breakpoint` events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from dap_mux.engine import downstream, upstream
+from dap_mux.engine.core import Core
+from dap_mux.engine.merge.breakpoints import Slot, Wanted, merged, plan, want
+from dap_mux.engine.merge.exceptions import exceptions_for
+from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.values import values_of
+from dap_mux.protocol.messages import plain
+from dap_mux.protocol.types import (
+    SetBreakpointsArguments,
+    SetExceptionBreakpointsArguments,
+    SetFunctionBreakpointsArguments,
+    typed,
+)
+from dap_mux.rank_sets import RankId
+
+Place: TypeAlias = str  # a client path, or one of:
+FUNCTIONS: Final = "\0functions"
+EXCEPTIONS: Final = "\0exceptions"
+# Ranks that have the breakpoints or soon will: an answer waits for them.
+EXPECTED: Final = frozenset(
+    {
+        Phase.CONNECTING,
+        Phase.GREETING,
+        Phase.ATTACHING,
+        Phase.CONFIGURING,
+        Phase.STARTING,
+        Phase.LIVE,
+    }
+)
+CONFIGURABLE: Final = frozenset({Phase.CONFIGURING, Phase.STARTING, Phase.LIVE})
+
+
+@dataclass(eq=False)
+class Waiter:
+    """An answer to a client that waits for ranks to take up a place's breakpoints."""
+
+    place: Place
+    ranks: set[RankId]
+    then: Callable[[], None]
+    timer: int | None = None
+
+
+@dataclass
+class Book:
+    """What each client wants at each place; exceptions hold the client's arguments instead."""
+
+    wanted: dict[Place, dict[int, list[Wanted]]] = field(default_factory=dict)
+    sources: dict[Place, Body] = field(default_factory=dict)
+    exceptions: dict[int, Body] = field(default_factory=dict)
+
+
+class Breakpoints:
+    """The engine's part that owns the book."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._book = Book()
+        self._ids = 0
+        self._waiters: list[Waiter] = []
+        self._upstream: dict[tuple[RankId, int], tuple[Wanted, ...]] = {}
+        self._newest: dict[tuple[RankId, Place], int] = {}
+
+    # What clients ask for
+
+    def set_source(self, request: ClientRequest) -> None:
+        """`setBreakpoints`."""
+        arguments = typed(request.arguments, SetBreakpointsArguments)
+        path = arguments.source.path
+        if path is None:
+            downstream.refuse(self._core, request, "a breakpoint needs a source with a path")
+            return
+        self._book.sources[path] = plain(request.arguments)["source"]
+        bodies = arguments.breakpoints
+        if bodies is None:
+            bodies = [{"line": line} for line in arguments.lines]
+        self._set(request, path, bodies)
+
+    def set_functions(self, request: ClientRequest) -> None:
+        """`setFunctionBreakpoints`."""
+        arguments = typed(request.arguments, SetFunctionBreakpointsArguments)
+        self._set(request, FUNCTIONS, arguments.breakpoints)
+
+    def set_exceptions(self, request: ClientRequest) -> None:
+        """`setExceptionBreakpoints`: the union of what the clients chose."""
+        typed(request.arguments, SetExceptionBreakpointsArguments)
+        self._book.exceptions[request.client.id] = plain(request.arguments)
+        self._apply(EXCEPTIONS, lambda: downstream.respond(self._core, request))
+
+    def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
+        client = request.client
+        world = self._core.world()
+        wanted = [want(self._next_id(), client.id, body, world) for body in bodies]
+        self._book.wanted.setdefault(place, {})[client.id] = wanted
+        self._apply(place, lambda: self._answer(request, wanted))
+
+    def _next_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _answer(self, request: ClientRequest, wanted: list[Wanted]) -> None:
+        for item in wanted:
+            item.told = self._merged(item)
+        downstream.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
+
+    def _merged(self, wanted: Wanted) -> Body:
+        return merged(wanted, self._core.world(), self._core.settings.default_group)
+
+    def forget(self, client: Client) -> None:
+        """A client left: its breakpoints go, those of others stay."""
+        places = [place for place, by in self._book.wanted.items() if by.pop(client.id, None)]
+        had_filters = self._book.exceptions.pop(client.id, None) is not None
+        for place in places + ([EXCEPTIONS] if had_filters else []):
+            self._apply(place, lambda: None)
+
+    # What ranks are sent
+
+    def _apply(self, place: Place, then: Callable[[], None]) -> None:
+        """Send a place's breakpoints to every rank that can take them, and wait for the rest."""
+        core = self._core
+        expected = [rank for rank in core.sorted_ranks() if rank.phase in EXPECTED]
+        waiter = Waiter(place, {rank.id for rank in expected}, then)
+        if not expected:
+            then()
+            return
+        waiter.timer = core.after(core.settings.breakpoint_timeout, lambda: self._give_up(waiter))
+        self._waiters.append(waiter)
+        for rank in expected:
+            if rank.phase in CONFIGURABLE:
+                self._send(rank, place)
+
+    def configure(self, rank: Rank) -> None:
+        """Send everything to a rank that has just become ready for it."""
+        for place in self._book.wanted:
+            self._send(rank, place)
+        self._send(rank, EXCEPTIONS)
+
+    def _send(self, rank: Rank, place: Place) -> None:
+        version = self._core.number()
+        self._newest[rank.id, place] = version
+        if place == EXCEPTIONS:
+            self._send_exceptions(rank)
+            return
+        slots = self._plan(rank, place)
+        bodies = [slot.body for slot in slots]
+        arguments: Body = {"breakpoints": bodies}
+        command = "setFunctionBreakpoints"
+        if place != FUNCTIONS:
+            command = "setBreakpoints"
+            arguments["source"] = self._book.sources[place]
+            arguments["lines"] = [body.get("line", 1) for body in bodies]
+        upstream.ask(
+            self._core,
+            rank,
+            command,
+            arguments,
+            lambda reply: self._sent(rank, place, version, slots, reply),
+        )
+
+    def _plan(self, rank: Rank, place: Place) -> list[Slot]:
+        items = [item for by in self._book.wanted[place].values() for item in by]
+        return plan(items, rank.id, self._core.world(), values_of(self._core, rank))
+
+    def _sent(
+        self, rank: Rank, place: Place, version: int, slots: list[Slot], reply: Reply
+    ) -> None:
+        """A rank answered for a place; an answer overtaken by a newer request is not kept."""
+        if self._newest.get((rank.id, place)) != version:
+            return
+        states = plain(reply.body).get("breakpoints") or []
+        for index, slot in enumerate(slots):
+            state = states[index] if index < len(states) else None
+            self._keep(rank, slot.wanted, state if isinstance(state, dict) else _failure(reply))
+        self._arrived(rank, place)
+
+    def _keep(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
+        if isinstance(state.get("id"), int):
+            self._upstream[rank.id, state["id"]] = wanted
+        for item in wanted:
+            item.states[rank.id] = state
+            self._tell_change(item)
+
+    def _send_exceptions(self, rank: Rank) -> None:
+        arguments = exceptions_for(self._book.exceptions.values(), rank.id, self._core.world())
+        upstream.ask(
+            self._core,
+            rank,
+            "setExceptionBreakpoints",
+            arguments,
+            lambda reply: self._arrived(rank, EXCEPTIONS),
+        )
+
+    # What clients are told
+
+    def changed(self, rank: Rank, state: Body) -> None:
+        """A rank's `breakpoint` event: it verified, moved or lost one of ours."""
+        id = state.get("id")
+        wanted = self._upstream.get((rank.id, id), ()) if isinstance(id, int) else ()
+        for item in wanted:
+            item.states[rank.id] = {**item.states.get(rank.id, {}), **state}
+            self._tell_change(item)
+
+    def ids_for(self, rank: Rank, hits: object) -> list[int]:
+        """Return our ids for a rank's `hitBreakpointIds`."""
+        upstream_ids = hits if isinstance(hits, list) else []
+        return [item.id for id in upstream_ids for item in self._upstream.get((rank.id, id), ())]
+
+    def _tell_change(self, wanted: Wanted) -> None:
+        client = self._core.clients.get(wanted.client)
+        if wanted.told is None or client is None or not self._current(wanted):
+            return
+        now = self._merged(wanted)
+        if now != wanted.told:
+            wanted.told = now
+            body: Body = {"reason": "changed", "breakpoint": now}
+            downstream.send_event(self._core, client, "breakpoint", body)
+
+    def _current(self, wanted: Wanted) -> bool:
+        return any(wanted in by.get(wanted.client, ()) for by in self._book.wanted.values())
+
+    def _arrived(self, rank: Rank, place: Place | None) -> None:
+        for waiter in list(self._waiters):
+            if place in (waiter.place, None):
+                waiter.ranks.discard(rank.id)
+                if not waiter.ranks:
+                    self._give_up(waiter)
+
+    def _give_up(self, waiter: Waiter) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+            self._core.cancel(waiter.timer)
+            waiter.then()
+
+    def unavailable(self, rank: Rank) -> None:
+        """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
+        self._upstream = {key: v for key, v in self._upstream.items() if key[0] != rank.id}
+        for by_client in self._book.wanted.values():
+            for items in by_client.values():
+                for item in items:
+                    item.states.pop(rank.id, None)
+        self._arrived(rank, None)
+
+
+def _failure(reply: Reply) -> Body:
+    return {"verified": False, "message": reply.missing or reply.message or "not verified"}

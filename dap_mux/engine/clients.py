@@ -1,0 +1,263 @@
+"""Who speaks to us: the handshake of each client, its role, and its leaving.
+
+DESIGN.md, "Clients": the first controller's `attach` has the ranks attached; it is answered
+after its `configurationDone` and never waits for absent ranks. Observers neither start,
+configure nor keep a session. The last controller's leaving releases every rank.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine import downstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.breakpoints import Breakpoints
+from dap_mux.engine.capabilities import Capabilities
+from dap_mux.engine.core import Core
+from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.model import Body, Client, ClientRequest
+from dap_mux.engine.outputs import CloseClient, EndJob, FindRanks
+from dap_mux.engine.patterns import pattern_for
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.progress import Progress
+from dap_mux.engine.view import View
+from dap_mux.protocol.messages import plain
+from dap_mux.protocol.types import (
+    AttachArguments,
+    BadArguments,
+    DisconnectArguments,
+    InitializeArguments,
+    typed,
+)
+
+# Attach arguments that are for us; the ranks get the rest as it is (FACTS, debugpy 18).
+OURS: Final = frozenset(
+    {
+        "connect",
+        "host",
+        "listen",
+        "port",
+        "processId",
+        "ranks",
+        "endpoints",
+        "token",
+        "role",
+        "events",
+        "view",
+        "scope",
+        "threads",
+        "mesh",
+        "subProcess",
+    }
+)
+
+
+class Clients:
+    """The engine's part that owns the clients' sessions."""
+
+    def __init__(
+        self,
+        core: Core,
+        lifecycle: Lifecycle,
+        breakpoints: Breakpoints,
+        announcer: Announcer,
+        view: View,
+        capabilities: Capabilities,
+        progress: Progress,
+    ) -> None:
+        self._core = core
+        self._lifecycle = lifecycle
+        self._breakpoints = breakpoints
+        self._announcer = announcer
+        self._view = view
+        self._capabilities = capabilities
+        self._progress = progress
+        self._finding: dict[int, ClientRequest] = {}
+
+    # Coming
+
+    def initialize(self, request: ClientRequest) -> None:
+        """`initialize`: answered here; what the ranks offer is known later, or already."""
+        client = request.client
+        if client.initialized:
+            downstream.refuse(self._core, request, "already initialized")
+            return
+        client.about = typed(request.arguments, InitializeArguments)
+        client.kind = pattern_for(client.about.clientID)
+        client.initialized = True
+        downstream.respond(self._core, request, self._capabilities.now())
+
+    def attach(self, request: ClientRequest) -> None:
+        """`attach`, and `launch` where the job is ours: join the session."""
+        client = request.client
+        if client.role:
+            downstream.refuse(self._core, request, f"already attached as {client.role}")
+            return
+        settings = self._core.settings
+        if request.command == "launch" and not (settings.owns_job or settings.ranks_from_client):
+            downstream.refuse(self._core, request, NO_LAUNCH)
+            return
+        ours = typed(request.arguments, AttachArguments)
+        client.arguments = plain(request.arguments)
+        client.launched = request.command == "launch"
+        client.events = frozenset(ours.events)
+        if ours.role not in ("controller", "observer"):
+            raise BadArguments(f"role must be controller or observer, not {ours.role!r}")
+        if ours.role == "observer":
+            client.role = "observer"
+            downstream.respond(self._core, request)
+            return
+        self._join(request)
+
+    def _join(self, request: ClientRequest) -> None:
+        client = request.client
+        client.role = "controller"
+        if self._core.settings.ranks_from_client and not self._core.ranks:
+            self._finding[request.number] = request
+            arguments = request.client.arguments
+            self._core.out.append(FindRanks(request.number, request.command, arguments))
+            return
+        self._begin(request)
+
+    def ranks_found(self, number: int, problem: str) -> None:
+        """The session knows who the ranks are that this client named, or why it does not."""
+        request = self._finding.pop(number, None)
+        if request is None or request.client.id not in self._core.clients:
+            return
+        if problem:
+            request.client.role = ""
+            downstream.refuse(self._core, request, problem)
+            return
+        self._begin(request)
+
+    def _begin(self, request: ClientRequest) -> None:
+        client = request.client
+        client.attach = request
+        if not self._lifecycle.wanted:
+            self._lifecycle.connect_all(upstream_arguments(client.arguments))
+        downstream.send_event(self._core, client, "initialized")
+        self._finish_attach(client)
+
+    def configuration_done(self, request: ClientRequest) -> None:
+        """`configurationDone`: the ranks may run on; answers `attach` too."""
+        client = request.client
+        downstream.respond(self._core, request)
+        client.configured = True
+        self._finish_attach(client)
+
+    def _finish_attach(self, client: Client) -> None:
+        if not client.configured or client.attach is None:
+            return
+        request, client.attach = client.attach, None
+        downstream.respond(self._core, request)
+        first = not self._core.flow.configured
+        self._core.flow.configured = True
+        self._progress.watch()
+        self._tell_job(client)
+        if first:
+            self._lifecycle.start_all()
+        self._announcer.present(client)
+
+    def _tell_job(self, client: Client) -> None:
+        process = self._core.flow.process
+        if process:
+            downstream.send_event(self._core, client, "process", process)
+        if self._view.mode() != "classes":
+            for row in self._view.rows(client):
+                body: Body = {"reason": "started", "threadId": row.id}
+                downstream.send_event(self._core, client, "thread", body)
+
+    # Asking about the session
+
+    def threads(self, request: ClientRequest) -> None:
+        """`threads`: from the view, without a round trip."""
+        rows = self._view.rows(request.client)
+        body: Body = {"threads": [{"id": row.id, "name": row.name} for row in rows]}
+        downstream.respond(self._core, request, body)
+        self._announcer.threads_answered(request.client)
+
+    # Leaving
+
+    def disconnect(self, request: ClientRequest) -> None:
+        """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""
+        arguments = typed(request.arguments, DisconnectArguments)
+        client = request.client
+        wants_end = arguments.terminateDebuggee
+        if wants_end is None:
+            wants_end = client.launched and not arguments.restart
+        client.leaving = True
+        ends = wants_end and self._may_end(client)
+        downstream.respond(self._core, request)
+        self.gone(client)
+        self._core.out.append(CloseClient(client.id))
+        if ends:
+            self._core.out.append(EndJob())
+
+    def terminate(self, request: ClientRequest) -> None:
+        """`terminate`: only where the ranks were started by us, and by a controller."""
+        if not self._may_end(request.client):
+            downstream.refuse(self._core, request, NO_TERMINATE)
+            return
+        downstream.respond(self._core, request)
+        self._core.out.append(EndJob())
+
+    def _may_end(self, client: Client) -> bool:
+        return self._core.settings.owns_job and client.role == "controller"
+
+    def gone(self, client: Client) -> None:
+        """A client has left, politely or not."""
+        if self._core.clients.pop(client.id, None) is None:
+            return
+        self._core.cancel(client.then_timer)
+        self._breakpoints.forget(client)
+        left = [other for other in self._core.clients.values() if other.role == "controller"]
+        if client.role == "controller" and not left:
+            self._release_all()
+
+    def _release_all(self) -> None:
+        """Nobody is left to continue them: every rank runs on, and the session waits."""
+        self._lifecycle.wanted = False
+        self._core.flow.configured = False
+        for rank in self._core.sorted_ranks():
+            if rank.phase is not Phase.RELEASED:
+                self._lifecycle.leave(rank, release=False)
+
+    def notice(self, text: str) -> None:
+        """Tell every controller, configured or not: why ranks fail may be known that early."""
+        body: Body = {"category": "stderr", "output": f"dap-mux: {text}\n"}
+        for client in list(self._core.clients.values()):
+            if client.role == "controller":
+                downstream.send_event(self._core, client, "output", body)
+
+    def say_goodbye(self) -> None:
+        """The session is over: `terminated`, once, to everybody who was told of a beginning."""
+        code = exit_code(self._core)
+        for client in list(self._core.clients.values()):
+            if client.attach is not None:
+                pending, client.attach = client.attach, None
+                downstream.respond(self._core, pending)
+            if client.role == "controller":
+                if code is not None:
+                    downstream.send_event(self._core, client, "exited", {"exitCode": code})
+                downstream.send_event(self._core, client, "terminated")
+
+
+NO_LAUNCH: Final = "this session was not started to launch a job: use an attach configuration"
+NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
+
+
+def upstream_arguments(arguments: Body) -> Body:
+    """Return what the ranks get of a client's attach arguments."""
+    return {key: value for key, value in arguments.items() if key not in OURS}
+
+
+def exit_code(core: Core) -> int | None:
+    """Return the job's exit code for the `exited` event, None where nobody saw the ranks end.
+
+    Zero if all ended with zero; else the first failing rank's, a signal n as 128 + n.
+    """
+    codes = [rank.exit_code for rank in core.sorted_ranks() if rank.exit_code is not None]
+    if not codes:
+        return None
+    failed = next((code for code in codes if code), 0)
+    return 128 - failed if failed < 0 else failed

@@ -1,0 +1,109 @@
+"""Our own requests (DESIGN.md, "Custom requests"): one module each, collected in `Commands`."""
+
+from __future__ import annotations
+
+from dap_mux.engine import downstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.commands.list import listing
+from dap_mux.engine.control import Control
+from dap_mux.engine.core import Core
+from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.model import Body, ClientRequest, Rank
+from dap_mux.engine.scope import SCOPES
+from dap_mux.engine.view import VIEWS, View
+from dap_mux.errors import UsageError
+from dap_mux.protocol.types import (
+    FocusArguments,
+    ListArguments,
+    RanksArguments,
+    ValueArguments,
+    typed,
+)
+from dap_mux.rank_sets import parse
+
+
+class Commands:
+    """The engine's part that answers our own requests."""
+
+    def __init__(
+        self, core: Core, view: View, control: Control, lifecycle: Lifecycle, announcer: Announcer
+    ) -> None:
+        self._core = core
+        self._view = view
+        self._control = control
+        self._lifecycle = lifecycle
+        self._announcer = announcer
+
+    def list_ranks(self, request: ClientRequest) -> None:
+        """`list`: every rank's state and place."""
+        arguments = typed(request.arguments, ListArguments)
+        ranks = self._chosen(arguments.ranks)
+        body = listing(self._core, self._view, ranks, arguments.states)
+        downstream.respond(self._core, request, body)
+
+    def focus(self, request: ClientRequest) -> None:
+        """`focus`: look at this stopped rank; resumes nobody."""
+        rank = self._one(typed(request.arguments, FocusArguments))
+        if rank.stop is None:
+            state = rank.state
+            text = f"{self._view.name_of(rank)} is {state}: only a stopped rank can be looked at"
+            downstream.refuse(self._core, request, text)
+            return
+        frame = (rank.stop.frames or (None,))[0]
+        body: Body = {
+            "rank": rank.number,
+            "group": rank.id[0],
+            "threadId": self._view.id_for_stop(request.client, rank),
+            "path": frame.path if frame else None,
+            "line": frame.line if frame else None,
+            "function": frame.name if frame else None,
+        }
+        downstream.respond(self._core, request, body)
+        self._control.focus(rank)
+
+    def _one(self, arguments: FocusArguments) -> Rank:
+        group = arguments.group or self._core.default_group()
+        rank = self._core.ranks.get((group, arguments.rank))
+        if rank is None:
+            raise UsageError(f"no rank {arguments.rank} in group {group!r}")
+        return rank
+
+    def scope(self, request: ClientRequest) -> None:
+        """`scope`: what one control request acts on."""
+        value = typed(request.arguments, ValueArguments).value
+        self._core.scope = _word(value, SCOPES, "scope", self._core.scope)
+        downstream.respond(self._core, request, {"value": self._core.scope})
+
+    def view(self, request: ClientRequest) -> None:
+        """`view`: how ranks appear as threads; may change in mid-session."""
+        value = typed(request.arguments, ValueArguments).value
+        before, self._core.view = self._core.view, _word(value, VIEWS, "view", self._core.view)
+        downstream.respond(self._core, request, {"value": self._core.view})
+        if self._core.view != before:
+            for client in self._core.controllers():
+                self._announcer.regrouped(client)
+
+    def release(self, request: ClientRequest) -> None:
+        """`release`: these ranks are detached and run on."""
+        ranks = self._chosen(typed(request.arguments, RanksArguments).ranks)
+        downstream.respond(self._core, request)
+        for rank in ranks:
+            self._lifecycle.leave(rank, release=True)
+
+    def drop(self, request: ClientRequest) -> None:
+        """`drop`: these ranks are forgotten; the rest go on without them."""
+        ranks = self._chosen(typed(request.arguments, RanksArguments).ranks)
+        downstream.respond(self._core, request)
+        for rank in ranks:
+            self._lifecycle.drop(rank)
+
+    def _chosen(self, text: str) -> list[Rank]:
+        return [self._core.ranks[id] for id in parse(text).select(self._core.world())]
+
+
+def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> str:
+    if value is None:
+        return now
+    if value not in allowed:
+        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return value

@@ -1,0 +1,184 @@
+"""Continue, pause and step: answered at once, carried out on the ranks of the scope.
+
+K1 of FACTS lives here: `continue` goes only to a rank with an unresolved stop; while a pause is
+under way its stop is awaited first. Nothing here ever waits for a rank that cannot stop yet.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from dap_mux.engine import downstream, upstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Body, ClientRequest, Owed, Rank, Reply, StepRun
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.scope import class_of, focused, give_focus, targets
+from dap_mux.engine.stops import Stops
+from dap_mux.engine.view import View, main_thread
+from dap_mux.errors import StaleHandle
+from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.protocol.messages import plain
+from dap_mux.protocol.types import ThreadArguments, typed
+from dap_mux.rank_sets import RankId
+
+NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
+
+
+class Control:
+    """The engine's part that makes ranks run and stop."""
+
+    def __init__(self, core: Core, view: View, announcer: Announcer) -> None:
+        self._core = core
+        self._view = view
+        self._announcer = announcer
+        self.stops = Stops(core, announcer, self._pay)
+
+    def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
+        """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
+        arguments = typed(request.arguments, ThreadArguments)
+        members, upstream_id = self._view.resolve(request.client, arguments.threadId)
+        single = arguments.singleThread
+        chosen = targets(self._core, request.client, members, request.command, single=single)
+        return members[0], chosen, upstream_id
+
+    # Running on: `continue`
+
+    def continue_(self, request: ClientRequest) -> None:
+        """`continue`. A rank held at an uncaught exception runs on only as the focus."""
+        row, chosen, _ = self._targets(request)
+        if len(chosen) > 1:
+            chosen = [rank for rank in chosen if rank is row or not _held(rank)]
+        left = self._core.ranks.keys() - {rank.id for rank in chosen}
+        others = (self._core.ranks[id] for id in left)
+        all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)
+        downstream.respond(self._core, request, {"allThreadsContinued": all_run})
+        self._announcer.resumed([rank for rank in chosen if self.resume(rank)])
+
+    def resume(self, rank: Rank) -> bool:
+        """Let a rank run on; True if it was stopped and does so now."""
+        if rank.stop:
+            thread = rank.stop.thread
+            self.stops.clear(rank)
+            upstream.ask(
+                self._core, rank, "continue", {"threadId": thread}, self._reporter(rank, "continue")
+            )
+            return True
+        if rank.pausing or rank.run:
+            rank.owed.append(Owed("continue", {}, None))
+        return False
+
+    # Stopping: `pause`
+
+    def pause(self, request: ClientRequest) -> None:
+        """`pause`. A rank blocked in C acknowledges, and stops when its call returns."""
+        _, chosen, _ = self._targets(request)
+        downstream.respond(self._core, request)
+        self.pause_ranks(chosen)
+
+    def pause_ranks(self, ranks: Iterable[Rank]) -> None:
+        """Ask running ranks to stop; what they still owed is off."""
+        for rank in ranks:
+            if rank.phase is Phase.LIVE and not rank.stop:
+                rank.owed.clear()
+                if not rank.pausing:
+                    rank.pausing = True
+                    self.stops.moved(rank)
+                    thread = {"threadId": main_thread(rank)}
+                    upstream.ask(self._core, rank, "pause", thread, self._reporter(rank, "pause"))
+
+    # Stepping: `next`, `stepIn`, `stepOut`
+
+    def step(self, request: ClientRequest) -> None:
+        """A step of the row's rank, or of its whole class in lock-step."""
+        row, chosen, thread = self._targets(request)
+        arguments = plain(request.arguments)
+        if "targetId" in arguments:
+            arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
+            chosen = [row]  # the others' debuggers know the ids of their own targets only
+        stopped = [rank for rank in chosen if rank.stop and rank.phase is Phase.LIVE]
+        if row.stop is None or row not in stopped:
+            name = self._view.name_of(row)
+            downstream.refuse(self._core, request, f"{name} is running: pause it before you step")
+            return
+        rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
+        downstream.respond(self._core, request)
+        give_focus(request.client, row.id)
+        late = self._late_members(row, stopped, chosen)
+        place = row.stop.frames
+        run = self._step(stopped, late, request.command, rest, {row.id: thread})
+        for rank in late:
+            rank.owed.append(Owed(request.command, rest, place, run))
+        self._announcer.stepping(stopped)
+
+    def _step_in_target(self, row: Rank, target: Id) -> Id:
+        """Return the rank's own id of a step-in target; raise `StaleHandle` if it has none such."""
+        owner, upstream_id = self._core.handles.resolve(Kind.STEP_IN, target)
+        if owner != row.id:
+            raise StaleHandle(f"target {target} belongs to another thread")
+        return upstream_id
+
+    def _late_members(self, row: Rank, stopped: list[Rank], chosen: list[Rank]) -> list[Rank]:
+        """Return who is still under way from the last step of this class: they will follow."""
+        run = row.last_run
+        if run is None or (len(chosen) == 1 and len(run.members) == 1):
+            return []
+        if chosen == [row] and class_of(self._core, row) != [row]:
+            return []  # this rank alone was asked for
+        late = (self._core.ranks[id] for id in sorted(run.members) if id in self._core.ranks)
+        return [rank for rank in late if rank not in stopped and (rank.run or rank.owed)]
+
+    def _step(
+        self,
+        ranks: list[Rank],
+        late: list[Rank],
+        command: str,
+        rest: Body,
+        threads: dict[RankId, int],
+    ) -> StepRun:
+        run = self.stops.begin_step(ranks, late)
+        for rank in ranks:
+            assert rank.stop is not None
+            rank.last_run = run
+            thread = threads.get(rank.id, rank.stop.thread)
+            self.stops.clear(rank)
+            self._send_step(rank, command, {**rest, "threadId": thread})
+        return run
+
+    def _send_step(self, rank: Rank, command: str, arguments: Body) -> None:
+        upstream.ask(self._core, rank, command, arguments, self._reporter(rank, command))
+
+    def _pay(self, rank: Rank, owed: Owed) -> None:
+        """A late rank arrived where its class was told to go on from: it follows."""
+        if owed.command == "continue":
+            self.resume(rank)
+            return
+        assert rank.stop is not None
+        arguments = {**owed.arguments, "threadId": rank.stop.thread}
+        self.stops.clear(rank)
+        rank.run = owed.run
+        if owed.run:
+            owed.run.flying.add(rank.id)
+        self._send_step(rank, owed.command, arguments)
+
+    def _reporter(self, rank: Rank, command: str) -> upstream.Then:
+        def report(reply: Reply) -> None:
+            if not reply.ok and rank.phase is Phase.LIVE:
+                text = f"{command}: {reply.missing or reply.message}"
+                self._core.log(logging.WARNING, "rank", text, rank)
+
+        return report
+
+    # focus
+
+    def focus(self, rank: Rank) -> None:
+        """Show every client a stopped rank; resumes nobody."""
+        for client in self._core.controllers():
+            before = focused(self._core, client)
+            old = self._view.id_for_stop(client, before) if before and before.stop else None
+            self._announcer.move(client, rank, old)
+
+
+def _held(rank: Rank) -> bool:
+    return rank.stop is not None and rank.stop.unhandled

@@ -1,0 +1,139 @@
+"""The state that the engine's parts share, and the few ways in which they act on the world."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dap_mux.engine.handles import Handles
+from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
+from dap_mux.engine.settings import Settings
+from dap_mux.rank_sets import RankId, World
+
+
+@dataclass
+class Flow:
+    """How far the session as a whole has come."""
+
+    configured: bool = False  # the first controller has configured: ranks may run
+    ended: bool = False
+    closing: bool = False
+    process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it
+
+
+class Core:
+    """Ranks, clients, handles and deadlines. Outputs collect in `out` until they are drained."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.adopt(settings)
+        self.ranks: dict[RankId, Rank] = {}
+        self.several_groups = False
+        self.several_hosts = False
+        self.links: dict[int, Rank] = {}
+        self.clients: dict[int, Client] = {}
+        self.handles = Handles()
+        self.flow = Flow()
+        self.out: list[Output] = []
+        self.random = random.Random(settings.seed)
+        self._timers: dict[int, Callable[[], None]] = {}
+        self._numbers = 0
+
+    def adopt(self, settings: Settings) -> None:
+        """Go by these from now on; view and scope can be changed again by request."""
+        self.settings = settings
+        self.view = settings.view
+        self.scope = settings.scope
+
+    def number(self) -> int:
+        """Return a number never given out before."""
+        self._numbers += 1
+        return self._numbers
+
+    def after(self, seconds: float, then: Callable[[], None]) -> int:
+        """Ask for a deadline; `then` runs when it passes, unless it is cancelled."""
+        token = self.number()
+        self._timers[token] = then
+        self.out.append(SetDeadline(token, seconds))
+        return token
+
+    def cancel(self, token: int | None) -> None:
+        """Forget a deadline; None and passed ones do no harm."""
+        if token is not None and self._timers.pop(token, None) is not None:
+            self.out.append(CancelDeadline(token))
+
+    def fire(self, token: int) -> None:
+        """A deadline passed; a cancelled one is ignored."""
+        then = self._timers.pop(token, None)
+        if then:
+            then()
+
+    @property
+    def deadlines(self) -> int:
+        """How many deadlines are open (a leak check)."""
+        return len(self._timers)
+
+    def log(self, level: int, component: str, text: str, rank: Rank | None = None) -> None:
+        """Write a line to the session's log."""
+        self.out.append(Log(level, component, text, rank.id if rank else None))
+
+    def warn(self, component: str, text: str, rank: Rank | None = None) -> None:
+        """Write a warning to the session's log."""
+        self.log(logging.WARNING, component, text, rank)
+
+    def ranks_changed(self) -> None:
+        """A rank is new, has moved, or is forgotten: what tells ranks apart may have changed."""
+        self.several_groups = len({id[0] for id in self.ranks}) > 1
+        self.several_hosts = len({host_of(rank) for rank in self.ranks.values()}) > 1
+
+    def sorted_ranks(self) -> list[Rank]:
+        """Return every known rank by (group, rank)."""
+        return [self.ranks[id] for id in sorted(self.ranks)]
+
+    def controllers(self) -> Iterator[Client]:
+        """Yield the configured controllers: those who are told what happens."""
+        return (client for client in list(self.clients.values()) if client.listening)
+
+    @property
+    def single(self) -> bool:
+        """One rank in the session: the plain case, which feels like debugpy itself."""
+        return len(self.ranks) == 1
+
+    def default_group(self) -> str:
+        """Return the group that plain numbers mean: the only one, or the session's default."""
+        groups = {id[0] for id in self.ranks}
+        return groups.pop() if len(groups) == 1 else self.settings.default_group
+
+    def world(self) -> World:
+        """Return what rank sets are evaluated against, now."""
+        return World(
+            ranks=tuple(sorted(self.ranks)),
+            meshes=self.settings.meshes,
+            states=States(self.ranks),
+            names={},
+            default_group=self.settings.default_group,
+        )
+
+
+class States(Mapping[RankId, str]):
+    """The ranks' states, looked up when they are asked for: few rank sets speak of them."""
+
+    def __init__(self, ranks: Mapping[RankId, Rank]) -> None:
+        self._ranks = ranks
+
+    def __getitem__(self, rank: RankId) -> str:
+        return self._ranks[rank].state
+
+    def __iter__(self) -> Iterator[RankId]:
+        return iter(self._ranks)
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+
+def host_of(rank: Rank) -> str:
+    """Return the name that users know the rank's host by."""
+    return rank.endpoint.host_name or rank.endpoint.host

@@ -1,0 +1,82 @@
+"""Answers and events to clients. Every request is answered exactly once (promise R10)."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, Raw
+
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Body, Client, ClientRequest
+from dap_mux.engine.outputs import ToClient
+from dap_mux.errors import DapMuxError
+from dap_mux.protocol.messages import Event, Response, encode, raw
+
+OWN_ERROR = 1
+RANK_ERROR = 2
+
+
+class AnsweredTwice(DapMuxError):
+    """A defect of ours: one request, two responses."""
+
+
+def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) -> None:
+    """Answer a request with success."""
+    client = request.client
+    if not _take(core, request):
+        return
+    client.seq += 1
+    payload = UNSET if body is None else body
+    answer = Response(client.seq, request.seq, True, request.command, body=payload)
+    core.out.append(ToClient(client.id, encode(answer)))
+
+
+def refuse(core: Core, request: ClientRequest, message: str) -> None:
+    """Answer a request with an error that a person can read."""
+    _fail(core, request, message, OWN_ERROR)
+
+
+def pass_failure(core: Core, request: ClientRequest, message: str) -> None:
+    """Answer with a rank's own failure, word for word; DAP wants a body, debugpy sends none."""
+    _fail(core, request, message, RANK_ERROR)
+
+
+def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> None:
+    client = request.client
+    if not _take(core, request):
+        return
+    client.seq += 1
+    body = {"error": {"id": error_id, "format": message}}
+    answer = Response(client.seq, request.seq, False, request.command, message, body)
+    core.out.append(ToClient(client.id, encode(answer)))
+
+
+def _take(core: Core, request: ClientRequest) -> bool:
+    """Mark as answered; False when the client has left meanwhile."""
+    if request.answered:
+        raise AnsweredTwice(f"{request.command} (seq {request.seq}) of client {request.client.id}")
+    request.answered = True
+    request.client.open.pop(request.number, None)
+    return request.client.id in core.clients
+
+
+def send_event(
+    core: Core,
+    client: Client,
+    name: str,
+    body: Raw | Body | None = None,
+    *,
+    droppable: bool = False,
+) -> None:
+    """Send one event to one client, unless it has left meanwhile."""
+    if client.id not in core.clients:
+        return
+    client.seq += 1
+    payload = UNSET if body is None else raw(body)
+    data = encode(Event(client.seq, name, payload))
+    core.out.append(ToClient(client.id, data, droppable))
+
+
+def broadcast(core: Core, name: str, body: Body | None = None, *, droppable: bool = False) -> None:
+    """Send one event to every configured controller; the body is encoded once."""
+    payload = None if body is None else raw(body)
+    for client in core.controllers():
+        send_event(core, client, name, payload, droppable=droppable)

@@ -1,0 +1,27 @@
+"""Where a rank listens and what is known about it, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One debugpy endpoint.
+
+    `announces`: the rank says when it listens, and is left alone until then; `ready`: it has
+    said so (FACTS: K3).
+    """
+
+    host: str
+    port: int
+    pid: int | None = None
+    coords: Mapping[str, int] = field(default_factory=dict)
+    host_name: str = ""
+    announces: bool = False
+    ready: bool = False
+
+    def __str__(self) -> str:
+        """Return `host:port`, with brackets around an IPv6 host."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

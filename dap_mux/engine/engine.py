@@ -1,0 +1,243 @@
+"""`Engine`: the parts put together, and the one way in and out."""
+
+from __future__ import annotations
+
+import logging
+from operator import attrgetter
+from typing import Final
+
+from dap_mux.engine import inputs, upstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.breakpoints import Breakpoints
+from dap_mux.engine.capabilities import Capabilities
+from dap_mux.engine.clients import Clients
+from dap_mux.engine.commands import Commands
+from dap_mux.engine.control import Control
+from dap_mux.engine.core import Core
+from dap_mux.engine.events import Events
+from dap_mux.engine.inspect import Inspector
+from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.progress import Progress
+from dap_mux.engine.rank_events import RankEvents
+from dap_mux.engine.rank_news import RankNews
+from dap_mux.engine.requests import Requests
+from dap_mux.engine.routes import OFFERED, ROUTES
+from dap_mux.engine.settings import Settings
+from dap_mux.engine.view import View
+from dap_mux.protocol.messages import Message, Response, encode
+
+# After the answer to one of these a rank has no reason to say more by itself.
+QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
+END_GRACE = 2.0  # s to wait for exit codes after the last rank's connection has ended
+
+
+# What is done about each input: a method of `Engine`.
+INPUTS: Final = {
+    inputs.ClientConnected: "_client_connected",
+    inputs.ClientSaid: "_client_said",
+    inputs.ClientGone: "_client_gone",
+    inputs.RankKnown: "_rank_known",
+    inputs.RankExited: "_rank_exited",
+    inputs.RanksFound: "_ranks_found",
+    inputs.LinkUp: "_link_up",
+    inputs.LinkSaid: "_link_said",
+    inputs.LinkDown: "_link_down",
+    inputs.Deadline: "_deadline",
+    inputs.Notice: "_notice",
+    inputs.Shutdown: "_shutdown",
+}
+
+
+class Engine:
+    """The multiplexer. One input in, its outputs out; nothing else has effects."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        core = self.core = Core(settings or Settings())
+        self.view = View(core)
+        self.breakpoints = Breakpoints(core)
+        self.news = RankNews(core, self.view)
+        self.announcer = Announcer(core, self.view, self.breakpoints)
+        self.control = Control(core, self.view, self.announcer)
+        self.inspector = Inspector(core, self.view, self.announcer)
+        self.lifecycle = Lifecycle(core, self)
+        self.capabilities = Capabilities(core, OFFERED)
+        self.progress = Progress(core)
+        self.clients = Clients(
+            core,
+            self.lifecycle,
+            self.breakpoints,
+            self.announcer,
+            self.view,
+            self.capabilities,
+            self.progress,
+        )
+        self.commands = Commands(core, self.view, self.control, self.lifecycle, self.announcer)
+        self.heard = RankEvents(
+            core,
+            self.view,
+            self.lifecycle,
+            self.control.stops,
+            self.breakpoints,
+            self.capabilities,
+        )
+        self.control.stops.moved = self.moved
+        self.control.stops.before_telling = lambda: self.heard.flush(everything=True)
+        self._events = Events(self.heard)
+        rows = ((command, route.handler) for command, route in ROUTES.items())
+        handlers = {command: attrgetter(handler)(self) for command, handler in rows if handler}
+        self._requests = Requests(core, handlers)
+
+    def receive(self, happened: inputs.Input) -> list[Output]:
+        """Take one input and return everything that must be done about it, in order."""
+        getattr(self, INPUTS[type(happened)])(happened)
+        out, self.core.out = self.core.out, []
+        return out
+
+    def is_quiet(self, link: int, last: Message) -> bool:
+        """Whether a rank that said `last` waits for our next question: it owes no more answers."""
+        rank = self.core.links.get(link)
+        owes = rank is not None and rank.pending
+        return not owes and last.type == "response" and last.command in QUESTIONS
+
+    # Clients
+
+    def _client_connected(self, happened: inputs.ClientConnected) -> None:
+        self.core.clients[happened.client] = Client(happened.client)
+
+    def _client_gone(self, happened: inputs.ClientGone) -> None:
+        client = self.core.clients.get(happened.client)
+        if client:
+            self.clients.gone(client)
+
+    def _client_said(self, happened: inputs.ClientSaid) -> None:
+        client = self.core.clients.get(happened.client)
+        message = happened.message
+        if client is None:
+            return
+        if client.initialized or message.command == "initialize":
+            self._requests.hear(client, message)
+        elif not client.leaving:
+            self.core.out.append(CloseClient(client.id))  # promise S8
+            self.clients.gone(client)
+
+    def _notice(self, happened: inputs.Notice) -> None:
+        self.clients.notice(happened.text)
+
+    # Ranks
+
+    def _rank_known(self, happened: inputs.RankKnown) -> None:
+        self.view.id_of(happened.rank)  # rows keep the order in which ranks became known
+        self.lifecycle.known(happened.rank, happened.endpoint)
+
+    def _rank_exited(self, happened: inputs.RankExited) -> None:
+        rank = self.core.ranks.get(happened.rank)
+        if rank:
+            self.lifecycle.exited(rank, happened.code)
+
+    def _ranks_found(self, happened: inputs.RanksFound) -> None:
+        if happened.settings:
+            self.core.adopt(happened.settings)
+        self.clients.ranks_found(happened.number, happened.problem)
+
+    def _link_up(self, happened: inputs.LinkUp) -> None:
+        rank = self.core.links.get(happened.link)
+        if rank:
+            self.lifecycle.up(rank)
+
+    def _link_down(self, happened: inputs.LinkDown) -> None:
+        rank = self.core.links.get(happened.link)
+        if rank:
+            self.lifecycle.down(rank, happened.reason, happened.refused)
+
+    def _link_said(self, happened: inputs.LinkSaid) -> None:
+        rank = self.core.links.get(happened.link)
+        if rank is None:
+            return
+        message = happened.message
+        if message.type == "response":
+            upstream.answered(self.core, rank, message)
+        elif message.type == "event":
+            self._hear(rank, message)
+        else:
+            self._decline(rank, message)
+
+    def _hear(self, rank: Rank, message: Message) -> None:
+        """A rank's bytes are hostile too: what cannot be made sense of is logged and dropped."""
+        try:
+            self._events.dispatch(rank, message)
+        except upstream.NONSENSE as error:
+            self.core.warn("rank", f"dropped a bad {message.event!r} event: {error}", rank)
+
+    def _decline(self, rank: Rank, message: Message) -> None:
+        """A rank asks its client something (`runInTerminal`, `startDebugging`): no."""
+        rank.seq += 1
+        refusal = Response(rank.seq, message.seq, False, message.command, "not supported")
+        assert rank.link is not None
+        self.core.out.append(ToRank(rank.link, encode(refusal)))
+
+    # What becomes of ranks (`lifecycle.Watcher`)
+
+    def configuring(self, rank: Rank) -> None:
+        """The rank takes breakpoints now, and does not run on before its `configurationDone`."""
+        if rank.offers is not None:
+            self.capabilities.offered(rank.offers)
+        self.breakpoints.configure(rank)
+
+    def live(self, rank: Rank) -> None:
+        """The rank is attached: its row appears (a single rank tells its threads itself)."""
+        if self.view.mode() == "ranks":
+            self.announcer.joined(rank)
+
+    def lost(self, rank: Rank, was_live: bool) -> None:
+        """The rank's connection is gone."""
+        self.heard.close_output(rank)
+        self.breakpoints.unavailable(rank)
+        if was_live:
+            self.announcer.left(rank)
+        self.control.stops.forget(rank)
+        self._consider_end()
+
+    def moved(self, rank: Rank) -> None:
+        """What `list` shows of a rank has changed."""
+        self.news.moved(rank)
+
+    # The end
+
+    def _consider_end(self) -> None:
+        ranks = self.core.ranks.values()
+        if self.core.flow.ended or any(rank.phase is not Phase.GONE for rank in ranks):
+            return
+        if not ranks and not self.lifecycle.wanted:
+            return  # nobody has said yet who the ranks are
+        if self.core.settings.owns_job and any(rank.exit_code is None for rank in ranks):
+            if not self.core.flow.closing:
+                self.core.flow.closing = True
+                self.core.after(END_GRACE, self._end)
+            return
+        self._end()
+
+    def _end(self) -> None:
+        if self.core.flow.ended or any(r.phase is not Phase.GONE for r in self.core.ranks.values()):
+            return
+        self.core.flow.ended = True
+        self.heard.flush(everything=True)
+        self.progress.end()
+        self.clients.say_goodbye()
+        self.core.out.append(Finished())
+
+    def _deadline(self, happened: inputs.Deadline) -> None:
+        self.core.fire(happened.token)
+
+    def _shutdown(self, happened: inputs.Shutdown) -> None:
+        """SIGTERM and its like: every rank runs on, every client is told; once."""
+        if self.core.flow.ended:
+            return
+        self.core.log(logging.INFO, "session", f"shutting down: {happened.reason}")
+        self.core.flow.ended = True
+        self.lifecycle.wanted = False
+        for rank in self.core.sorted_ranks():
+            self.lifecycle.leave(rank, release=False)
+        self.clients.say_goodbye()

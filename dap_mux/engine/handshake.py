@@ -1,0 +1,130 @@
+"""How a rank is attached: initialize, attach, initialized, breakpoints, configurationDone.
+
+No `attach` before the adapter has met its debuggee (K3), and none left out once `initialize` is
+sent: an adapter that is left before `attach` closes its port for ever (measured). Children are
+kept out of the debugger before the rank runs on (K5).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine import upstream
+from dap_mux.engine.agent import CHILDREN, CURE, CURED
+from dap_mux.engine.capabilities import offers_of
+from dap_mux.engine.links import Links
+from dap_mux.engine.model import Body, Rank, Reply
+from dap_mux.engine.phases import Phase, Signal
+from dap_mux.protocol.messages import plain
+
+ABOUT_US: Final[Body] = {
+    "clientID": "dap-mux",
+    "adapterID": "debugpy",
+    "linesStartAt1": True,
+    "columnsStartAt1": True,
+    "pathFormat": "path",
+    "supportsVariableType": True,
+    "supportsVariablePaging": False,
+    "supportsMemoryEvent": False,
+    "supportsProgressReporting": False,
+}
+
+
+class Handshake(Links):
+    """The steps from a connection to a rank that is live."""
+
+    def up(self, rank: Rank) -> None:
+        """The TCP connection is there. From now on it is never just closed (K2)."""
+        silence = self._core.settings.silence_timeout
+        if rank.phase is not Phase.LEAVING:
+            self._to(rank, Signal.UP)
+        self._initialize(rank, silence)
+
+    def _initialize(self, rank: Rank, limit: float) -> None:
+        upstream.ask(
+            self._core, rank, "initialize", ABOUT_US, lambda r: self._initialized(rank, r), limit
+        )
+
+    def _initialized(self, rank: Rank, reply: Reply) -> None:
+        if rank.phase is not Phase.GREETING and not rank.leaving_early:
+            return
+        if reply.ok:
+            rank.offers = offers_of(plain(reply.body))
+            self._await_adapter(rank)
+        elif rank.leaving_early:
+            self._say_goodbye(rank)
+        else:
+            self._give_up(rank, reply.missing or reply.message)
+
+    def _await_adapter(self, rank: Rank) -> None:
+        if not rank.adapter_ready:
+            rank.timer = self._core.after(
+                self._core.settings.greeting_timeout, lambda: self.adapter_is_ready(rank)
+            )
+        self._attach_when_ready(rank)
+
+    def adapter_is_ready(self, rank: Rank) -> None:
+        """The adapter has met its debuggee (it lists its internal socket), or never says so."""
+        rank.adapter_ready = True
+        self._attach_when_ready(rank)
+
+    def _attach_when_ready(self, rank: Rank) -> None:
+        if not rank.adapter_ready or rank.offers is None:
+            return
+        if rank.leaving_early:
+            self._ask_attach(rank, lambda reply: None)
+            self._say_goodbye(rank)
+        elif rank.phase is Phase.GREETING:
+            self._attach(rank)
+
+    def _attach(self, rank: Rank) -> None:
+        self._to(rank, Signal.READY)
+        rank.timer = self._core.after(
+            self._core.settings.silence_timeout, lambda: self._give_up(rank, "no answer to attach")
+        )
+        self._ask_attach(rank, lambda reply: self._attached(rank, reply))
+
+    def _ask_attach(self, rank: Rank, then: upstream.Then) -> None:
+        arguments = {**self.arguments, "subProcess": False}
+        if self._core.settings.redirect_output:
+            arguments.setdefault("redirectOutput", True)
+        upstream.ask(self._core, rank, "attach", arguments, then, upstream.NO_DEADLINE)
+
+    def initialized(self, rank: Rank) -> None:
+        """The rank's `initialized` event: cure it, give it its breakpoints, let it run on."""
+        if rank.phase is not Phase.ATTACHING:
+            return
+        self._to(rank, Signal.INITIALIZED)
+        self._evaluate(rank, CHILDREN, self._children_kept)
+        self._evaluate(rank, CURE, self._cured)
+        self._watcher.configuring(rank)
+        if self._core.flow.configured:
+            self._start(rank)
+
+    def _evaluate(self, rank: Rank, expression: str, then: object) -> None:
+        assert callable(then)
+        arguments = {"expression": expression, "context": "watch"}
+        upstream.ask(self._core, rank, "evaluate", arguments, lambda reply: then(rank, reply))
+
+    def _children_kept(self, rank: Rank, reply: Reply) -> None:
+        if not reply.ok:
+            text = f"child processes may hang in the debugger: {reply.missing or reply.message}"
+            self._core.warn("rank", text, rank)
+
+    def _cured(self, rank: Rank, reply: Reply) -> None:
+        """Verified by what the socket itself says; where it fails the rank just stays slow."""
+        rank.cured = reply.ok and plain(reply.body).get("result") == CURED
+        if not rank.cured:
+            self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
+
+    def _start(self, rank: Rank) -> None:
+        self._to(rank, Signal.CONFIGURED)
+        upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
+
+    def _attached(self, rank: Rank, reply: Reply) -> None:
+        if reply.ok and rank.phase is Phase.STARTING:
+            self._to(rank, Signal.ATTACHED)
+            rank.was_live, rank.attempts = True, 0
+            self._watcher.live(rank)
+        elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
+            self._give_up(rank, reply.message or "attach was refused")

@@ -1,0 +1,115 @@
+"""What the engine is told: everything that happens outside, one small class each.
+
+Each message is one of these on its way in and one or two `outputs` on its way out; a `Struct`
+is made in a tenth of a frozen dataclass's time.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.settings import Settings
+from dap_mux.protocol.messages import Message
+from dap_mux.rank_sets import RankId
+
+
+class ClientConnected(Struct, frozen=True, gc=False):
+    """A client opened a connection; `client` is a number of the shell's choosing, never reused."""
+
+    client: int
+
+
+class ClientSaid(Struct, frozen=True, gc=False):
+    """A well-formed message from a client."""
+
+    client: int
+    message: Message
+
+
+class ClientGone(Struct, frozen=True, gc=False):
+    """A client's connection is closed, by whomever."""
+
+    client: int
+
+
+class RankKnown(Struct, frozen=True, gc=False):
+    """A rank exists and this is where it listens; said again when its endpoint or pid changes."""
+
+    rank: RankId
+    endpoint: Endpoint
+
+
+class RankExited(Struct, frozen=True, gc=False):
+    """The rank's process ended, as whoever started it saw; `code` is -n for signal n."""
+
+    rank: RankId
+    code: int
+
+
+class RanksFound(Struct, frozen=True, gc=False):
+    """What a client's `attach` or `launch` named is known now (`RankKnown`), or why it is not.
+
+    `settings` are those with the client's own attributes in them; None leaves all as it is.
+    """
+
+    number: int
+    problem: str = ""
+    settings: Settings | None = None
+
+
+class LinkUp(Struct, frozen=True, gc=False):
+    """The connection asked for by `Connect` is established."""
+
+    link: int
+
+
+class LinkSaid(Struct, frozen=True, gc=False):
+    """A well-formed message from a rank."""
+
+    link: int
+    message: Message
+
+
+class LinkDown(Struct, frozen=True, gc=False):
+    """The connection failed or ended; `refused` when nothing listens there."""
+
+    link: int
+    reason: str
+    refused: bool = False
+
+
+class Deadline(Struct, frozen=True, gc=False):
+    """A deadline asked for by `SetDeadline` has passed."""
+
+    token: int
+
+
+class Notice(Struct, frozen=True, gc=False):
+    """The session has something to say that a person at the editor should read."""
+
+    text: str
+
+
+class Shutdown(Struct, frozen=True, gc=False):
+    """The session is asked to end: release every rank, say goodbye to every client."""
+
+    reason: str
+
+
+Input: TypeAlias = (
+    ClientConnected
+    | ClientSaid
+    | ClientGone
+    | RankKnown
+    | RankExited
+    | RanksFound
+    | LinkUp
+    | LinkSaid
+    | LinkDown
+    | Deadline
+    | Notice
+    | Shutdown
+)

@@ -1,0 +1,139 @@
+"""Requests for the data of one rank: the owner of the handle, or the rank in focus.
+
+Ids are exchanged on the way in and out by the handle-field table; everything else in the
+message stays as it was. A reply that comes after its rank has run on carries ids of a stop that
+is over, so it becomes an error rather than somebody else's data later.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Raw
+
+from dap_mux.engine import downstream, upstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import ClientRequest, Rank, Reply, Stop
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.scope import focused, looked_at
+from dap_mux.engine.view import View
+from dap_mux.errors import StaleHandle
+from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
+from dap_mux.protocol.types import ThreadArguments, typed
+
+# A user's evaluate may take as long as it takes while the link lives.
+PATIENT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
+NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not know
+EXPLICIT: Final = frozenset({"scopes", "evaluate"})
+
+
+class Inspector:
+    """The engine's part that passes one client's question to one rank."""
+
+    def __init__(self, core: Core, view: View, announcer: Announcer) -> None:
+        self._core = core
+        self._view = view
+        self._announcer = announcer
+
+    def to_owner(self, request: ClientRequest) -> None:
+        """Pass a request to the rank that owns its handle."""
+        arguments, rank = self._resolved(request)
+        if rank is None:
+            raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
+        self._ask(request, rank, arguments)
+
+    def to_owner_or_focus(self, request: ClientRequest) -> None:
+        """Pass a request to its handle's owner, or to the rank in focus where it has none."""
+        arguments, rank = self._resolved(request)
+        rank = rank or self._focus(request)
+        if rank is None:
+            downstream.refuse(self._core, request, "no rank is attached yet")
+            return
+        self._ask(request, rank, arguments)
+
+    def exception_info(self, request: ClientRequest) -> None:
+        """`exceptionInfo`, only after an exception stop: debugpy never answers it otherwise."""
+        arguments, rank = self._resolved(request)
+        if rank is None or rank.stop is None or rank.stop.reason != "exception":
+            text = "this thread is not stopped at an exception"
+            downstream.refuse(self._core, request, text)
+            return
+        self._ask(request, rank, arguments)
+
+    def _focus(self, request: ClientRequest) -> Rank | None:
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        return focused(self._core, request.client) or next(live, None)
+
+    def _resolved(self, request: ClientRequest) -> tuple[Raw, Rank | None]:
+        """Exchange the ids in the arguments; return them and the one rank they belong to."""
+        owners: list[Rank] = []
+        fields = REQUESTS.get(request.command, NO_IDS)
+
+        def translate(kind: Kind, id: Id) -> Id:
+            rank, upstream_id = self._upstream(request, kind, id)
+            owners.append(rank)
+            if kind is Kind.FRAME and request.command in EXPLICIT:
+                looked_at(request.client, rank.id, explicit=True)
+            return upstream_id
+
+        arguments = exchange(request.arguments, fields, translate)
+        if len(owners) > 1 and any(owner is not owners[0] for owner in owners):
+            raise StaleHandle("these ids belong to different ranks")
+        return arguments, owners[0] if owners else None
+
+    def _upstream(self, request: ClientRequest, kind: Kind, id: Id) -> tuple[Rank, Id]:
+        if kind is Kind.THREAD:
+            members, thread = self._view.resolve(request.client, id)
+            return members[0], thread
+        rank, upstream_id = self._core.handles.resolve(kind, id)
+        return self._core.ranks[rank], upstream_id
+
+    def _ask(self, request: ClientRequest, rank: Rank, arguments: Raw) -> None:
+        command = request.command
+        if command == "stackTrace":
+            looked_at(request.client, rank.id, explicit=False)
+        stop = rank.stop
+        limit = upstream.NO_DEADLINE if command in PATIENT else None
+
+        def answered(reply: Reply) -> None:
+            self._answer(request, rank, stop, reply)
+
+        upstream.ask(self._core, rank, command, arguments, answered, limit)
+
+    def _answer(self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply) -> None:
+        if reply.ok:
+            self._pass_body(request, rank, stop, reply)
+        elif reply.missing:
+            text = f"{self._view.name_of(rank)}: {reply.missing}"
+            downstream.refuse(self._core, request, text)
+        else:
+            downstream.pass_failure(self._core, request, reply.message)
+        if request.command == "stackTrace":
+            self._announcer.stack_answered(request.client, self._row(request))
+
+    def _row(self, request: ClientRequest) -> int:
+        return typed(request.arguments, ThreadArguments).threadId
+
+    def _pass_body(
+        self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply
+    ) -> None:
+        fields = RESPONSES.get(request.command, NO_IDS)
+        if not fields or not reply.body:
+            downstream.respond(self._core, request, reply.body or None)
+            return
+        minted = False
+
+        def translate(kind: Kind, id: Id) -> Id:
+            nonlocal minted
+            minted = True
+            if rank.stop is not stop:
+                return id  # of a stop that is over: not to be given out
+            return self._core.handles.mint(rank.id, kind, id)
+
+        body = exchange(reply.body, fields, translate)
+        if minted and rank.stop is not stop:
+            text = f"{self._view.name_of(rank)} has run on meanwhile"
+            downstream.refuse(self._core, request, text)
+            return
+        downstream.respond(self._core, request, body)

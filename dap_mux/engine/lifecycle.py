@@ -1,0 +1,125 @@
+"""How a rank is found, attached, lost, found again, left and ended.
+
+Every rule in here, in `handshake` and in `links` is one of FACTS' five ways to lose a rank: one
+connection that is kept (K2), no `attach` before the adapter is ready (K3), `disconnect`, its
+answer and a pause before the next connection (K4), children kept out of the debugger before the
+rank runs on (K5). K1 is `control`'s.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine import upstream
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.handshake import Handshake
+from dap_mux.engine.links import Watcher
+from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.phases import Phase, Signal
+from dap_mux.rank_sets import RankId
+
+__all__ = ["Lifecycle", "Watcher"]
+
+ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
+
+
+class Lifecycle(Handshake):
+    """The engine's part that owns the ranks' connections."""
+
+    # Coming
+
+    def known(self, id: RankId, endpoint: Endpoint) -> None:
+        """A rank exists at this endpoint; a known one may have moved, or come back."""
+        core = self._core
+        rank = core.ranks.get(id)
+        if rank is None:
+            rank = core.ranks[id] = Rank(id, endpoint)
+            self._watcher.moved(rank)
+        rank.endpoint = endpoint
+        core.ranks_changed()
+        back = rank.phase is Phase.GONE and endpoint.ready
+        if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
+            rank.exit_code = None
+            self.connect(rank)
+
+    def connect_all(self, arguments: Body) -> None:
+        """The first controller attaches: every rank that is not gone is connected."""
+        self.wanted = True
+        self.arguments = arguments
+        for rank in self._core.sorted_ranks():
+            rank.releasing = False  # one that is being released comes back too
+            if rank.phase in (Phase.IDLE, Phase.RELEASED):
+                self.connect(rank)
+
+    def start_all(self) -> None:
+        """The clients have configured: every rank that waits for it runs on."""
+        for rank in self._core.sorted_ranks():
+            if rank.phase is Phase.CONFIGURING:
+                self._start(rank)
+
+    # Going
+
+    def down(self, rank: Rank, reason: str, refused: bool) -> None:
+        """The connection failed or ended."""
+        self._core.links.pop(rank.link or 0, None)
+        rank.link = None
+        upstream.fail_pending(self._core, rank, reason)
+        if rank.phase is Phase.LEAVING:
+            self._left(rank)
+        elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
+            where = f"nothing listens on {rank.endpoint} yet" if refused else reason
+            self._retry(rank, where)
+
+    def leave(self, rank: Rank, *, release: bool) -> None:
+        """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""
+        if rank.phase in (Phase.GONE, Phase.LEAVING):
+            return
+        rank.releasing = release
+        if rank.phase is Phase.IDLE:
+            if release:
+                self._to(rank, Signal.RELEASE, "released")
+        elif rank.phase is Phase.WAITING:
+            self._to(rank, Signal.RELEASE if release else Signal.LEAVE)
+        elif rank.phase is not Phase.RELEASED:
+            self._depart(rank)
+
+    def _depart(self, rank: Rank) -> None:
+        """An adapter that is left before `attach` closes its port for ever (measured): go on."""
+        rank.leaving_early = rank.phase in (Phase.CONNECTING, Phase.GREETING)
+        was_live = rank.phase is Phase.LIVE
+        self._to(rank, Signal.LEAVE)
+        self._watcher.lost(rank, was_live)
+        if not rank.leaving_early:
+            self._say_goodbye(rank)
+        elif rank.offers is not None:
+            self._await_adapter(rank)
+
+    def drop(self, rank: Rank) -> None:
+        """Forget a rank; it runs on, and its process may end unseen."""
+        self.leave(rank, release=True)
+        if rank.phase is Phase.LEAVING:
+            rank.dropping = True
+        else:
+            self._remove(rank)
+
+    def exited(self, rank: Rank, code: int) -> None:
+        """Its launcher saw the process end; the adapter's last words may still be under way."""
+        rank.exit_code = code
+        if rank.phase is Phase.GONE or rank.link is None:
+            self.ended(rank, rank.reason)
+        else:
+            self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, code))
+
+    def _ended_for_sure(self, rank: Rank, code: int) -> None:
+        if rank.exit_code == code and rank.phase is not Phase.GONE:
+            self.ended(rank)
+
+    def ended(self, rank: Rank, reason: str = "") -> None:
+        """The rank's process is gone."""
+        if rank.phase is Phase.GONE:
+            self._watcher.lost(rank, False)
+            return
+        was_live = rank.phase is Phase.LIVE
+        self._forget_link(rank, "the process ended")
+        self._to(rank, Signal.END, reason or "the process ended")
+        self._watcher.lost(rank, was_live)

@@ -1,0 +1,141 @@
+"""The ranks' connections: opened once, retried with patience, ended politely.
+
+The transitions themselves are a table in `phases`; every change of phase goes through `_to`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from dap_mux.engine import upstream
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.outputs import CloseLink, Connect
+from dap_mux.engine.phases import Phase, Signal, step
+
+EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), even if it cannot come back
+
+
+class Watcher(Protocol):
+    """Who is told what becomes of ranks (the session part of the engine)."""
+
+    def configuring(self, rank: Rank) -> None:
+        """The rank takes breakpoints now, and does not run on before `start`."""
+
+    def live(self, rank: Rank) -> None:
+        """The rank is attached."""
+
+    def lost(self, rank: Rank, was_live: bool) -> None:
+        """The rank's connection is gone; `rank.phase` says whether its process is too."""
+
+    def moved(self, rank: Rank) -> None:
+        """Anything that `list` shows of a rank has changed."""
+
+
+class Links:
+    """What `Handshake` and `Lifecycle` build on: connecting, retrying, taking leave."""
+
+    def __init__(self, core: Core, watcher: Watcher) -> None:
+        self._core = core
+        self._watcher = watcher
+        self.arguments: Body = {}  # of the first controller's `attach`, for the ranks
+        self.wanted = False  # a controller has asked to attach
+
+    def _to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
+        rank.phase = step(rank.phase, signal)
+        rank.reason = reason
+        self._core.cancel(rank.timer)
+        rank.timer = None
+        self._watcher.moved(rank)
+
+    def connect(self, rank: Rank) -> None:
+        """Open the rank's one connection (R2), unless it rests from the last one (K4)."""
+        if rank.resting or (rank.endpoint.announces and not rank.endpoint.ready):
+            return
+        self._to(rank, Signal.CONNECT)
+        rank.link = self._core.number()
+        rank.offers, rank.adapter_ready, rank.seq = None, rank.endpoint.ready, 0
+        self._core.links[rank.link] = rank
+        endpoint = rank.endpoint
+        self._core.out.append(Connect(rank.link, rank.id, endpoint.host, endpoint.port))
+
+    # Losing
+
+    def _give_up(self, rank: Rank, reason: str) -> None:
+        """The handshake failed: hang up and try again later (R4)."""
+        self._core.warn("rank", reason, rank)
+        self._forget_link(rank, reason)
+        self._retry(rank, reason)
+
+    def _retry(self, rank: Rank, reason: str) -> None:
+        was_live = rank.phase is Phase.LIVE
+        self._to(rank, Signal.DOWN, reason)
+        rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
+        self._watcher.lost(rank, was_live)
+
+    def _again(self, rank: Rank) -> None:
+        rank.timer = None
+        self.connect(rank)
+
+    def _backoff(self, rank: Rank) -> float:
+        """R3: 0.25 s doubling to 10 s, with jitter, and never sooner than K4 allows."""
+        settings = self._core.settings
+        limit = min(settings.backoff_first * 2.0 ** min(rank.attempts, 16), settings.backoff_most)
+        rank.attempts += 1
+        return max(settings.reconnect_gap, limit * self._core.random.uniform(0.75, 1.0))
+
+    def _forget_link(self, rank: Rank, reason: str) -> None:
+        """Hang up. No `disconnect` whose answer we would not wait for.
+
+        Measured: debugpy's adapter dies of that, and with it goes the session of whoever else
+        was "already debugging" the rank; a FIN alone does no harm once `attach` is answered.
+        """
+        if rank.link is None:
+            return
+        self._core.links.pop(rank.link, None)
+        self._core.out.append(CloseLink(rank.link))
+        rank.link = None
+        upstream.fail_pending(self._core, rank, reason)
+
+    # Taking leave
+
+    def _say_goodbye(self, rank: Rank) -> None:
+        """Wait for evaluates: one answered after `disconnect` ends debugpy's adapter (measured)."""
+        rank.leaving_early = False
+        upstream.when_answered(
+            self._core, rank, "evaluate", lambda: self._disconnect(rank), EVALUATE_GRACE
+        )
+
+    def _disconnect(self, rank: Rank) -> None:
+        """`disconnect`, its answer, then the end of the connection (K4)."""
+        limit = self._core.settings.leave_timeout
+        arguments = {"restart": False, "terminateDebuggee": False}
+        upstream.ask(
+            self._core, rank, "disconnect", arguments, lambda reply: self._close(rank), limit
+        )
+
+    def _close(self, rank: Rank) -> None:
+        if rank.link is not None and rank.phase is Phase.LEAVING:
+            self._forget_link(rank, "released")
+            self._left(rank)
+
+    def _left(self, rank: Rank) -> None:
+        release, rank.leaving_early = rank.releasing, False
+        self._to(rank, Signal.RELEASE if release else Signal.DOWN, "released" if release else "")
+        if rank.dropping:
+            self._remove(rank)
+            return
+        rank.resting = True
+        self._core.after(self._core.settings.reconnect_gap, lambda: self._rested(rank))
+
+    def _rested(self, rank: Rank) -> None:
+        rank.resting = False
+        back = rank.phase is Phase.RELEASED and not rank.releasing
+        if self.wanted and (rank.phase is Phase.IDLE or back):
+            self.connect(rank)
+
+    def _remove(self, rank: Rank) -> None:
+        self._core.cancel(rank.timer)
+        del self._core.ranks[rank.id]
+        self._core.ranks_changed()
+        self._watcher.lost(rank, False)

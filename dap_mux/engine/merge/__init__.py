@@ -1,0 +1,1 @@
+"""Fan-in reducers: many ranks' answers and events become one. Pure, one module a kind."""

@@ -1,0 +1,139 @@
+"""Many ranks' output as one readable stream: `[3] …`, equal lines folded to `[0-3] …`.
+
+pydevd sends `print("hello", 2)` as four events (measured), so pieces are joined to lines for
+each rank and category. Lines wait a little for their likes from other ranks. There is no clock
+in here: while `pending`, the engine calls `flush` after `tick` seconds, and at once when
+`urgent`. A flush returns what the flush before it has seen already, so that a line waits
+between half a window and a whole one.
+
+The order of a rank's lines is kept, whatever the others do. A piece without a newline leaves
+after its window as it is; what its ranks print next continues it without a prefix, and
+anything else is kept off its line by a newline of our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from dap_mux.engine.merge.lines import LINE_COST, Body, Line, LineQueue
+from dap_mux.engine.merge.output_bodies import Folded, Label, OutputBodies
+from dap_mux.rank_sets import RankId, fold
+
+MAX_HELD: Final = 1024 * 1024
+"""Characters; beyond them a flush is `urgent`."""
+
+_LONG: Final = 64 * 1024  # a text to fold as one: not worth (or too many to be) single lines
+
+
+@dataclass(slots=True)
+class _Partial:
+    """The pieces of a line whose newline has not come."""
+
+    pieces: list[str] = field(default_factory=list)
+    cost: int = 0
+    waited: bool = False  # the last flush has seen it
+
+
+class OutputFolder:
+    """Holds what ranks print until it is due.
+
+    `plain`: one rank in the session, so everything is due at once and unchanged.
+    `label` names ranks in prefixes.
+    """
+
+    def __init__(self, fold_window: float = 0.05, label: Label = fold) -> None:
+        self.plain = False
+        self.tick = fold_window / 2
+        self._queue = LineQueue()
+        self._waited = 0  # how many of the queue's lines the last flush has seen
+        self._partials: dict[tuple[RankId, str], _Partial] = {}
+        self._partial_cost = 0
+        self._bodies = OutputBodies(label)
+
+    @property
+    def pending(self) -> bool:
+        """Something is held: `flush` wants to be called in `tick` seconds."""
+        return bool(self._queue or self._partials)
+
+    @property
+    def urgent(self) -> bool:
+        """`flush` wants to be called now."""
+        held = self._queue.held + self._partial_cost
+        return held > MAX_HELD or (self.plain and self.pending)
+
+    def add(self, rank: RankId, category: str, text: str, body_rest: Body) -> None:
+        """Take the body of an `output` event; `category` "" is an absent one.
+
+        A body with other fields than output and category stays one body, in its rank's order.
+        Fields that say nothing (null, 0, empty) do not count: debugpy's logpoints have them.
+        """
+        if self.plain or any(body_rest.values()):
+            self._complete((rank, category))
+            self._queue.add(Line([rank], category, text, body_rest, self.plain))
+        elif text:
+            self._join((rank, category), text)
+
+    def close(self, rank: RankId) -> None:
+        """The rank is gone: its unfinished lines will get no newline."""
+        self._bodies.close(rank)
+        for key in [key for key in self._partials if key[0] == rank]:
+            self._complete(key, final=True)
+
+    def flush(self, *, everything: bool = False) -> list[Folded]:
+        """Return the `output` bodies that are due, in order, each with its ranks.
+
+        A newline of our own has no ranks. `everything`: before a stop is told, and at the end.
+        """
+        if everything or self.urgent:
+            for key in list(self._partials):
+                self._complete(key)
+            due = self._queue.take(len(self._queue))
+        else:
+            due = [*self._queue.take(self._waited), *self._overdue()]
+        self._waited = len(self._queue)
+        return list(self._bodies.of(due))
+
+    def _join(self, key: tuple[RankId, str], text: str) -> None:
+        end = text.rfind("\n") + 1
+        if end:
+            start = text.find("\n") + 1
+            self._hold(key, text[:start])
+            self._complete(key)
+            middle = text[start:end]
+            for line in _lines(middle) if len(middle) <= _LONG else [middle]:
+                self._queue.add(Line([key[0]], key[1], line))
+        if end < len(text):
+            self._hold(key, text[end:])
+
+    def _hold(self, key: tuple[RankId, str], piece: str) -> None:
+        partial = self._partials.setdefault(key, _Partial())
+        partial.pieces.append(piece)
+        cost = len(piece) + LINE_COST
+        partial.cost += cost
+        self._partial_cost += cost
+
+    def _release(self, key: tuple[RankId, str]) -> str:
+        partial = self._partials.pop(key, None)
+        if partial is None:
+            return ""
+        self._partial_cost -= partial.cost
+        return "".join(partial.pieces)
+
+    def _complete(self, key: tuple[RankId, str], *, final: bool = False) -> None:
+        if text := self._release(key):
+            self._queue.add(Line([key[0]], key[1], text, final=final))
+
+    def _overdue(self) -> list[Line]:
+        """Pieces that have waited as long as a line does; all of their rank's lines are due too."""
+        overdue = LineQueue()
+        for key in [key for key, partial in self._partials.items() if partial.waited]:
+            overdue.add(Line([key[0]], key[1], self._release(key)))
+        for partial in self._partials.values():
+            partial.waited = True
+        return overdue.lines
+
+
+def _lines(text: str) -> list[str]:
+    """Cut after each newline and nowhere else: `splitlines` knows ten more ends."""
+    return [line + "\n" for line in text.split("\n")[:-1]]

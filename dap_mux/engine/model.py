@@ -1,0 +1,174 @@
+"""The nouns of a session: a rank, a client, a client's request, a stop. State only, no behaviour.
+
+Who may change what: `lifecycle` a rank's link, `stops` and `control` its stop and step,
+`clients` a client's place in the session.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from msgspec import Raw, Struct
+
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.phases import Phase
+from dap_mux.protocol.messages import NO_RAW
+from dap_mux.protocol.types import InitializeArguments
+from dap_mux.rank_sets import RankId
+
+Body: TypeAlias = dict[str, Any]
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """A rank's answer, or why there is none. `missing` is '' for a real answer."""
+
+    ok: bool
+    body: Raw = NO_RAW
+    message: str = ""
+    missing: str = ""
+
+
+class Pending(Struct):
+    """A request that a rank still owes an answer to."""
+
+    command: str
+    then: Callable[[Reply], None]
+    deadline: int | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One stack frame as far as classes compare it: (client path, function, line)."""
+
+    path: str
+    name: str
+    line: int
+
+
+@dataclass
+class Stop:
+    """Why and where a rank is stopped; `thread` is debugpy's id of the causing thread."""
+
+    thread: int
+    reason: str
+    details: Body
+    frames: tuple[Frame, ...] | None = None
+    unhandled: bool = False  # an uncaught exception: the process ends when it runs on
+    announced: bool = False
+
+
+@dataclass
+class StepRun:
+    """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
+
+    members: set[RankId]
+    flying: set[RankId]
+    overdue: bool = False
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What a rank must do on its own when it arrives, to keep up with its class.
+
+    `place` is where the class stood when it was told; None for a continue.
+    """
+
+    command: str
+    arguments: Body
+    place: tuple[Frame, ...] | None
+    run: StepRun | None = None
+
+
+@dataclass(eq=False)
+class Rank:
+    """One rank, `(group, rank)`, over all the processes and connections that it may have."""
+
+    id: RankId
+    endpoint: Endpoint
+    phase: Phase = Phase.IDLE
+    reason: str = ""
+    link: int | None = None
+    seq: int = 0
+    pending: dict[int, Pending] = field(default_factory=dict)
+    timer: int | None = None
+    attempts: int = 0
+    was_live: bool = False
+    resting: bool = False  # just left: no new connection yet (K4)
+    dropping: bool = False  # leaving to be forgotten
+    leaving_early: bool = False  # leaving, and `attach` is still to be sent
+    releasing: bool = False  # leaving on request: stays away until asked for
+    adapter_ready: bool = False
+    offers: Body | None = None
+    cured: bool | None = None
+    stop: Stop | None = None
+    pausing: bool = False
+    run: StepRun | None = None  # the step that is under way
+    last_run: StepRun | None = None  # the last one it took part in
+    owed: deque[Owed] = field(default_factory=deque)
+    threads: dict[int, str] = field(default_factory=dict)
+    exit_code: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The global rank."""
+        return self.id[1]
+
+    @property
+    def state(self) -> str:
+        """One of DESIGN.md's states: waiting connecting running stopped pausing lost exited."""
+        if self.phase is Phase.LIVE:
+            return "stopped" if self.stop else "pausing" if self.pausing else "running"
+        if self.phase in (Phase.WAITING, Phase.CONNECTING) and self.was_live:
+            return "lost"
+        return self.phase.state
+
+
+@dataclass
+class Focus:
+    """The rank a client works on, and how strongly it said so (scopes beat stackTrace)."""
+
+    rank: RankId | None = None
+    explicit: bool = False
+    beside: set[RankId] = field(default_factory=set)  # stops shown without moving the focus
+
+
+@dataclass(eq=False)
+class Client:
+    """Who speaks DAP to us. `kind` is chosen by `clientID`, `role` by its attach."""
+
+    id: int
+    kind: str = "generic"
+    role: str = ""
+    initialized: bool = False
+    configured: bool = False
+    leaving: bool = False
+    seq: int = 0
+    launched: bool = False
+    about: InitializeArguments = field(default_factory=InitializeArguments)
+    arguments: Body = field(default_factory=dict)
+    attach: ClientRequest | None = None
+    open: dict[int, ClientRequest] = field(default_factory=dict)
+    focus: Focus = field(default_factory=Focus)
+    events: frozenset[str] = frozenset()
+    doubts: int = 0  # `threads` replies that may still apply an allThreadsStopped
+    unapplied: int | None = None  # the row of a stop of all that is not applied for sure
+    then_timer: int | None = None
+
+    @property
+    def listening(self) -> bool:
+        """It is a configured controller: told of stops, threads and output."""
+        return self.role == "controller" and self.configured
+
+
+class ClientRequest(Struct, eq=False):
+    """A request that one client waits on; answered exactly once (promise R10)."""
+
+    client: Client
+    seq: int
+    command: str
+    arguments: Raw
+    number: int = 0
+    answered: bool = False

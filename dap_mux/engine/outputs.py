@@ -1,0 +1,98 @@
+"""What the engine asks for: the only effects there are, one small class each."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from dap_mux.rank_sets import RankId
+
+
+class ToClient(Struct, frozen=True, gc=False):
+    """Send this message body to the client. `droppable`: `output`, which a slow one may lose."""
+
+    client: int
+    body: bytes
+    droppable: bool = False
+
+
+class ToRank(Struct, frozen=True, gc=False):
+    """Send this message body over the link."""
+
+    link: int
+    body: bytes
+
+
+class CloseClient(Struct, frozen=True, gc=False):
+    """Close the client's connection once everything sent to it is out."""
+
+    client: int
+
+
+class Connect(Struct, frozen=True, gc=False):
+    """Open a connection to a rank; answer with `LinkUp` or `LinkDown`."""
+
+    link: int
+    rank: RankId
+    host: str
+    port: int
+
+
+class CloseLink(Struct, frozen=True, gc=False):
+    """Close the link after what was sent; never in mid-frame (promise F8)."""
+
+    link: int
+
+
+class SetDeadline(Struct, frozen=True, gc=False):
+    """Answer with `Deadline(token)` after `seconds`."""
+
+    token: int
+    seconds: float
+
+
+class CancelDeadline(Struct, frozen=True, gc=False):
+    """The deadline is not needed any more; a late one does no harm."""
+
+    token: int
+
+
+class FindRanks(Struct, frozen=True, gc=False):
+    """A client's `attach` or `launch` says who the ranks are; answer with `RanksFound`."""
+
+    number: int
+    command: str
+    arguments: dict[str, Any]
+
+
+class EndJob(Struct, frozen=True, gc=False):
+    """A client asked to end the job: whoever started the ranks ends them."""
+
+
+class Finished(Struct, frozen=True, gc=False):
+    """Every rank is gone and the clients were told; the session is over."""
+
+
+class Log(Struct, frozen=True, gc=False):
+    """A line for the session's log; `rank` where it is about one."""
+
+    level: int
+    component: str
+    text: str
+    rank: RankId | None = None
+
+
+Output: TypeAlias = (
+    ToClient
+    | ToRank
+    | CloseClient
+    | Connect
+    | CloseLink
+    | SetDeadline
+    | CancelDeadline
+    | FindRanks
+    | EndJob
+    | Finished
+    | Log
+)

@@ -1,0 +1,128 @@
+"""The life of a rank's connection: every transition there is, as one literal table.
+
+Anything about the state machine lives here; `lifecycle` only says which signal came.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from dap_mux.errors import DapMuxError
+
+
+class Phase(enum.Enum):
+    """Where a rank's connection stands: its name, the state that users see, and whether requests
+    can be sent.
+    """
+
+    IDLE = ("idle", "waiting")  # known, and no controller has asked to attach yet
+    WAITING = ("waiting", "waiting")  # tried or lost; the next try is due by a deadline
+    CONNECTING = ("connecting", "connecting")  # TCP under way
+    GREETING = ("greeting", "connecting", True)  # TCP up; `initialize` sent, adapter not ready yet
+    ATTACHING = ("attaching", "connecting", True)  # `attach` sent, `initialized` not seen
+    CONFIGURING = ("configuring", "connecting", True)  # breakpoints go in; held until configured
+    STARTING = ("starting", "connecting", True)  # `configurationDone` sent, attach not answered
+    LIVE = ("live", "running", True)  # attached
+    LEAVING = ("leaving", "running", True)  # `disconnect` sent, the link not closed yet
+    RELEASED = ("released", "running")  # detached on request; runs on without us
+    GONE = ("gone", "exited")  # its process ended
+
+    def __init__(self, label: str, state: str, linked: bool = False) -> None:
+        self.label = label
+        self.state = state
+        self.linked = linked
+
+
+class Signal(enum.Enum):
+    """What can happen to a rank's connection."""
+
+    CONNECT = "connect"
+    UP = "up"
+    READY = "ready"
+    INITIALIZED = "initialized"
+    CONFIGURED = "configured"
+    ATTACHED = "attached"
+    DOWN = "down"
+    LEAVE = "leave"
+    RELEASE = "release"
+    END = "end"
+
+
+# LEAVE asks a linked rank to run on without us; where there is no link, nothing has to be asked.
+TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
+    Phase.IDLE: {
+        Signal.CONNECT: Phase.CONNECTING,
+        Signal.RELEASE: Phase.RELEASED,
+        Signal.END: Phase.GONE,
+    },
+    Phase.WAITING: {
+        Signal.CONNECT: Phase.CONNECTING,
+        Signal.LEAVE: Phase.IDLE,
+        Signal.RELEASE: Phase.RELEASED,
+        Signal.END: Phase.GONE,
+    },
+    Phase.CONNECTING: {
+        Signal.UP: Phase.GREETING,
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    Phase.GREETING: {
+        Signal.READY: Phase.ATTACHING,
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    Phase.ATTACHING: {
+        Signal.INITIALIZED: Phase.CONFIGURING,
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    Phase.CONFIGURING: {
+        Signal.CONFIGURED: Phase.STARTING,
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    Phase.STARTING: {
+        Signal.ATTACHED: Phase.LIVE,
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    Phase.LIVE: {
+        Signal.DOWN: Phase.WAITING,
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.RELEASE: Phase.LEAVING,
+        Signal.END: Phase.GONE,
+    },
+    # A rank that leaves ends up IDLE or RELEASED; `lifecycle` remembers which was asked for.
+    Phase.LEAVING: {
+        Signal.DOWN: Phase.IDLE,
+        Signal.RELEASE: Phase.RELEASED,
+        Signal.END: Phase.GONE,
+    },
+    Phase.RELEASED: {Signal.CONNECT: Phase.CONNECTING, Signal.END: Phase.GONE},
+    # An elastic restart: the same rank again, in a new process.
+    Phase.GONE: {Signal.CONNECT: Phase.CONNECTING},
+}
+
+
+class IllegalTransition(DapMuxError):
+    """A defect of ours: the table has no such step."""
+
+
+def step(phase: Phase, signal: Signal) -> Phase:
+    """Return the phase after `signal`; raise `IllegalTransition` where the table has none."""
+    try:
+        return TRANSITIONS[phase][signal]
+    except KeyError:
+        raise IllegalTransition(f"{signal.value} while {phase.label}") from None

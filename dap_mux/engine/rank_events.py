@@ -1,0 +1,225 @@
+"""What becomes of the events that ranks send. The table of them is `events`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from dap_mux.engine import downstream, upstream
+from dap_mux.engine.breakpoints import Breakpoints
+from dap_mux.engine.capabilities import Capabilities, offers_of
+from dap_mux.engine.core import Core
+from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.merge.output import OutputFolder
+from dap_mux.engine.model import Body, Rank, Reply
+from dap_mux.engine.patterns import thread
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.stops import Stops, learn_threads
+from dap_mux.engine.view import View, main_thread
+from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankId, fold
+
+Handler: TypeAlias = Callable[[Rank, Body], None]
+
+
+class RankEvents:
+    """The engine's part that hears the ranks."""
+
+    def __init__(
+        self,
+        core: Core,
+        view: View,
+        lifecycle: Lifecycle,
+        stops: Stops,
+        breakpoints: Breakpoints,
+        capabilities: Capabilities,
+    ) -> None:
+        self._core = core
+        self._view = view
+        self._lifecycle = lifecycle
+        self._stops = stops
+        self._breakpoints = breakpoints
+        self._capabilities = capabilities
+        self._folder = OutputFolder(core.settings.settle, self._label)
+        self._flush_timer: int | None = None
+        self._paths: set[tuple[str, str]] = set()
+
+    def _label(self, ranks: Iterable[RankId]) -> str:
+        """Return the prefix of a line: ranks, with their group where there are several."""
+        named = sorted(ranks)
+        alone = self._core.several_groups and len({id[0] for id in named}) == 1
+        text = fold(named, self._core.default_group())
+        return f"{named[0][0]}:{text}" if alone else text
+
+    # The session's state
+
+    def initialized(self, rank: Rank, body: Body) -> None:
+        """The rank takes breakpoints."""
+        self._lifecycle.initialized(rank)
+
+    def stopped(self, rank: Rank, body: Body) -> None:
+        """The rank has stopped."""
+        self._stops.stopped(rank, body)
+
+    def continued(self, rank: Rank, body: Body) -> None:
+        """The rank runs on."""
+        self._stops.continued(rank)
+
+    def terminated(self, rank: Rank, body: Body) -> None:
+        """The rank's process has ended; while we leave it is debugpy's farewell (measured)."""
+        if rank.phase is not Phase.LEAVING:
+            self._lifecycle.ended(rank)
+
+    def exited(self, rank: Rank, body: Body) -> None:
+        """The rank's process tells its exit code (never seen on attach)."""
+        code = body.get("exitCode")
+        if isinstance(code, int) and rank.exit_code is None:
+            rank.exit_code = code
+
+    def capabilities(self, rank: Rank, body: Body) -> None:
+        """The rank offers something else than at first."""
+        rank.offers = offers_of({**(rank.offers or {}), **(body.get("capabilities") or {})})
+        self._capabilities.offered(rank.offers)
+
+    def sockets(self, rank: Rank, body: Body) -> None:
+        """`debugpySockets`: the adapter has met its debuggee once it lists an internal one (K3)."""
+        sockets = body.get("sockets") or []
+        if any(isinstance(item, dict) and item.get("internal") for item in sockets):
+            self._lifecycle.adapter_is_ready(rank)
+
+    def thread(self, rank: Rank, body: Body) -> None:
+        """A Python thread of the rank came or went; rows of their own only where all are shown."""
+        id, reason = body.get("threadId"), body.get("reason")
+        if not isinstance(id, int) or not self._whole():
+            return
+        if reason == "exited":
+            self._tell_thread(rank, "exited", id)
+            rank.threads.pop(id, None)
+        else:
+            upstream.ask(self._core, rank, "threads", {}, lambda r: self._named(rank, id, r))
+
+    def _named(self, rank: Rank, id: int, reply: Reply) -> None:
+        if reply.ok and rank.phase is Phase.LIVE:
+            learn_threads(rank, plain(reply.body))
+            if id in rank.threads:
+                self._tell_thread(rank, "started", id)
+
+    def _tell_thread(self, rank: Rank, reason: str, id: int) -> None:
+        main = id == main_thread(rank)
+        if main and (reason == "exited" or not self._core.single):
+            return  # the rank's own row: told when the rank comes and goes
+        row = self._view.id_of(rank.id, None if main else id)
+        for client in self._core.controllers():
+            downstream.send_event(self._core, client, *thread(reason, row))
+            client.doubts += reason == "started"  # it asks `threads`, which applies no stop
+
+    def _whole(self) -> bool:
+        return self._core.single or self._core.settings.threads == "all"
+
+    # Passed on
+
+    def output(self, rank: Rank, body: Body) -> None:
+        """What a rank printed, line by line and folded; telemetry is for nobody."""
+        rest = self._translated(rank, "output", body)
+        text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
+        if category == "telemetry":
+            return
+        self._folder.plain = self._core.single
+        self._folder.add(rank.id, category, text, rest)
+        self._arrange_flush()
+
+    def _arrange_flush(self) -> None:
+        if self._folder.urgent:
+            self.flush()
+        elif self._folder.pending and self._flush_timer is None:
+            self._flush_timer = self._core.after(self._folder.tick, self._tick)
+
+    def _tick(self) -> None:
+        self._flush_timer = None
+        self.flush()
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Send what is due."""
+        for body, _ in self._folder.flush(everything=everything):
+            downstream.broadcast(self._core, "output", body, droppable=True)
+        self._arrange_flush()
+
+    def close_output(self, rank: Rank) -> None:
+        """The rank is gone: its unfinished line will not be finished."""
+        self._folder.close(rank.id)
+        self.flush()
+
+    def breakpoint(self, rank: Rank, body: Body) -> None:
+        """A breakpoint of ours changed in this rank."""
+        self._breakpoints.changed(rank, body.get("breakpoint") or {})
+
+    def module(self, rank: Rank, body: Body) -> None:
+        """Each distinct module once, whichever rank loads it first."""
+        module = body.get("module") or {}
+        self._once(rank, "module", str(module.get("path") or module.get("name")), body)
+
+    def loaded_source(self, rank: Rank, body: Body) -> None:
+        """Each distinct source once."""
+        source = body.get("source") or {}
+        self._once(rank, "loadedSource", str(source.get("path") or source.get("name")), body)
+
+    def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
+        if body.get("reason") == "new":
+            if (event, path) in self._paths:
+                return
+            self._paths.add((event, path))
+        downstream.broadcast(self._core, event, self._translated(rank, event, body))
+
+    def process(self, rank: Rank, body: Body) -> None:
+        """Once, for the job: the first rank's, under the job's name where that is known."""
+        flow = self._core.flow
+        if flow.process is None:
+            flow.process = _job(body, self._core)
+            downstream.broadcast(self._core, "process", flow.process)
+
+    def invalidated(self, rank: Rank, body: Body) -> None:
+        """Variables only: VS Code replays old stops for threads and stacks (FACTS)."""
+        areas = [area for area in body.get("areas") or ["variables"] if area == "variables"]
+        if areas and rank.stop:
+            downstream.broadcast(self._core, "invalidated", {"areas": areas})
+
+    def translated(self, event: str) -> Handler:
+        """Return a handler that passes an event on with our ids."""
+
+        def handle(rank: Rank, body: Body) -> None:
+            downstream.broadcast(self._core, event, self._translated(rank, event, body))
+
+        return handle
+
+    def _translated(self, rank: Rank, event: str, body: Body) -> Body:
+        def translate(kind: Kind, id: Id) -> Id:
+            if kind is Kind.THREAD and isinstance(id, int):
+                return self._view.id_of(rank.id, None if id == main_thread(rank) else id)
+            return self._core.handles.mint(rank.id, kind, id)
+
+        rewrite(body, EVENTS[event], translate)
+        return body
+
+    # For nobody, or for one rank only
+
+    def child(self, rank: Rank, body: Body) -> None:
+        """A child process waits for a debugger although it was kept from that: say so."""
+        text = f"child process {body.get('subProcessId')} waits for a debugger that never comes"
+        self._core.warn("rank", text, rank)
+
+    def unknown(self, rank: Rank, event: str, body: Body) -> None:
+        """One rank: as it is; more: dropped, and logged."""
+        if self._core.single:
+            downstream.broadcast(self._core, event, body)
+        else:
+            self._core.log(10, "rank", f"dropped event {event!r}", rank)
+
+
+def _job(body: Body, core: Core) -> Body:
+    name = core.settings.job_name or str(body.get("name"))
+    if core.single:
+        return {**body, "name": name}
+    named = {**body, "name": f"{name} ({len(core.ranks)} ranks)"}
+    named.pop("systemProcessId", None)
+    return named

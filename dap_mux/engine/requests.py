@@ -1,0 +1,61 @@
+"""What a client says, found its row in the routing table; nothing stays without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dap_mux.engine import downstream
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Client, ClientRequest
+from dap_mux.engine.routes import ROUTES
+from dap_mux.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.protocol.messages import Message
+
+Handler = Callable[[ClientRequest], None]
+ROLES = ("", "controller", "observer")  # "": not attached
+
+
+class Requests:
+    """The engine's part that hears the clients. `handlers` are the table's, by command."""
+
+    def __init__(self, core: Core, handlers: Mapping[str, Handler]) -> None:
+        self._core = core
+        self._open_to = {role: _open_to(role, handlers) for role in ROLES}
+
+    def hear(self, client: Client, message: Message) -> None:
+        """Take one message of an initialized client, or its `initialize`."""
+        if client.leaving or message.type != "request":
+            return  # answers to us: we ask clients nothing
+        number = self._core.number()
+        request = ClientRequest(client, message.seq, message.command, message.arguments, number)
+        client.open[number] = request
+        self._handle(request)
+
+    def _handle(self, request: ClientRequest) -> None:
+        handler = self._open_to[request.client.role].get(request.command)
+        if handler is None:
+            downstream.refuse(self._core, request, _problem(request.client.role, request.command))
+            return
+        try:
+            handler(request)
+        except (StaleHandle, UsageError, PeerFault) as error:
+            downstream.refuse(self._core, request, str(error))
+
+
+def _open_to(role: str, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
+    """Return the handlers of all requests that a client in this role may send."""
+    return {name: handler for name, handler in handlers.items() if not _problem(role, name)}
+
+
+def _problem(role: str, command: str) -> str:
+    """Return why a request cannot be handled at all, '' if it can."""
+    route = ROUTES.get(command)
+    if route is None:
+        return f"unknown request {command!r}"
+    if route.handler is None:
+        return f"{command!r} is not supported"
+    if not role and not route.before_attach:
+        return f"{command!r} needs an attached client: send `attach` first"
+    if role == "observer" and not route.observers:
+        return f"{command!r} is for controllers; this client attached as observer"
+    return ""

@@ -1,0 +1,38 @@
+"""What the session is told at its start and never changes by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dap_mux.rank_sets import Mesh
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
+    `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
+    """
+
+    view: str = "auto"
+    scope: str = "auto"
+    threads: str = "main"
+    classes_above: int = 64
+    settle: float = 0.05
+    late_settle: float = 0.1
+    step_grace: float = 0.6
+    request_timeout: float = 5.0
+    breakpoint_timeout: float = 5.0
+    greeting_timeout: float = 3.0
+    silence_timeout: float = 60.0
+    reconnect_gap: float = 0.3
+    backoff_first: float = 0.25
+    backoff_most: float = 10.0
+    leave_timeout: float = 2.0
+    owns_job: bool = False
+    ranks_from_client: bool = False
+    redirect_output: bool = False
+    job_name: str = ""
+    seed: int = 0
+    meshes: Mapping[str, Mesh] = field(default_factory=dict)
+    default_group: str = "job"

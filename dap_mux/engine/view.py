@@ -1,0 +1,173 @@
+"""How ranks appear as threads (DESIGN.md, "View"): ids, rows and names. Asks nobody.
+
+A row's id belongs to a rank, or to a further Python thread of it, for the whole session: it
+survives stops, reconnects and regrouping, so an editor's tree stays as the user left it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.model import Client, Frame, Rank
+from dap_mux.engine.phases import Phase
+from dap_mux.errors import StaleHandle
+from dap_mux.rank_sets import RankId, fold
+
+VIEWS: Final = ("ranks", "classes", "auto")
+MAIN_THREAD: Final = "MainThread"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One DAP thread. `members[0]` answers for it; `thread` is a further Python thread of that."""
+
+    id: int
+    name: str
+    members: tuple[Rank, ...]
+    stopped: bool
+    thread: int | None = None
+
+
+class View:
+    """The rows of a session, as each client sees them."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._ids: dict[tuple[RankId, int | None], int] = {}
+        self._owners: dict[int, tuple[RankId, int | None]] = {}
+
+    def id_of(self, rank: RankId, thread: int | None = None) -> int:
+        """Return the row id of a rank, or of one further thread of it."""
+        key = (rank, thread)
+        if key not in self._ids:
+            self._ids[key] = len(self._ids) + 1
+            self._owners[self._ids[key]] = key
+        return self._ids[key]
+
+    def mode(self) -> str:
+        """Return what is in force: `threads` (one rank), `ranks` or `classes`."""
+        core = self._core
+        if core.single:
+            return "threads"
+        if core.view == "auto":
+            return "classes" if _more_live_than(core, core.settings.classes_above) else "ranks"
+        return core.view
+
+    def rows(self, client: Client) -> list[Row]:
+        """Return the rows in the order in which an editor shows them."""
+        if self.mode() == "classes":
+            return self._class_rows(client)
+        return [row for rank in _live(self._core) for row in self._rank_rows(rank)]
+
+    def _rank_rows(self, rank: Rank) -> list[Row]:
+        single = self._core.single
+        if not single and self._core.settings.threads != "all":
+            return [self._row(rank, self.name_of(rank))]
+        main = main_thread(rank)
+        label = "" if single else f"{self.name_of(rank)} / "
+        names = rank.threads or {main: MAIN_THREAD}
+        return [
+            self._row(rank, label + name, None if id == main else id) for id, name in names.items()
+        ]
+
+    def _row(self, rank: Rank, name: str, thread: int | None = None) -> Row:
+        return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
+
+    def name_of(self, rank: Rank) -> str:
+        """Return `rank 3 · dp=0 tp=1 · node1`: what tells ranks apart comes first."""
+        core = self._core
+        name = f"rank {rank.number}" + (f" @{rank.id[0]}" if core.several_groups else "")
+        coords = " ".join(f"{dim}={at}" for dim, at in coords_of(core, rank).items())
+        parts = [name, coords, host_of(rank) if core.several_hosts else ""]
+        return " · ".join(part for part in parts if part)
+
+    def _class_rows(self, client: Client) -> list[Row]:
+        groups: dict[tuple[str, tuple[Frame, ...] | None, bool], list[Rank]] = {}
+        rows: list[Row] = []
+        for rank in _live(self._core):
+            if rank.id == client.focus.rank:
+                rows.append(self._row(rank, self._class_name([rank])))
+            else:
+                stop = rank.stop
+                key = (rank.id[0], stop.frames if stop else None, stop is not None)
+                groups.setdefault(key, []).append(rank)
+        return rows + [self._class_row(members) for members in groups.values()]
+
+    def _class_row(self, members: list[Rank]) -> Row:
+        first = members[0]
+        id = self.id_of(first.id)
+        return Row(id, self._class_name(members), tuple(members), first.stop is not None)
+
+    def _class_name(self, members: list[Rank]) -> str:
+        first = members[0]
+        where = "running"
+        if first.stop:
+            frame = (first.stop.frames or (Frame("", "stopped", 0),))[0]
+            where = f"{_base(frame.path)}:{frame.line}" if frame.path else frame.name
+        if len(members) == 1:
+            return f"{self.name_of(first)} · {where}"
+        ranks = fold(rank.id for rank in members)
+        return f"{len(members)} × {where} · ranks {ranks}"
+
+    def resolve(self, client: Client, thread: object) -> tuple[list[Rank], int]:
+        """Return a row's ranks, the answering one first, and debugpy's thread id in that one.
+
+        Raises `StaleHandle` where no such thread is in the session now.
+        """
+        key = self._owners.get(thread) if isinstance(thread, int) else None
+        rank = self._core.ranks.get(key[0]) if key else None
+        if key is None or rank is None or rank.phase is not Phase.LIVE:
+            raise StaleHandle(f"no thread {thread} in this session")
+        members = [rank]
+        if self.mode() == "classes":
+            members = next((list(r.members) for r in self.rows(client) if r.id == thread), members)
+        return members, self.upstream(rank, key[1])
+
+    def upstream(self, rank: Rank, thread: int | None) -> int:
+        """Return debugpy's id for a row: the thread that caused the stop, else the main one."""
+        if thread is not None:
+            return thread
+        whole = self._core.single or self._core.settings.threads == "all"
+        return rank.stop.thread if rank.stop and not whole else main_thread(rank)
+
+    def id_for_stop(self, client: Client, rank: Rank) -> int:
+        """Return the row that a stop of this rank is shown on."""
+        if self.mode() == "classes":
+            rows = self.rows(client)
+            return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
+        whole = self._core.single or self._core.settings.threads == "all"
+        if whole and rank.stop and rank.stop.thread != main_thread(rank):
+            return self.id_of(rank.id, rank.stop.thread)
+        return self.id_of(rank.id)
+
+
+def _more_live_than(core: Core, limit: int) -> bool:
+    live = (rank for rank in core.ranks.values() if rank.phase is Phase.LIVE)
+    return next(islice(live, limit, None), None) is not None
+
+
+def _live(core: Core) -> list[Rank]:
+    return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def coords_of(core: Core, rank: Rank) -> dict[str, int]:
+    """Return the rank's place in its mesh, {} where no mesh is known."""
+    if rank.endpoint.coords:
+        return dict(rank.endpoint.coords)
+    mesh = core.settings.meshes.get(rank.id[0])
+    return dict(mesh.coords(rank.number)) if mesh and rank.number < mesh.size else {}
+
+
+def main_thread(rank: Rank) -> int:
+    """Return debugpy's id of the main thread: by name, for it is not always 1 (FACTS)."""
+    for id, name in rank.threads.items():
+        if name == MAIN_THREAD:
+            return id
+    return min(rank.threads, default=1)

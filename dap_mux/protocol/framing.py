@@ -1,0 +1,135 @@
+"""Content-Length framing (DAP, "Base Protocol"), written for peers that may be hostile.
+
+Promises F1, F2, F3 and S6: a header block of at most 16 KiB, one plain decimal length, at
+most 16 MiB of body by default and never allocated ahead, no header but Content-Length and
+Content-Type. Whatever else arrives (HTTP, TLS, noise) is refused at its first wrong byte.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dap_mux.errors import PeerFault
+
+MAX_HEADER: Final = 16 * 1024
+MAX_BODY: Final = 16 * 1024 * 1024
+_NEWLINE: Final = b"\r\n"
+_USUAL: Final = re.compile(rb"Content-Length: ([0-9]{1,12})\r\n\r\n")  # what everyone sends
+_LENGTH: Final = b"content-length"
+_ALLOWED: Final = (b"content-length:", b"content-type:")
+
+
+class FramingError(PeerFault):
+    """The peer does not speak DAP framing; `str(error)` says what was wrong."""
+
+
+def encode_frame(body: bytes) -> bytes:
+    """Return `body` (one JSON message, UTF-8) behind its header."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Framer:
+    """Cuts a byte stream into message bodies, however the bytes are chunked."""
+
+    def __init__(self, *, max_header: int = MAX_HEADER, max_body: int = MAX_BODY) -> None:
+        self._max_header = max_header
+        self._max_body = max_body
+        self._buffer = bytearray()
+        self._line = 0  # where the unfinished header line starts: no line is read twice
+        self._length = -1  # what the header said so far, else -1
+        self._need = -1  # body length once the header is read, else -1
+
+    def allow(self, max_body: int) -> None:
+        """Change the body limit from the next header on (S8: little before `initialize`)."""
+        self._max_body = max_body
+
+    @property
+    def waiting_for(self) -> str:
+        """What a stalled peer owes: 'body', 'header' or '' between messages (promise F4)."""
+        if self._need >= 0:
+            return "body"
+        return "header" if self._buffer else ""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the bodies that `data` completes; raise `FramingError` at the first wrong byte."""
+        if self._need < 0 and not self._buffer and (usual := _USUAL.match(data)):
+            start, length = usual.end(), int(usual[1])  # one whole message, as most reads are
+            if start + length == len(data) and length <= self._max_body:
+                return [data[start:]]
+        self._buffer += data
+        bodies: list[bytes] = []
+        while (self._buffer or not self._need) and (body := self._next()) is not None:
+            bodies.append(body)
+        return bodies
+
+    def _next(self) -> bytes | None:
+        if self._need < 0 and not self._read_header():
+            return None
+        if len(self._buffer) < self._need:
+            return None
+        body = bytes(memoryview(self._buffer)[: self._need])
+        del self._buffer[: self._need]
+        self._need = -1
+        return body
+
+    def _read_header(self) -> bool:
+        if usual := _USUAL.match(self._buffer):
+            self._line, self._length = usual.end(), _number(usual[1], self._max_body)
+            self._check_size(self._line - 2 * len(_NEWLINE))
+            self._finish_header()
+            return True
+        return self._read_lines()
+
+    def _read_lines(self) -> bool:
+        while (end := self._buffer.find(_NEWLINE, self._line)) >= 0:
+            self._check_size(end - len(_NEWLINE))
+            line = bytes(self._buffer[self._line : end])
+            self._line = end + len(_NEWLINE)
+            if not line:
+                self._finish_header()
+                return True
+            self._take_line(line)
+        self._check_unfinished()
+        return False
+
+    def _take_line(self, line: bytes) -> None:
+        _check_line_start(line)
+        name, colon, value = line.partition(b":")
+        if not colon:
+            raise FramingError(f"not a DAP header: {line[:40]!r}")
+        if name.lower() == _LENGTH:
+            if self._length >= 0:
+                raise FramingError("two Content-Length headers, expected one")
+            self._length = _number(value.strip(b" \t"), self._max_body)
+
+    def _finish_header(self) -> None:
+        if self._length < 0:
+            raise FramingError("no Content-Length header")
+        del self._buffer[: self._line]
+        self._need, self._length, self._line = self._length, -1, 0
+
+    def _check_unfinished(self) -> None:
+        self._check_size(len(self._buffer) - 2 * len(_NEWLINE) + 1)  # all but the end's last byte
+        line = bytes(self._buffer[self._line :])
+        if line != b"\r" or not self._line:  # else half of the header's end
+            _check_line_start(line)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_header:
+            raise FramingError(f"header block longer than {self._max_header} bytes")
+
+
+def _check_line_start(line: bytes) -> None:
+    start = line[:15].lower()
+    known = any(name.startswith(start) or start.startswith(name) for name in _ALLOWED)
+    if not known or b"\n" in line or b"\r" in line[:-1]:
+        raise FramingError(f"not a DAP header: {line[:40]!r}")
+
+
+def _number(text: bytes, limit: int) -> int:
+    if not text.isdigit() or len(text) > 12:
+        raise FramingError(f"Content-Length is not a number: {text[:40]!r}")
+    if int(text) > limit:
+        raise FramingError(f"message of {int(text)} bytes, the limit is {limit}")
+    return int(text)

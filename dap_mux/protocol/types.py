@@ -1,0 +1,108 @@
+"""The arguments that we act on ourselves, typed; what we only pass on is not modelled.
+
+Unknown fields are ignored here and survive where the message is passed on. Names are DAP's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from dap_mux.errors import UsageError
+
+T = TypeVar("T")
+
+
+class BadArguments(UsageError):
+    """A request whose arguments are not what DAP says; names the field."""
+
+
+class InitializeArguments(msgspec.Struct):
+    """`initialize`: what kind of client this is."""
+
+    clientID: str = ""
+    supportsProgressReporting: bool = False
+
+
+class AttachArguments(msgspec.Struct):
+    """`attach` and `launch`: our own attributes among debugpy's."""
+
+    role: str = "controller"
+    events: list[str] = []
+
+
+class DisconnectArguments(msgspec.Struct):
+    """`disconnect`."""
+
+    restart: bool = False
+    terminateDebuggee: bool | None = None
+
+
+class ThreadArguments(msgspec.Struct):
+    """`continue`, `pause`, `next`, `stepIn`, `stepOut`, `stackTrace`."""
+
+    threadId: int
+    singleThread: bool = False
+
+
+class Source(msgspec.Struct):
+    """A source, as far as breakpoints need it."""
+
+    path: str | None = None
+
+
+class SetBreakpointsArguments(msgspec.Struct):
+    """`setBreakpoints`; `lines` is deprecated in DAP and still sent alone by some clients."""
+
+    source: Source
+    breakpoints: list[dict[str, Any]] | None = None
+    lines: list[int] = []
+
+
+class SetFunctionBreakpointsArguments(msgspec.Struct):
+    """`setFunctionBreakpoints`."""
+
+    breakpoints: list[dict[str, Any]]
+
+
+class SetExceptionBreakpointsArguments(msgspec.Struct):
+    """`setExceptionBreakpoints`."""
+
+    filters: list[str] = []
+    filterOptions: list[dict[str, Any]] = []
+
+
+class ListArguments(msgspec.Struct):
+    """Our `list`."""
+
+    ranks: str = "all"
+    states: list[str] = []
+
+
+class FocusArguments(msgspec.Struct):
+    """Our `focus`."""
+
+    rank: int
+    group: str | None = None
+
+
+class ValueArguments(msgspec.Struct):
+    """Our `scope` and `view`: without a value they only tell the one in force."""
+
+    value: str | None = None
+
+
+class RanksArguments(msgspec.Struct):
+    """Our `release` and `drop`."""
+
+    ranks: str
+
+
+def typed(arguments: Raw, kind: type[T]) -> T:
+    """Decode arguments; absent ones count as `{}`. Raises `BadArguments`, naming the field."""
+    try:
+        return msgspec.json.decode(arguments or b"{}", type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadArguments(f"bad arguments: {error}") from None

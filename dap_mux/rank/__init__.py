@@ -1,0 +1,22 @@
+"""The in-rank agent: runs one Python program under debugpy and says where it listens.
+
+It is what each rank of a job is started with in place of plain `python`:
+
+    python -m dap_mux.rank [--wait|--no-wait] train.py --epochs 3
+    python -m dap_mux.rank -m package.train --epochs 3
+
+It needs the standard library and debugpy, and imports nothing else of this project, so
+that a rank pays for nothing but its debugger.
+
+- `options` the command line, and the exit codes of its own.
+- `agent`   what it does, in order.
+- `environ` which rank am I: pure, from the variables of the launchers.
+- `listen`  debugpy on the rank's port, or on the next one that no other rank will want.
+- `ready`   the word to whoever waits for us: one record, written when `listen` returned.
+- `hold`    wait for a debugger, within a time limit.
+- `hide`    keep the agent's own frames out of the user's stacks.
+- `runpy`   run the program as `python` itself would.
+
+Exit codes are the program's own, but for: 2 wrong usage or no such script; 124 nobody
+attached in time (`--on-timeout exit`); 125 debugpy could not listen.
+"""

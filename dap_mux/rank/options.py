@@ -1,0 +1,99 @@
+"""The agent's command line, and the exit codes that are its own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+USAGE_CODE = 2
+TIMEOUT_CODE = 124
+"""Nobody attached in time; `timeout(1)` uses the same code."""
+OWN_FAILURE_CODE = 125
+DEFAULT_BASE_PORT = 5678
+
+EXIT_CODES = (
+    f"Exit codes: the program's own; {USAGE_CODE} wrong usage; {TIMEOUT_CODE} no debugger "
+    f"attached in time; {OWN_FAILURE_CODE} debugpy could not listen."
+)
+
+
+def options_of(words: list[str] | None = None) -> argparse.Namespace:
+    """The command line. Raises SystemExit(2) with a usage message."""
+    parser = argparse.ArgumentParser(
+        prog="python -m dap_mux.rank",
+        usage="%(prog)s [options] script.py ARGS | -m module ARGS",
+        description="Run a Python program as one rank of a job, under debugpy.",
+        epilog=EXIT_CODES,
+        allow_abbrev=False,
+    )
+    _add_waiting(parser)
+    _add_address(parser)
+    program = parser.add_argument_group("program")
+    program.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
+    program.add_argument("script", nargs=argparse.REMAINDER, help="run a script")
+    options = parser.parse_args(words)
+    if not (options.module or options.script):
+        parser.error("name a script, or -m and a module")
+    if options.script and not Path(options.script[0]).exists():
+        parser.error(f"can't open file {options.script[0]!r}: there is none in {Path.cwd()}")
+    return options
+
+
+def _add_waiting(parser: argparse.ArgumentParser) -> None:
+    wait = parser.add_mutually_exclusive_group()
+    wait.add_argument(
+        "--wait",
+        action="store_true",
+        default=True,
+        help="start the program when a debugger has attached (default)",
+    )
+    wait.add_argument("--no-wait", dest="wait", action="store_false", help="start it at once")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        metavar="S",
+        default=os.environ.get("DEBUG_TIMEOUT") or None,
+        help="wait at most S seconds (default: DEBUG_TIMEOUT, else for ever)",
+    )
+    parser.add_argument(
+        "--on-timeout",
+        choices=("exit", "continue"),
+        default="exit",
+        help=f"then exit with {TIMEOUT_CODE} (default), or run without a debugger",
+    )
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", metavar="H", default="127.0.0.1", help="default: %(default)s")
+    port = parser.add_mutually_exclusive_group()
+    port.add_argument("--port", metavar="P", type=_port, help="this rank's port; 0: any")
+    port.add_argument(
+        "--base-port",
+        metavar="B",
+        type=_port,
+        default=DEFAULT_BASE_PORT,
+        help="rank 0's port; rank r takes B + r (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ready-file",
+        metavar="F",
+        type=Path,
+        help="write this rank's record there, once it listens",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0-65535)")
+    return int(text)

@@ -1,0 +1,48 @@
+"""Say that this rank listens: one record of a ranks file, and a line on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+from dap_mux.rank.environ import Place
+
+DEFAULT_GROUP = "job"
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  (read, not bound)
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def record_of(place: Place, host: str, port: int) -> dict[str, object]:
+    """This rank's entry of a ranks file; a host that others can reach, where it has one."""
+    return {
+        "group": os.environ.get("DAP_MUX_GROUP") or DEFAULT_GROUP,
+        "rank": place.rank,
+        "host": socket.gethostname() if host in EVERY_ADDRESS else host,
+        "port": port,
+        "pid": os.getpid(),
+        "coords": None,
+        "world_size": place.world_size,
+    }
+
+
+def write_ready_file(path: Path, record: dict[str, object]) -> None:
+    """Write `record` so that a reader sees all of it or no file at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def say(place: Place, message: str) -> None:
+    """One line to the user. stderr, because stdout belongs to the program."""
+    print(f"dap-mux: {name_of(place)} {message}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def name_of(place: Place) -> str:
+    if place.rank is None:
+        return "this process"
+    if place.world_size is None:
+        return f"rank {place.rank}"
+    return f"rank {place.rank} of {place.world_size}"

@@ -1,0 +1,59 @@
+"""The one error of this package, with a caret under the words it is about."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dap_mux.errors import UsageError
+
+_SHOWN = 72
+"""Characters of the user's text that a message quotes at most."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands in the text that the user wrote: 0-based column, width >= 1."""
+
+    text: str
+    column: int
+    width: int = 1
+
+
+class RankSetError(UsageError):
+    """A rank set that cannot be read, or that means nothing in this session.
+
+    `message` is one line; `str()` adds the text and a caret line under `column` (0-based,
+    `len(text)` where something is missing at the end).
+    """
+
+    def __init__(self, message: str, place: Place) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = place.text
+        self.column = place.column
+        self.width = place.width
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self._quote()}"
+
+    def _quote(self) -> str:
+        """The text and its carets, cut to a window around the column, on two lines."""
+        start = max(0, self.column - _SHOWN // 2) if len(self.text) > _SHOWN else 0
+        window = self.text[start : start + _SHOWN]
+        # Control characters would move the caret, or the reader's cursor.
+        line = "".join(char if char.isprintable() else " " for char in window)
+        carets = "^" * max(1, min(self.width, _SHOWN // 2))
+        return f"  {line}\n  {' ' * (self.column - start)}{carets}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The likeliest of the known words as a question, else the list of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    if not names:
+        return "there is none"
+    return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}"

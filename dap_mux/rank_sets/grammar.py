@@ -1,0 +1,246 @@
+"""Text to rank set: a recursive-descent parser, one method for each line of the grammar.
+
+The grammar itself stands in the package's docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from dap_mux.rank_sets.algebra import (
+    All,
+    Complement,
+    Difference,
+    InState,
+    Intersection,
+    Named,
+    RankSet,
+    Union,
+)
+from dap_mux.rank_sets.complaints import no_dim, no_rank, no_set, trailing, trailing_index, unknown
+from dap_mux.rank_sets.errors import Place, RankSetError
+from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Number, Numbers, Run, Slice
+from dap_mux.rank_sets.tokens import Token, tokenize
+from dap_mux.rank_sets.world import STATES
+
+_NESTING = 16
+"""How deep parentheses and `~` may go; bounds the recursion."""
+
+_Item = TypeVar("_Item")
+
+
+def parse(text: str) -> RankSet:
+    """Read a whole text as a rank set. Raises RankSetError at the first word amiss."""
+    return parse_within(text, 0, len(text))
+
+
+def parse_within(text: str, start: int, end: int) -> RankSet:
+    """Read `text[start:end]`; errors have columns in the whole text."""
+    return _Parser(list(tokenize(text, start, end))).whole()
+
+
+class _Parser:
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> RankSet:
+        result = self._set()
+        if self._peek().kind != "end":
+            raise trailing(self._peek())
+        return result
+
+    # Operators, loosest first.
+
+    def _set(self) -> RankSet:
+        return self._chain(("|", ";"), self._meet, Union)
+
+    def _meet(self) -> RankSet:
+        return self._chain(("&",), self._difference, Intersection)
+
+    def _difference(self) -> RankSet:
+        return self._chain(("-",), self._term, Difference)
+
+    def _chain(
+        self,
+        operators: tuple[str, ...],
+        operand: Callable[[], RankSet],
+        build: Callable[[tuple[RankSet, ...]], RankSet],
+    ) -> RankSet:
+        """One flat node for `a | b | c`, so that long chains nest no deeper than short ones."""
+        parts = self._separated(operators, operand)
+        return parts[0] if len(parts) == 1 else build(parts)
+
+    def _term(self) -> RankSet:
+        token = self._peek()
+        if self._accept("~"):
+            return Complement(self._deeper(token, self._term))
+        if self._accept("("):
+            inner = self._deeper(token, self._set)
+            self._close(token, trailing)
+            return inner
+        return self._atom()
+
+    def _deeper(self, token: Token, operand: Callable[[], RankSet]) -> RankSet:
+        self._depth += 1
+        if self._depth > _NESTING:
+            raise RankSetError(f"more than {_NESTING} levels of nesting", token.place)
+        result = operand()
+        self._depth -= 1
+        return result
+
+    # Atoms.
+
+    def _atom(self) -> RankSet:
+        token = self._peek()
+        if token.kind in ("number", "run"):
+            return self._list(None)
+        if token.kind == "at":
+            return Named(self._take().text, token.place)
+        if token.kind == "name":
+            return self._word(self._take())
+        raise no_set(token)
+
+    def _word(self, word: Token) -> RankSet:
+        if self._accept(":"):
+            return self._of_group(word)
+        if self._accept("."):
+            ranks = self._take()
+            if ranks.text != "ranks":
+                message = f"after a group's dot comes ranks(...), as in {word.text}.ranks(0:4)"
+                raise RankSetError(message, ranks.place)
+            return self._ranks(word.text, word)
+        if word.text == "ranks":
+            return self._ranks(None, word)
+        return self._state(None, word)
+
+    def _of_group(self, group: Token) -> RankSet:
+        token = self._peek()
+        if token.kind in ("number", "run"):
+            return self._list(group)
+        if token.kind == "name" and token.text != "ranks":
+            return self._state(group.text, self._take())
+        message = f"after a group's colon come ranks, as in {group.text}:0-3"
+        raise RankSetError(message, token.place)
+
+    def _state(self, group: str | None, word: Token) -> RankSet:
+        if word.text == "all":
+            return All(group, word.place)
+        if word.text in STATES:
+            return InState(group, word.text, word.place)
+        raise unknown(word, self._peek())
+
+    def _list(self, group: Token | None) -> RankSet:
+        place = (group or self._peek()).place
+        pieces = self._separated((",",), self._piece)
+        return Numbers(group.text if group else None, pieces, place)
+
+    # Inside ranks(...).
+
+    def _ranks(self, group: str | None, word: Token) -> RankSet:
+        opening = self._peek()
+        if not self._accept("("):
+            raise RankSetError("ranks needs parentheses, as in ranks(0:4)", opening.place)
+        result = self._selection(group, word.place)
+        self._close(opening, trailing_index)
+        return result
+
+    def _selection(self, group: str | None, place: Place) -> RankSet:
+        kind = self._peek().kind
+        if kind == ")":
+            return Numbers(group, (), place)
+        if kind == "name":
+            return Coordinates(group, self._dims(), place)
+        return Numbers(group, self._indices(), place)
+
+    def _dims(self) -> tuple[Dim, ...]:
+        dims = self._separated((",",), self._dim)
+        seen: set[str] = set()
+        for dim in dims:
+            if dim.name in seen:
+                message = f"the dimension {dim.name} is given twice: {dim.name}=(1,3) means either"
+                raise RankSetError(message, dim.place)
+            seen.add(dim.name)
+        return dims
+
+    def _dim(self) -> Dim:
+        name = self._take()
+        if name.kind != "name":
+            raise no_dim(name)
+        if not self._accept("="):
+            message = f"expected = and coordinates after '{name.text}', as in {name.text}=0"
+            raise RankSetError(message, self._peek().place)
+        opening = self._peek()
+        if not self._accept("("):
+            return Dim(name.text, (self._index(),), name.place)
+        indices = self._indices()
+        self._close(opening, trailing_index)
+        return Dim(name.text, indices, name.place)
+
+    def _indices(self) -> tuple[Index, ...]:
+        return self._separated((",",), self._index)
+
+    def _index(self) -> Index:
+        kind = self._peek().kind
+        sliced = kind == ":" or (kind == "number" and self._tokens[self._next + 1].kind == ":")
+        return self._slice() if sliced else self._piece()
+
+    def _slice(self) -> Index:
+        start = self._number()
+        self._take()  # the colon that told a slice from a number
+        stop = self._number()
+        step = None
+        if self._accept(":"):
+            place = self._peek().place
+            step = self._number()
+            if step == 0:
+                raise RankSetError("the step of a slice is 1 or more", place)
+        return Slice(start, stop, step)
+
+    def _number(self) -> int | None:
+        """A slice's part, which may be left out."""
+        return int(self._take().text) if self._peek().kind == "number" else None
+
+    def _piece(self) -> Number | Run:
+        token = self._take()
+        if token.kind == "number":
+            return Number(int(token.text), token.place)
+        if token.kind != "run":
+            raise no_rank(token, self._peek())
+        first, last = map(int, token.text.split("-"))
+        if first > last:
+            message = f"{token.text} runs backwards: did you mean {last}-{first}?"
+            raise RankSetError(message, token.place)
+        return Run(first, last)
+
+    # Tokens.
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        token = self._peek()
+        self._next += token.kind != "end"
+        return token
+
+    def _accept(self, *kinds: str) -> bool:
+        found = self._peek().kind in kinds
+        self._next += found
+        return found
+
+    def _separated(
+        self, separators: tuple[str, ...], item: Callable[[], _Item]
+    ) -> tuple[_Item, ...]:
+        items = [item()]
+        while self._accept(*separators):
+            items.append(item())
+        return tuple(items)
+
+    def _close(self, opening: Token, complain: Callable[[Token], RankSetError]) -> None:
+        if self._accept(")"):
+            return
+        if self._peek().kind == "end":
+            raise RankSetError("this parenthesis is never closed", opening.place)
+        raise complain(self._peek())

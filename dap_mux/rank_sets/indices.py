@@ -1,0 +1,164 @@
+"""The atoms that count: rank numbers, ranges and slices, of ranks or of mesh coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dap_mux.rank_sets.algebra import RankSet, Scope
+from dap_mux.rank_sets.errors import Place, RankSetError, did_you_mean
+from dap_mux.rank_sets.fold import fold_numbers
+from dap_mux.rank_sets.mesh import Mesh
+from dap_mux.rank_sets.world import RankId
+
+
+@dataclass(frozen=True)
+class Number:
+    """`3`: must exist."""
+
+    value: int
+    place: Place = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Run:
+    """`0-3`: both ends included; clips."""
+
+    first: int
+    last: int
+
+    def span(self, limit: int) -> range:
+        return range(self.first, min(self.last + 1, limit))
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`1:10:2`: half-open, each part optional; clips."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+    def span(self, limit: int) -> range:
+        return range(limit)[self.start : self.stop : self.step]
+
+    def __str__(self) -> str:
+        parts = (self.start, self.stop, self.step)
+        start, stop, step = ("" if part is None else str(part) for part in parts)
+        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+Index: TypeAlias = Number | Run | Slice
+
+
+@dataclass(frozen=True)
+class Numbers(RankSet):
+    """Global ranks of one group; without indices all of them."""
+
+    group: str | None
+    indices: tuple[Index, ...]
+    place: Place = field(compare=False, repr=False)
+
+    def members(self, scope: Scope) -> frozenset[RankId]:
+        group = scope.group(self.group, self.place)
+        known = scope.world.numbers.get(group, frozenset())
+        if scope.strict:
+            self._check(group, known)
+        return frozenset((group, rank) for rank in _pick(self.indices, known))
+
+    def _check(self, group: str, known: frozenset[int]) -> None:
+        for index in self.indices:
+            if isinstance(index, Number) and index.value not in known:
+                there = f"it has {fold_numbers(known)}" if known else "no rank is known yet"
+                raise RankSetError(f"no rank {index} in group {group}: {there}", index.place)
+
+    def __str__(self) -> str:
+        text = ",".join(map(str, self.indices))
+        if not self.indices or any(isinstance(index, Slice) for index in self.indices):
+            return f"{_owner(self.group)}ranks({text})"
+        return text if self.group is None else f"{self.group}:{text}"
+
+
+@dataclass(frozen=True)
+class Dim:
+    """`dp=(1,3)`: what is wanted of one dimension."""
+
+    name: str
+    indices: tuple[Index, ...]
+    place: Place = field(compare=False, repr=False)
+
+    def wanted(self, size: int) -> frozenset[int]:
+        """The coordinates below `size` that are meant. Raises RankSetError for one beyond."""
+        for index in self.indices:
+            if isinstance(index, Number) and index.value >= size:
+                message = f"no {self.name}={index}: {self.name} has {fold_numbers(range(size))}"
+                raise RankSetError(message, index.place)
+        return _pick(self.indices, frozenset(range(size)))
+
+    def __str__(self) -> str:
+        text = ",".join(map(str, self.indices))
+        return f"{self.name}={text}" if len(self.indices) == 1 else f"{self.name}=({text})"
+
+
+@dataclass(frozen=True)
+class Coordinates(RankSet):
+    """The ranks of one group at these places of its mesh; dimensions not named are free."""
+
+    group: str | None
+    dims: tuple[Dim, ...]
+    place: Place = field(compare=False, repr=False)
+
+    def members(self, scope: Scope) -> frozenset[RankId]:
+        group = scope.group(self.group, self.place)
+        ranks = scope.world.numbers.get(group)
+        if ranks is None and self.group is not None:
+            return frozenset()  # a group that may yet come, mesh and all
+        mesh = scope.world.meshes.get(group, Mesh(()))
+        wanted = {dim.name: dim.wanted(self._size(group, mesh, dim)) for dim in self.dims}
+        # Ranks beyond the mesh have no coordinates, so no coordinates choose them.
+        inside = (rank for rank in ranks or () if rank < mesh.size)
+        return frozenset((group, rank) for rank in inside if _at(mesh.coords(rank), wanted))
+
+    def _size(self, group: str, mesh: Mesh, dim: Dim) -> int:
+        sizes = dict(mesh.dims)
+        if not sizes:
+            message = f"group {group} has no mesh dimensions: --mesh dp=2,tp=4 names them"
+            raise RankSetError(message, dim.place)
+        if dim.name not in sizes:
+            message = f"no dimension '{dim.name}': {did_you_mean(dim.name, sizes)}"
+            raise RankSetError(message, dim.place)
+        return sizes[dim.name]
+
+    def __str__(self) -> str:
+        return f"{_owner(self.group)}ranks({', '.join(map(str, self.dims))})"
+
+
+def _owner(group: str | None) -> str:
+    return "" if group is None else f"{group}."
+
+
+def _at(coords: dict[str, int], wanted: dict[str, frozenset[int]]) -> bool:
+    return all(coords[name] in places for name, places in wanted.items())
+
+
+def _pick(indices: tuple[Index, ...], known: frozenset[int]) -> frozenset[int]:
+    """What there is of the indices; without indices everything there is."""
+    if not indices:
+        return known
+    limit = max(known, default=-1) + 1
+    return frozenset().union(*(_one(index, limit, known) for index in indices))
+
+
+def _one(index: Index, limit: int, known: frozenset[int]) -> Iterable[int]:
+    if isinstance(index, Number):
+        return known & {index.value}
+    span = index.span(limit)
+    # Either may be far longer: rank numbers come from outside, and so do ranges.
+    return known.intersection(span) if len(span) < len(known) else {n for n in known if n in span}

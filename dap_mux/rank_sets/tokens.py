@@ -1,0 +1,82 @@
+"""The words of a rank set, each with its column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dap_mux.rank_sets.errors import Place, RankSetError
+
+_DIGITS = 9
+"""No job has a thousand million ranks, and arithmetic stays small."""
+
+WORD = r"[^\W\d]\w*"
+NAME = rf"{WORD}(?:-\w+){{0,15}}"  # bounded, so that matching stays linear
+
+_TOKEN = re.compile(
+    # A hyphen belongs to a name only where a name can stand, before ":" or "." and after
+    # "@"; `all-stopped` is a difference.
+    rf"""(?P<space>\s+)
+    | (?P<name>{NAME}(?=\s*[:.]) | {WORD})
+    | @(?P<at>{NAME})
+    | (?P<chain>[0-9]+(?:-[0-9]+){{2,}})
+    | (?P<run>[0-9]+-[0-9]+)
+    | (?P<number>[0-9]+)
+    | (?P<symbol>[-&|~();,:.=])""",
+    re.VERBOSE,
+)
+
+_HINTS = {
+    "@": "a name follows it, as in @slow",
+    "*": "for every rank write all",
+    "+": "to unite sets write |",
+    "!": "for all others write ~",
+    "[": "ranks go in parentheses, as in ranks(0:4)",
+    "{": "ranks go in parentheses, as in ranks(0,3)",
+}
+
+
+@dataclass(frozen=True)
+class Token:
+    """`kind` is name, at, run, number, end, or for a symbol the symbol itself."""
+
+    kind: str
+    text: str
+    place: Place
+
+
+def is_name(text: str) -> bool:
+    """Whether groups and named sets may be called so (letters, digits, `_`, inner `-`)."""
+    return re.fullmatch(NAME, text) is not None
+
+
+def tokenize(text: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of `text[start:end]`, with columns in the whole text; an `end` is last."""
+    while start < end:
+        match = _TOKEN.match(text, start, end)
+        if match is None:
+            raise _unexpected(Place(text, start))
+        if match.lastgroup != "space":
+            yield _token(match)
+        start = match.end()
+    yield Token("end", "", Place(text, end))
+
+
+def _token(match: re.Match[str]) -> Token:
+    group = match.lastgroup or ""
+    word = match[group]
+    place = Place(match.string, match.start(), match.end() - match.start())
+    if group == "chain":
+        first, last, *_ = word.split("-")
+        hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
+        raise RankSetError(f"{word} is no range: {hint}", place)
+    if word[0] in "0123456789" and max(map(len, word.split("-"))) > _DIGITS:
+        raise RankSetError("this number is too large for a rank", place)
+    return Token(word if group == "symbol" else group, word, place)
+
+
+def _unexpected(place: Place) -> RankSetError:
+    char = place.text[place.column]
+    hint = f": {_HINTS[char]}" if char in _HINTS else " in a rank set"
+    return RankSetError(f"unexpected {char!r}{hint}", place)

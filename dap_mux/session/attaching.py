@@ -1,0 +1,87 @@
+"""`dap-mux attach`: a session over ranks that run already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+
+from dap_mux.cluster.endpoints import parse_endpoints
+from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
+from dap_mux.config import AttachOptions, Config
+from dap_mux.engine import Settings
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import Mesh
+from dap_mux.session.serving import Session, serving, settings_of
+from dap_mux.session.voices import say, set_up_log
+
+
+async def attach_ranks(options: AttachOptions) -> int:
+    """Serve the ranks at `options.endpoints` until all are gone (0) or a signal comes (0)."""
+    config = options.config
+    set_up_log(config.verbosity, config.log_dir)
+    records = parse_endpoints(options.endpoints)
+    settings, groups = attach_settings(config, records), groups_of(records)
+    async with serving(config, settings, avoid=_ports(records), groups=groups) as session:
+        session.known(records)
+        where = ", ".join(options.endpoints)
+        say(f"one session for {len(records)} ranks ({where}) on {session.address}")
+        say("attach an editor to it; Ctrl-C releases every rank")
+        await _serve(session)
+    return 0
+
+
+async def _serve(session: Session) -> None:
+    """Serve until the ranks are gone; a signal releases them first."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            number = await session.interrupted()
+            say(f"{number.name}: releasing every rank")
+            await session.release(number.name)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        await session.over()
+        say("every rank is gone")
+        tasks.cancel_scope.cancel()
+
+
+def attach_settings(config: Config, records: Iterable[RankRecord]) -> Settings:
+    """Return what the engine needs to know for these ranks. Raises UsageError."""
+    records = list(records)
+    groups = groups_of(records)
+    home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
+    if config.mesh and home not in groups:
+        raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
+    return settings_of(config, group=home, meshes=meshes_of(records))
+
+
+def groups_of(records: Iterable[RankRecord]) -> list[str]:
+    """Return the names of their groups."""
+    return sorted({record.group for record in records})
+
+
+def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
+    """Return the mesh of each group whose ranks have all told their places in one, row-major."""
+    groups: dict[str, list[RankRecord]] = {}
+    for record in records:
+        groups.setdefault(record.group, []).append(record)
+    found = {group: _mesh_of(members) for group, members in groups.items()}
+    return {group: mesh for group, mesh in found.items() if mesh}
+
+
+def _mesh_of(members: list[RankRecord]) -> Mesh | None:
+    places = [(record.rank or 0, dict(record.coords or {})) for record in members]
+    dims = list(places[0][1])
+    if not dims or any(set(place) != set(dims) for _, place in places):
+        return None
+    mesh = Mesh(tuple((dim, 1 + max(place[dim] for _, place in places)) for dim in dims))
+    fits = all(rank < mesh.size and mesh.coords(rank) == place for rank, place in places)
+    return mesh if fits else None
+
+
+def _ports(records: list[RankRecord]) -> range:
+    """Return the span of local ports that belong to ranks."""
+    ports = [record.port for record in records]
+    return range(min(ports), max(ports) + 1) if ports else range(0)

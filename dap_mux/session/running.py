@@ -1,0 +1,165 @@
+"""`dap-mux run`: local ranks, and a session over them that owns the job."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from dap_mux.cluster.local import (
+    LocalCluster,
+    LocalJob,
+    RankEnded,
+    RankProcess,
+    describe_exit,
+    job_exit_code,
+)
+from dap_mux.config import Config, RunOptions
+from dap_mux.engine import inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.rank_sets import RankId, fold
+from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
+from dap_mux.session.voices import Echo, say, set_up_log
+
+GROUP = "job"
+LOOPBACK = "127.0.0.1"
+
+
+async def run_job(options: RunOptions) -> int:
+    """Start the ranks, serve them, and return the job's own exit code."""
+    config = options.config
+    set_up_log(config.verbosity, config.log_dir)
+    log_dir = config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-"))
+    job = local_job(config, options.command, options.world_size, log_dir)
+    settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
+    ports = range(config.base_port, config.base_port + options.world_size)
+    async with serving(config, settings, avoid=ports) as session, LocalCluster(job) as cluster:
+        _greet(session, job)
+        job_run = Job(session, cluster)
+        job_run.introduce()
+        code = await job_run.run()
+    _report(cluster)
+    return code
+
+
+def job_name(command: tuple[str, ...]) -> str:
+    """Return what the job is called: its script or module."""
+    return command[1] if command[0] == "-m" else command[0]
+
+
+def local_job(config: Config, command: tuple[str, ...], size: int, log_dir: Path) -> LocalJob:
+    """Return what to start, from the configuration."""
+    return LocalJob(
+        command=command,
+        world_size=size,
+        base_port=config.base_port,
+        wait=config.wait,
+        log_dir=log_dir,
+        cwd=Path.cwd(),
+    )
+
+
+class Job:
+    """The ranks that we have started, as the session sees them.
+
+    `terminal`: a person has started them, who sees what they print and whose Ctrl-C ends them.
+    """
+
+    def __init__(self, session: Session, cluster: LocalCluster, *, terminal: bool = True) -> None:
+        self._session = session
+        self._cluster = cluster
+        self._signal: signal.Signals | None = None
+        self._terminal = terminal
+        self._echo = Echo(cluster.ranks if terminal else ())
+        self._stop = anyio.Event()
+        session.driver.end_job = self._stop.set
+
+    async def run(self) -> int:
+        """Serve until every rank has ended; return the job's exit code."""
+        async with anyio.create_task_group() as tasks:
+            for rank in self._cluster.ranks:
+                tasks.start_soon(self._follow, rank)
+            if self._terminal:
+                tasks.start_soon(self._echo.follow)
+                tasks.start_soon(self._heed_signals)
+            tasks.start_soon(self._heed_clients)
+            await self._session.over()
+            tasks.cancel_scope.cancel()
+        self._echo.catch_up(final=True)
+        return self._code()
+
+    def introduce(self) -> None:
+        """Tell the engine who will come; it leaves them alone until they say that they listen."""
+        for rank in self._cluster.ranks:
+            announced = Endpoint(LOOPBACK, self._port(rank), pid=rank.pid, announces=True)
+            self._session.rank_known(GROUP, rank.rank, announced)
+
+    def _code(self) -> int:
+        if self._signal is not None:
+            return 128 + self._signal
+        return job_exit_code(exit_codes(self._cluster), self._cluster.finished)
+
+    @property
+    def ending(self) -> bool:
+        """Whether somebody has asked for the end."""
+        return self._signal is not None or self._stop.is_set()
+
+    def _port(self, rank: RankProcess) -> int:
+        return self._cluster.job.base_port + rank.rank
+
+    async def _follow(self, rank: RankProcess) -> None:
+        """See a rank through. In this order: the last rank's end is the end of this task too."""
+        await self._announce(rank)
+        code = await rank.wait()
+        self._session.driver.feed(inputs.RankExited((GROUP, rank.rank), code))
+
+    async def _announce(self, rank: RankProcess) -> None:
+        """Wait for the rank to say where it listens (K3), and tell the engine."""
+        try:
+            record = await rank.ready()
+        except RankEnded as error:
+            if not self.ending:
+                say(str(error))
+                self._session.driver.feed(inputs.Notice(str(error)))
+            return
+        if record.port != self._port(rank):
+            say(f"rank {rank.rank}: port {self._port(rank)} is in use, took {record.port}")
+        self._session.rank_known(GROUP, rank.rank, endpoint_of(record))
+
+    async def _heed_signals(self) -> None:
+        """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""
+        self._signal = await self._session.interrupted()
+        say(f"{self._signal.name}: stopping every rank")
+        await self._cluster.stop(self._signal)
+
+    async def _heed_clients(self) -> None:
+        await self._stop.wait()
+        say("the debugger asked to end the job: stopping every rank")
+        await self._cluster.stop()
+
+
+def exit_codes(cluster: LocalCluster) -> dict[int, int]:
+    """Return the exit codes of the ranks that have ended."""
+    return {r.rank: r.exit_code for r in cluster.ranks if r.exit_code is not None}
+
+
+def _greet(session: Session, job: LocalJob) -> None:
+    ranks = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
+    say(f"one session for {ranks} on {session.address}; logs in {job.log_dir}")
+    if job.wait:
+        say('waiting for a debugger: in VS Code start "Remote Attach to Cluster"')
+
+
+def _report(cluster: LocalCluster) -> None:
+    """Say how each rank ended, equal ends folded."""
+    ends: dict[str, list[RankId]] = defaultdict(list)
+    for rank, code in sorted(exit_codes(cluster).items()):
+        ends[describe_exit(code)].append((GROUP, rank))
+    for end, ranks in ends.items():
+        many = len(ranks) > 1
+        ended = end.replace("was ", "were ") if many else end
+        say(f"{'ranks' if many else 'rank'} {fold(ranks)} {ended}")

@@ -1,0 +1,136 @@
+"""What every session has: an engine with its driver, a listener and a session file."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+
+import anyio
+
+from dap_mux.cluster.records import RankRecord
+from dap_mux.config import Config
+from dap_mux.engine import Engine, Settings, inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.rank_sets import Mesh
+from dap_mux.session.voices import say
+from dap_mux.session_files import SessionFile
+from dap_mux.shell.auth import check_bind
+from dap_mux.shell.driver import Driver
+from dap_mux.shell.listeners import listen
+
+RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
+NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
+GOODBYE = 1.0  # s for clients to take leave after `terminated`
+
+
+class Session:
+    """A running session: its driver, and the address that clients connect to."""
+
+    def __init__(
+        self, driver: Driver, host: str, port: int, signals: AsyncIterator[signal.Signals]
+    ) -> None:
+        self.driver = driver
+        self.host = host
+        self.port = port
+        self._signals = signals
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return f"{self.host}:{self.port}"
+
+    def known(self, records: Iterable[RankRecord]) -> None:
+        """Tell the engine where ranks listen."""
+        for record in records:
+            assert record.rank is not None
+            self.rank_known(record.group, record.rank, endpoint_of(record))
+
+    def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
+        """Tell the engine of one rank."""
+        self.driver.feed(inputs.RankKnown((group, rank), endpoint))
+
+    async def over(self) -> None:
+        """Wait until every rank is gone and the clients were told; let them take leave."""
+        await self.driver.finished.wait()
+        with anyio.move_on_after(GOODBYE):
+            await self.driver.no_clients()
+
+    async def interrupted(self) -> signal.Signals:
+        """Wait for Ctrl-C or SIGTERM; one that came meanwhile counts."""
+        return await anext(self._signals)
+
+    async def release(self, reason: str) -> None:
+        """Let every rank run on and say goodbye (promises R7 and R8)."""
+        self.driver.feed(inputs.Shutdown(reason))
+        with anyio.move_on_after(RELEASE_LIMIT):
+            await self.driver.no_links()
+
+
+def settings_of(
+    config: Config,
+    *,
+    owns_job: bool = False,
+    ranks_from_client: bool = False,
+    group: str = "job",
+    meshes: Mapping[str, Mesh] = NO_MESHES,
+) -> Settings:
+    """Return what the engine needs; the user's own mesh is `group`'s, whatever the ranks say."""
+    if config.mesh:
+        meshes = {**meshes, group: config.mesh}
+    return Settings(
+        view=config.view,
+        scope=config.scope,
+        threads=config.threads,
+        classes_above=config.classes_above,
+        settle=config.settle,
+        step_grace=config.step_grace,
+        request_timeout=config.request_timeout,
+        owns_job=owns_job,
+        ranks_from_client=ranks_from_client,
+        redirect_output=owns_job,
+        meshes=meshes,
+        default_group=group,
+    )
+
+
+def endpoint_of(record: RankRecord) -> Endpoint:
+    """Return what the engine needs of a rank's record."""
+    return Endpoint(
+        record.host, record.port, pid=record.pid, coords=record.coords or {}, ready=record.ready
+    )
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return Ctrl-C, SIGTERM, and the closing of the terminal unless `nohup` keeps that away."""
+    signals = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
+
+
+@asynccontextmanager
+async def serving(
+    config: Config,
+    settings: Settings,
+    *,
+    avoid: range = range(0),
+    groups: Sequence[str] = (),
+) -> AsyncIterator[Session]:
+    """Listen for clients until the block is left; `avoid` are ports that ranks want."""
+    check_bind(config.listen.host)
+    driver = Driver(Engine(settings), max_message=config.max_message)
+    server, port = await listen(driver, config.listen.host, config.listen.port, avoid=avoid)
+    if config.listen.port not in (0, port):
+        say(f"port {config.listen.port} is in use; listening on {port} instead")
+    file = SessionFile(config.listen.host, port, groups=tuple(groups) or (settings.default_group,))
+    # From here on a signal is heard, whoever listens to it later: there is something to clean up.
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
+        file.write()
+        try:
+            yield Session(driver, config.listen.host, port, signals)
+        finally:
+            file.remove()
+            server.close()
+            await driver.close()

@@ -1,0 +1,93 @@
+"""What a person at the terminal reads: the log, and what the ranks print."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+import anyio
+
+from dap_mux.cluster.rank_process import RankProcess, printable
+
+LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
+POLL: Final = 0.1  # s between two looks at the ranks' log files
+READY: Final = " listens for a debugger on "  # the rank's own word, for whom started it: us
+BLOCK: Final = 256 * 1024
+
+
+def say(text: str) -> None:
+    """Tell the user one thing, beside the job's own output; nobody may be left to read it."""
+    with contextlib.suppress(OSError):
+        print(f"dap-mux: {text}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def set_up_log(verbosity: int, log_dir: Path | None) -> None:
+    """Log to standard error by `-v`, and all of it to `dap-mux.log` where a folder is given.
+
+    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`.
+    """
+    root = logging.getLogger("dap_mux")
+    root.setLevel(logging.DEBUG)
+    root.propagate = False
+    stream = logging.StreamHandler()
+    stream.setLevel(LEVELS[min(verbosity, 2)])
+    stream.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    root.handlers = [stream]
+    if log_dir is not None:
+        log_dir.mkdir(parents=True, exist_ok=True)
+        file = logging.FileHandler(log_dir / "dap-mux.log", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(file)
+
+
+class Echo:
+    """Follows the ranks' log files and repeats their lines on standard output.
+
+    The ranks write to files, not to us: so nothing breaks in them when we are gone.
+    """
+
+    def __init__(self, ranks: Sequence[RankProcess], out: TextIO | None = None) -> None:
+        self._out = out or sys.stdout
+        self._tails = [_Tail(rank.log_path, self._label(rank, len(ranks))) for rank in ranks]
+
+    @staticmethod
+    def _label(rank: RankProcess, count: int) -> str:
+        return "" if count == 1 else f"[{rank.rank}] "
+
+    async def follow(self) -> None:
+        """Repeat what comes, until cancelled."""
+        while True:
+            self.catch_up()
+            await anyio.sleep(POLL)
+
+    def catch_up(self, *, final: bool = False) -> None:
+        """Repeat what has come since the last time; `final`: unfinished lines too."""
+        for tail in self._tails:
+            for line in tail.lines(final=final):
+                if READY not in line:
+                    print(line, file=self._out, flush=True)
+
+
+class _Tail:
+    """The new lines of one growing file."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        self._path = path
+        self._label = label
+        self._at = 0
+        self._rest = b""
+
+    def lines(self, *, final: bool) -> list[str]:
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            data = file.read(None if final else BLOCK)
+        self._at += len(data)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        if final and self._rest:
+            whole.append(self._rest)
+            self._rest = b""
+        return [self._label + printable(line.decode("utf-8", "replace")) for line in whole]

@@ -1,0 +1,222 @@
+"""Session files: how other processes of this user find a running session.
+
+One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, the user's own:
+`$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory. Keys: version, pid, host,
+port, unix (a socket's path or null), token (or null), groups (their names), started (seconds since
+the epoch, when the process started). It appears whole, and is removed when the session ends; one
+left behind by a killed process is passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from dap_mux.errors import NothingToConnect, Refused, UsageError
+
+VERSION = 1
+# A process's start is known to a clock tick, the boot time it is counted from to a second.
+START_TOLERANCE = 2.0
+HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})")
+HOW_TO_START = "start one with `dap-mux run` or `dap-mux attach`"
+
+
+@dataclass(frozen=True)
+class SessionFile:
+    """One running session. `pid` 0: known by its address only."""
+
+    host: str
+    port: int
+    pid: int = field(default_factory=os.getpid)
+    unix: str | None = None
+    token: str | None = field(default=None, repr=False)
+    groups: tuple[str, ...] = ("job",)
+    started: float = 0.0
+    version: int = VERSION
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as `--listen` and SESSION arguments take it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def write(self, folder: Path | None = None) -> Path:
+        """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
+        folder = folder or session_folder()
+        _own(folder)
+        started = self.started or process_start(self.pid) or time.time()
+        text = json.dumps(asdict(replace(self, started=started)), indent=1)
+        # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.
+        handle, name = tempfile.mkstemp(prefix=f".{self.pid}-", dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        path = folder / f"{self.pid}.json"
+        Path(name).replace(path)
+        return path
+
+    def remove(self, folder: Path | None = None) -> None:
+        """Take the file away; it may be gone already."""
+        with contextlib.suppress(OSError):
+            ((folder or session_folder()) / f"{self.pid}.json").unlink()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that wrote this file still runs; its number may be another's now."""
+        if not _exists(self.pid):
+            return False
+        started = process_start(self.pid)
+        return started is None or abs(started - self.started) <= START_TOLERANCE
+
+
+def session_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where this user's session files are. It need not exist yet."""
+    runtime = Path((os.environ if environ is None else environ).get("XDG_RUNTIME_DIR", ""))
+    if runtime.is_absolute():
+        return runtime / "dap-mux"
+    return Path(tempfile.gettempdir()) / f"dap-mux-{_user()}"
+
+
+def running(folder: Path | None = None) -> list[SessionFile]:
+    """Every live session of this user, oldest first. Raises Refused when the folder is not ours."""
+    folder = folder or session_folder()
+    if not folder.is_dir():
+        return []
+    _own(folder)
+    found = (_read(path) for path in folder.glob("[0-9]*.json"))
+    return sorted(
+        (session for session in found if session and session.alive),
+        key=lambda session: (session.started, session.pid),
+    )
+
+
+def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
+    """Find the session meant by `HOST:PORT`, a session file's path, or nothing: the only one.
+
+    Raises NothingToConnect where there is none, or several and no word; UsageError for any other
+    text.
+    """
+    if text is None:
+        return _only(running(folder))
+    match = HOST_PORT.fullmatch(text)
+    if match is None:
+        return _from_path(Path(text))
+    wanted = SessionFile(host=match[1] or match[2], port=int(match[3]), pid=0)
+    # The file, where there is one, brings the token along.
+    known = (each for each in running(folder) if each.address == wanted.address)
+    return next(known, wanted)
+
+
+def process_start(pid: int) -> float | None:
+    """Seconds since the epoch at which a process started; None where the system does not tell."""
+    fields = _proc_stat(pid)
+    try:
+        boot = re.search(r"btime (\d+)", Path("/proc/stat").read_text(encoding="ascii"))
+    except OSError:
+        return None
+    return int(boot[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK") if boot and fields else None
+
+
+def _proc_stat(pid: int) -> list[str]:
+    """Give the fields of proc(5) stat from the third (the state) on; none without such a file."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()  # the second, a name, may hold anything
+
+
+def _only(sessions: list[SessionFile]) -> SessionFile:
+    if len(sessions) == 1:
+        return sessions[0]
+    if not sessions:
+        raise NothingToConnect(f"no session of yours is running here; {HOW_TO_START}")
+    named = ", ".join(session.address for session in sessions)
+    raise NothingToConnect(f"{len(sessions)} sessions are running, say which one: {named}")
+
+
+def _from_path(path: Path) -> SessionFile:
+    if path.suffix != ".json" and not path.exists():
+        raise UsageError(f"{str(path)!r} is neither HOST:PORT nor a session file")
+    session = _read(path)
+    if session is None:
+        raise NothingToConnect(f"{path} is no session file of yours; try `dap-mux sessions`")
+    if not session.alive:
+        raise NothingToConnect(f"the session of {path} has ended; {HOW_TO_START}")
+    return session
+
+
+def _read(path: Path) -> SessionFile | None:
+    """Read one file; None when it is not ours, not whole or of another version."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            if _foreign(os.fstat(file.fileno())):
+                return None
+            return _decode(json.load(file))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _decode(raw: dict[str, object]) -> SessionFile | None:
+    if raw["version"] != VERSION:
+        return None
+    return SessionFile(
+        host=str(raw["host"]),
+        port=int(str(raw["port"])),
+        pid=int(str(raw["pid"])),
+        unix=_text_or_none(raw["unix"]),
+        token=_text_or_none(raw["token"]),
+        groups=tuple(str(group) for group in _as_list(raw["groups"])),
+        started=float(str(raw["started"])),
+    )
+
+
+def _text_or_none(raw: object) -> str | None:
+    return None if raw is None else str(raw)
+
+
+def _as_list(raw: object) -> list[object]:
+    if not isinstance(raw, list):
+        raise TypeError(raw)
+    return raw
+
+
+def _own(folder: Path) -> None:
+    """Make the folder ours alone. Raises Refused where another user's stands in its place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or _foreign(status):
+        raise Refused(f"{folder} is not your own folder; remove it, or set XDG_RUNTIME_DIR")
+    if sys.platform != "win32" and stat.S_IMODE(status.st_mode) != 0o700:
+        folder.chmod(0o700)
+
+
+def _foreign(status: os.stat_result) -> bool:
+    return sys.platform != "win32" and status.st_uid != os.getuid()
+
+
+def _exists(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    if sys.platform == "win32":
+        return True  # signal 0 is no harmless question there
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return _proc_stat(pid)[:1] != ["Z"]  # killed, and its parent has not looked yet
+
+
+def _user() -> str:
+    return os.environ.get("USERNAME", "user") if sys.platform == "win32" else str(os.getuid())

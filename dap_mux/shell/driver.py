@@ -1,0 +1,196 @@
+"""Carries the engine's outputs out, and brings it what happens. Nothing is awaited in here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+
+from dap_mux.engine import Engine, inputs, outputs
+from dap_mux.protocol.framing import MAX_BODY
+from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
+
+logger = logging.getLogger("dap_mux")
+
+
+class Peer(Protocol):
+    """A client's connection, as the driver sees it."""
+
+    def send(self, bodies: list[bytes]) -> None:
+        """Write whole messages."""
+
+    def close(self) -> None:
+        """Close once everything is out."""
+
+
+Writes: TypeAlias = "dict[Peer | RankLink, list[bytes]]"
+
+
+class Driver:
+    """One engine, its sockets and its deadlines."""
+
+    def __init__(self, engine: Engine, max_message: int = MAX_BODY) -> None:
+        self.engine = engine
+        self.max_message = max_message
+        self.finished = asyncio.Event()
+        self.end_job: Callable[[], None] = lambda: None
+        self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
+        self._loop = asyncio.get_running_loop()
+        self._clients: dict[int, Peer] = {}
+        self._links: dict[int, RankLink] = {}
+        self._connecting: dict[int, asyncio.Task[None]] = {}
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._numbers = 0
+        self._change = asyncio.Event()
+        self._carry: dict[type, Callable[[Any], None]] = {
+            outputs.CloseClient: self._close_client,
+            outputs.Connect: self._connect,
+            outputs.CloseLink: self._close_link,
+            outputs.SetDeadline: self._set_deadline,
+            outputs.CancelDeadline: self._cancel_deadline,
+            outputs.EndJob: lambda output: self.end_job(),
+            outputs.FindRanks: lambda output: self.find_ranks(output),  # noqa: PLW0108  (set later)
+            outputs.Finished: lambda output: self.finished.set(),
+            outputs.Log: _log,
+        }
+
+    def feed(self, *happened: inputs.Input) -> None:
+        """Give the engine what happened and carry out what it asks for; writes go out in one go."""
+        writes: Writes = {}
+        for item in happened:
+            for output in self.engine.receive(item):
+                if isinstance(output, outputs.ToClient):
+                    _add(writes, self._clients.get(output.client), output.body)
+                elif isinstance(output, outputs.ToRank):
+                    _add(writes, self._links.get(output.link), output.body)
+                else:
+                    if isinstance(output, outputs.CloseClient | outputs.CloseLink):
+                        _write(writes)
+                    self._carry[type(output)](output)
+        _write(writes)
+
+    # Clients
+
+    def client_connected(self, peer: Peer) -> int:
+        """A client is there; return its number."""
+        self._numbers += 1
+        self._clients[self._numbers] = peer
+        self.feed(inputs.ClientConnected(self._numbers))
+        return self._numbers
+
+    def client_gone(self, client: int) -> None:
+        """A client's connection is closed."""
+        if self._clients.pop(client, None):
+            self.feed(inputs.ClientGone(client))
+            self._change.set()
+
+    def _close_client(self, output: outputs.CloseClient) -> None:
+        peer = self._clients.get(output.client)
+        if peer:
+            peer.close()
+
+    # Ranks
+
+    def link_up(self, number: int, link: RankLink) -> None:
+        """A rank's connection is established."""
+        self._links[number] = link
+        self.feed(inputs.LinkUp(number))
+
+    def link_down(self, number: int, reason: str, *, refused: bool = False) -> None:
+        """A rank's connection failed or ended."""
+        self._links.pop(number, None)
+        self.feed(inputs.LinkDown(number, reason, refused))
+        self._change.set()
+
+    def _connect(self, output: outputs.Connect) -> None:
+        task = self._loop.create_task(self._open(output))
+        self._connecting[output.link] = task
+        task.add_done_callback(lambda _: self._connecting.pop(output.link, None))
+
+    async def _open(self, output: outputs.Connect) -> None:
+        try:
+            with anyio.fail_after(CONNECT_TIMEOUT):
+                await self._loop.create_connection(
+                    lambda: RankLink(self, output.link), output.host, output.port
+                )
+        except ConnectionRefusedError:
+            self.link_down(output.link, "connection refused", refused=True)
+        except TimeoutError:
+            self.link_down(output.link, f"no connection within {CONNECT_TIMEOUT:g} s")
+        except OSError as error:
+            self.link_down(output.link, f"cannot connect: {error.strerror or error}")
+
+    def _close_link(self, output: outputs.CloseLink) -> None:
+        link = self._links.get(output.link)
+        if link:
+            link.close()
+
+    # Deadlines
+
+    def _set_deadline(self, output: outputs.SetDeadline) -> None:
+        self._timers[output.token] = self._loop.call_later(
+            output.seconds, self._deadline, output.token
+        )
+
+    def _deadline(self, token: int) -> None:
+        self._timers.pop(token, None)
+        self.feed(inputs.Deadline(token))
+
+    def _cancel_deadline(self, output: outputs.CancelDeadline) -> None:
+        timer = self._timers.pop(output.token, None)
+        if timer:
+            timer.cancel()
+
+    # The end
+
+    async def no_clients(self) -> None:
+        """Wait until every client has left."""
+        while self._clients:
+            await self._changed()
+
+    async def no_links(self) -> None:
+        """Wait until no rank is connected."""
+        while self._links or self._connecting:
+            await self._changed()
+
+    async def _changed(self) -> None:
+        self._change = asyncio.Event()
+        await self._change.wait()
+
+    async def close(self) -> None:
+        """Close every socket; what was sent goes out first."""
+        for task in list(self._connecting.values()):
+            task.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for peer in [*self._clients.values(), *self._links.values()]:
+            peer.close()
+        with contextlib.suppress(TimeoutError):
+            with anyio.fail_after(1.0):
+                await self.no_clients()
+                await self.no_links()
+
+
+def _add(writes: Writes, peer: Peer | RankLink | None, body: bytes) -> None:
+    """Keep a message for a peer, if it is still there."""
+    if peer in writes:
+        writes[peer].append(body)
+    elif peer is not None:
+        writes[peer] = [body]
+
+
+def _write(writes: Writes) -> None:
+    for peer, bodies in writes.items():
+        peer.send(bodies)
+    writes.clear()
+
+
+def _log(output: outputs.Log) -> None:
+    """Loggers are named by component and rank, so that one rank can be followed."""
+    name = output.component if output.rank is None else f"{output.component}.{output.rank[1]}"
+    logger.getChild(name).log(output.level, "%s", output.text)

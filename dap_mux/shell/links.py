@@ -1,0 +1,76 @@
+"""A connection to one rank: bytes in, messages to the driver. Never ended in mid-frame (F8)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, cast
+
+from dap_mux.engine import inputs
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.protocol.messages import decode
+from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from dap_mux.shell.driver import Driver
+
+CONNECT_TIMEOUT: Final = 10.0  # s
+
+
+class RankLink(asyncio.Protocol):
+    """One connection (R2). Tells the driver once when it is up, and once when it is down."""
+
+    def __init__(self, driver: Driver, link: int) -> None:
+        self._driver = driver
+        self._link = link
+        self._framer = Framer(max_body=driver.max_message)
+        self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
+        self._reason = "the rank closed the connection"
+        self._over = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """TCP is up."""
+        # uvloop's transports are none of asyncio's classes
+        self._transport = cast("asyncio.Transport", transport)
+        self._socket = tcp_of(transport)
+        prepare(self._socket)
+        self._driver.link_up(self._link, self)
+
+    def data_received(self, data: bytes) -> None:
+        """Cut into messages; a rank that sends garbage loses this connection only."""
+        try:
+            said = [inputs.LinkSaid(self._link, decode(body)) for body in self._framer.feed(data)]
+        except PeerFault as error:
+            self._reason = f"the rank sent garbage: {error}"
+            self.close()
+            return
+        self._driver.feed(*said)
+        # Our next question carries the acknowledgement of an answer; whatever else has come may be
+        # what the rest waits for.
+        quiet = said and self._driver.engine.is_quiet(self._link, said[-1].message)
+        if not quiet or self._framer.waiting_for:
+            acknowledge_now(self._socket)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """TCP is down."""
+        if exc is not None:
+            self._reason = f"connection lost: {exc}"
+        self._tell_down()
+
+    def _tell_down(self) -> None:
+        if not self._over:
+            self._over = True
+            self._driver.link_down(self._link, self._reason)
+
+    def send(self, bodies: list[bytes]) -> None:
+        """Write whole frames, in one go."""
+        if self._transport and not self._transport.is_closing():
+            self._transport.write(b"".join(map(encode_frame, bodies)))
+
+    def close(self) -> None:
+        """Send what is buffered, then FIN."""
+        if self._transport:
+            self._transport.close()

@@ -1,0 +1,197 @@
+"""Connections of clients: TCP and standard streams, with the limits for strangers.
+
+Promises S5, S6, S8, F3, F4, F7: another user is refused, anything that is not DAP is closed
+unread, little is taken before `initialize`, and a stalled message ends only its own connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import stat
+from io import FileIO
+from itertools import islice
+from typing import TYPE_CHECKING, Final, cast
+
+from dap_mux.engine import inputs
+from dap_mux.errors import DapMuxError, PeerFault, UsageError
+from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.protocol.messages import decode
+from dap_mux.shell.auth import allowed
+from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
+
+if TYPE_CHECKING:
+    import socket
+
+    from dap_mux.shell.driver import Driver
+
+logger = logging.getLogger("dap_mux.client")
+FIRST_LIMIT: Final = 64 * 1024  # bytes of `initialize` (S8)
+STALL: Final = {"header": 10.0, "body": 30.0}  # s (F4)
+FIRST_WITHIN: Final = 10.0  # s (S8)
+PORTS_TRIED: Final = 50
+LAST_PORT: Final = 65536
+
+
+class ClientConnection(asyncio.Protocol):
+    """One client. `writer` differs from the reader for standard streams."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._framer = Framer(max_body=min(FIRST_LIMIT, driver.max_message))
+        self._writer: asyncio.WriteTransport | None = None
+        self._reader: asyncio.BaseTransport | None = None
+        self._socket: socket.socket | None = None
+        self._client = 0
+        self._known = False
+        self._stall: asyncio.TimerHandle | None = None
+        self._stalled_on = ""
+
+    def write_to(self, transport: asyncio.WriteTransport) -> None:
+        """Answer on another transport than the one we read from."""
+        self._writer = transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has connected."""
+        self._reader = transport
+        if self._writer is None:  # uvloop's transports are none of asyncio's classes
+            self._writer = cast("asyncio.WriteTransport", transport)
+        self._socket = tcp_of(transport)
+        if self._socket is not None and not allowed(self._socket):
+            logger.warning("refused a connection of another user")
+            self._abort()
+            return
+        prepare(self._socket)
+        self._client = self._driver.client_connected(self)
+        self._arm("first message", FIRST_WITHIN)
+
+    def data_received(self, data: bytes) -> None:
+        """Cut into messages and hand them on."""
+        if not self._client:
+            return
+        try:
+            bodies = self._framer.feed(data)
+            said = [inputs.ClientSaid(self._client, decode(body)) for body in bodies]
+        except PeerFault as error:
+            logger.warning("closed client %d: %s", self._client, error)
+            self._abort()
+            return
+        if said and not self._known:
+            self._accepted()
+        self._driver.feed(*said)
+        self._watch_stall()
+
+    def _accepted(self) -> None:
+        self._known = True
+        self._framer.allow(self._driver.max_message)
+
+    def _watch_stall(self) -> None:
+        """A header must be whole within 10 s; a body may take its time while it moves."""
+        waiting = self._framer.waiting_for
+        if not self._known or waiting == self._stalled_on == "":
+            return
+        if waiting == "header" and self._stalled_on == "header":
+            return
+        self._disarm()
+        if waiting:
+            acknowledge_now(self._socket)  # it may be waiting for that with the rest
+            self._arm(waiting, STALL[waiting])
+
+    def _arm(self, what: str, seconds: float) -> None:
+        self._stalled_on = what
+        loop = asyncio.get_running_loop()
+        self._stall = loop.call_later(seconds, self._stalled, f"{what} overdue ({seconds:g} s)")
+
+    def _disarm(self) -> None:
+        self._stalled_on = ""
+        if self._stall:
+            self._stall.cancel()
+            self._stall = None
+
+    def _stalled(self, why: str) -> None:
+        logger.warning("closed client %d: %s", self._client, why)
+        self._abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        self._disarm()
+        client, self._client = self._client, 0
+        if client:
+            self._driver.client_gone(client)
+
+    def eof_received(self) -> bool:
+        """The client will say no more: that is goodbye."""
+        return False
+
+    def send(self, bodies: list[bytes]) -> None:
+        """Write whole messages, in one go."""
+        if self._writer and not self._writer.is_closing():
+            self._writer.write(b"".join(map(encode_frame, bodies)))
+
+    def close(self) -> None:
+        """Close once everything is out."""
+        for transport in {self._writer, self._reader} - {None}:
+            assert transport is not None
+            transport.close()
+
+    def _abort(self) -> None:
+        if self._writer:
+            self._writer.abort()
+
+
+async def listen(
+    driver: Driver, host: str, port: int, *, avoid: range = range(0)
+) -> tuple[asyncio.Server, int]:
+    """Listen on `port`, or on the next free one; return the server and the port it has.
+
+    `avoid`: ports that ranks want, never taken instead of a busy one.
+    """
+    loop = asyncio.get_running_loop()
+    others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
+    for candidate in [port, *islice(others, PORTS_TRIED)] if port else [0]:
+        try:
+            server = await loop.create_server(lambda: ClientConnection(driver), host, candidate)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                continue
+            raise DapMuxError(f"cannot listen on {host}:{candidate}: {error.strerror}") from None
+        return server, int(server.sockets[0].getsockname()[1])
+    raise DapMuxError(f"no free port on {host}: tried {port} and {PORTS_TRIED} others above it")
+
+
+async def serve_stdio(driver: Driver) -> asyncio.Event:
+    """Speak DAP on standard input and output; return an event that is set when they close."""
+    loop = asyncio.get_running_loop()
+    closed = asyncio.Event()
+
+    class StdioConnection(ClientConnection):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            closed.set()
+
+    connection = StdioConnection(driver)
+    stdin, stdout = _take_stdio()
+    writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, stdout)
+    connection.write_to(writer)
+    await loop.connect_read_pipe(lambda: connection, stdin)
+    return closed
+
+
+def _take_stdio() -> tuple[FileIO, FileIO]:
+    """Return standard input and output for us alone: whatever else prints goes to standard error.
+
+    The transports close what they are given, and may do so: Python's own streams stay open.
+    Raises UsageError.
+    """
+    for stream, name in enumerate(("input", "output")):
+        kind = os.fstat(stream).st_mode
+        if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+            # Most else the event loop cannot wait for: libuv ends the process over /dev/null.
+            raise UsageError(f"standard {name} must be a pipe to an editor that speaks DAP")
+    stdin, stdout = FileIO(os.dup(0)), FileIO(os.dup(1), "w")
+    with FileIO(os.open(os.devnull, os.O_RDONLY)) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    return stdin, stdout

@@ -1,0 +1,44 @@
+"""What every socket is set to: no waiting for more bytes, and a dead peer is noticed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from typing import Final
+
+# Promise R1: a dead peer is noticed within 20 s: first probe after 5 s, then 3 more, 4 s apart.
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 4), ("TCP_KEEPCNT", 3))
+_QUICKACK: Final = getattr(socket, "TCP_QUICKACK", None) if sys.platform == "linux" else None
+
+
+def tcp_of(transport: asyncio.BaseTransport) -> socket.socket | None:
+    """Return the TCP socket under a transport, None for pipes and unix sockets."""
+    sock = transport.get_extra_info("socket")
+    known = sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6)
+    return sock if known else None
+
+
+def prepare(sock: socket.socket | None) -> None:
+    """Set TCP_NODELAY and keepalive."""
+    if sock is None:
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        option = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def acknowledge_now(sock: socket.socket | None) -> None:
+    """Acknowledge what has arrived at once, so that a peer that waits for this writes on.
+
+    Measured: three pipelined requests to debugpy take 1.8 ms instead of 44 (FACTS, debugpy 3).
+    The kernel forgets the wish, so it is told after a receive, and where more is owed only: it
+    costs as much as reading a message does.
+    """
+    if sock is not None and _QUICKACK is not None:
+        with contextlib.suppress(OSError):  # the peer may just have gone
+            sock.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)

@@ -1,0 +1,57 @@
+"""An `evaluate` in a frame of a stopped rank: through the proxy, and straight to such a rank.
+
+Both ranks are unmodified `debugpy.listen` processes. The direct client is as plain as an
+editor's socket, and so meets debugpy's 44 ms (FACTS, debugpy 3), which the proxy cures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Final
+
+from dap_mux.engine.agent import CURE
+from tests.bench.attaching import attach, stopped_frame
+from tests.bench.figures import Figure, faster, shown, within
+from tests.bench.processes import proxy
+from tests.bench.real_ranks import STOP_LINE, real_ranks
+from tests.bench.wire import Wire
+
+TIMES_FASTER: Final = 20
+MOST: Final = 1e-3  # s
+ROUNDS: Final = 10
+THROUGH: Final = 60  # a round
+# A round too: one after the other, as an editor asks. The first comes fast, for after a pause the
+# kernel acknowledges at once; the others wait.
+DIRECT: Final = 6
+
+
+def run() -> Iterator[Figure]:
+    """Measure the median of both in one run, in turns."""
+    with (
+        real_ranks(2) as ranks,
+        proxy(ranks.ports[:1]) as through,
+        Wire(through.port) as ours,
+        Wire(ranks.ports[1]) as direct,
+    ):
+        frames = {}
+        for wire in (ours, direct):
+            attach(wire, ranks.path, [STOP_LINE])
+            frames[wire] = stopped_frame(wire)
+        fast, slow = [], []
+        for _ in range(ROUNDS):
+            slow += [_evaluate(direct, frames[direct]) for _ in range(DIRECT)]
+            fast += [_evaluate(ours, frames[ours]) for _ in range(THROUGH)]
+        value = median(fast)
+        yield faster("evaluate p50", value, median(slow), TIMES_FASTER, "direct")
+        yield within("evaluate p50", value, MOST)
+        direct.ask("evaluate", {"expression": CURE})
+        cured = [_evaluate(direct, frames[direct]) for _ in range(ROUNDS * THROUGH)]
+        yield Figure("evaluate p50, direct and cured", shown(median(cured)))
+        for wire in (ours, direct):
+            wire.ask("disconnect")
+
+
+def _evaluate(wire: Wire, frame: int) -> float:
+    arguments = {"expression": "number + 1", "frameId": frame, "context": "watch"}
+    return wire.timed("evaluate", arguments).seconds

@@ -1,0 +1,152 @@
+"""Ranks that cost next to nothing: debugpy's handshake, then prepared answers at once.
+
+`python -m tests.bench.fake_ranks N` prints the list of the N ports that they listen on. What an
+`evaluate` is answered with, and what happens beside it, is its expression: a name in `VALUES`,
+`event` (one comes soon, with the time when it was sent), `stop` (every rank stops) or `print 1000`
+(every rank prints that many lines).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from time import perf_counter
+from typing import Any, Final, cast
+
+import anyio
+
+from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.protocol.messages import Message, decode, plain
+
+_SOON: Final = 0.001  # s
+_PATH: Final = "/job/train.py"
+_TENSOR: Final = ("array([[0.12345678, 1.5, -2.25e-05, 'a\"b']],\n" * 200)[:6000]
+
+
+def _packed(body: Any) -> bytes:
+    return json.dumps(body).encode()
+
+
+def _value(text: str, reference: int = 0) -> bytes:
+    return _packed({"result": text, "type": "str", "variablesReference": reference})
+
+
+VALUES: Final = {
+    "small": _value("x" * 100),
+    "large": _value(_TENSOR),
+    "object": _value(_TENSOR, 7),
+}
+_TRUE: Final = _value("True")  # also what the cure hopes to hear
+_VARIABLES: Final = [
+    {"name": f"x{n}", "value": "y" * 60, "type": "list", "variablesReference": n + 1}
+    for n in range(45)
+]
+_FRAME: Final = {"id": 2, "name": "train", "line": 6, "column": 1, "source": {"path": _PATH}}
+_BODIES: Final = {
+    "initialize": _packed({"supportsConfigurationDoneRequest": True}),
+    "setBreakpoints": _packed({"breakpoints": [{"id": 0, "verified": True, "line": 6}]}),
+    "threads": _packed({"threads": [{"id": 1, "name": "MainThread"}]}),
+    "stackTrace": _packed({"stackFrames": [_FRAME], "totalFrames": 1}),
+    "variables": _packed({"variables": _VARIABLES}),
+}
+_EVENTS: Final = {
+    "debugpySockets": {"sockets": [{"host": "127.0.0.1", "port": 5678, "internal": True}]},
+    "stopped": {"reason": "breakpoint", "threadId": 1, "allThreadsStopped": True},
+    "output": {"category": "stdout", "output": "step 17, loss 0.25\n", "source": {}},
+    "thread": {"reason": "started", "threadId": 1},
+}
+
+
+class FakeRank(asyncio.Protocol):
+    """One connection."""
+
+    everyone: Final[set[FakeRank]] = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client has come: debugpy speaks first."""
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport = cast("asyncio.Transport", transport)
+        self._framer = Framer()
+        self._attach = 0
+        self._answers = self._encoded()
+        self.everyone.add(self)
+        self.say("debugpySockets")
+
+    @staticmethod
+    def _encoded() -> dict[str, bytes]:
+        return {name: b',"body":' + body for name, body in {**_BODIES, **VALUES}.items()}
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has gone."""
+        self.everyone.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each request at once."""
+        for body in self._framer.feed(data):
+            request = decode(body)
+            if request.command == "evaluate":
+                self._evaluate(request)
+            else:
+                self._handle(request)
+
+    def _evaluate(self, request: Message) -> None:
+        name, _, count = plain(request.arguments)["expression"].partition(" ")
+        if name in VALUES:
+            self._answer(request.seq, "evaluate", self._answers[name])
+        else:
+            self._answer(request.seq, "evaluate", b',"body":' + _TRUE)
+        if name == "stop":
+            self._everyone_says("stopped", 1)
+        elif name == "print":
+            self._everyone_says("output", int(count))
+        elif name == "event":
+            asyncio.get_running_loop().call_later(_SOON, self._say_the_time)
+
+    def _say_the_time(self) -> None:
+        """An event by itself, on an idle connection; the clock is the same in every process."""
+        module = {"id": 1, "name": "train", "path": "x" * 100}
+        self._write_event("module", {"reason": "changed", "module": module, "sent": perf_counter()})
+
+    def _everyone_says(self, event: str, times: int) -> None:
+        for rank in self.everyone:
+            rank.say(event, times)
+
+    def _handle(self, request: Message) -> None:
+        command = request.command
+        if command == "attach":
+            self._attach = request.seq
+            self.say("initialized")
+            return
+        self._answer(request.seq, command, self._answers.get(command, b""))
+        if command == "configurationDone":
+            self._answer(self._attach, "attach", b"")
+            self.say("thread")
+        elif command == "disconnect":
+            self._transport.close()
+
+    def say(self, event: str, times: int = 1) -> None:
+        """Send an event, so many times, each a frame of its own."""
+        self._write_event(event, _EVENTS.get(event, {}), times)
+
+    def _write_event(self, event: str, body: Any, times: int = 1) -> None:
+        text = _packed({"seq": 1, "type": "event", "event": event, "body": body})
+        self._transport.write(encode_frame(text) * times)
+
+    def _answer(self, seq: int, command: str, body: bytes) -> None:
+        head = f'{{"seq":1,"type":"response","request_seq":{seq},"success":true,"command":'
+        self._transport.write(encode_frame(f'{head}"{command}"'.encode() + body + b"}"))
+
+
+async def serve(count: int) -> None:
+    """Listen on `count` ports for ever."""
+    loop = asyncio.get_running_loop()
+    servers = [await loop.create_server(FakeRank, "127.0.0.1", 0) for _ in range(count)]
+    print(json.dumps([server.sockets[0].getsockname()[1] for server in servers]), flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    anyio.run(serve, int(sys.argv[1]), backend="asyncio", backend_options={"use_uvloop": True})

@@ -1,0 +1,61 @@
+"""What a benchmark says: its figure beside its baseline, and the bound between the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report. `held` is None where there is no bound: told, not judged."""
+
+    name: str
+    figure: str
+    baseline: str = ""
+    ratio: str = ""
+    bound: str = ""
+    held: bool | None = None
+
+    def line(self) -> str:
+        """Return the line as people read it."""
+        verdict = {True: "ok", False: "BROKEN", None: ""}[self.held]
+        columns = [f"{self.name:<34}", f"{self.figure:>16}", f"{self.baseline:>26}"]
+        return "  ".join([*columns, f"{self.ratio:>14}", f"{self.bound:<16}", verdict]).rstrip()
+
+
+def at_most(name: str, value: float, baseline: float, bound: float, what: str) -> Figure:
+    """`value` and `baseline` in seconds; the first may be `bound` times the second."""
+    ratio = value / baseline
+    return Figure(
+        name,
+        shown(value),
+        f"{shown(baseline)} {what}",
+        f"{ratio:.2f} x",
+        f"<= {bound:g} x",
+        ratio <= bound,
+    )
+
+
+def faster(name: str, value: float, baseline: float, bound: float, what: str) -> Figure:
+    """`value` and `baseline` in seconds; the first must be `bound` times faster."""
+    ratio = baseline / value
+    return Figure(
+        name,
+        shown(value),
+        f"{shown(baseline)} {what}",
+        f"{ratio:.0f} x faster",
+        f">= {bound:g} x faster",
+        ratio >= bound,
+    )
+
+
+def within(name: str, value: float, bound: float) -> Figure:
+    """`value` and `bound` in seconds."""
+    return Figure(name, shown(value), bound=f"<= {shown(bound)}", held=value <= bound)
+
+
+def shown(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"

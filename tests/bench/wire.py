@@ -1,0 +1,135 @@
+"""A client as small as an editor's socket: blocking, no tricks, the clock around it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from dap_mux.protocol.framing import encode_frame
+
+Json = dict[str, Any]
+LIMIT: Final = 60.0  # s for any answer
+_HEADER_END: Final = b"\r\n\r\n"
+_RECEIVE: Final = 1 << 16
+
+
+class Envelope(msgspec.Struct, gc=False):
+    """As much of a message as tells what it answers."""
+
+    type: str
+    event: str = ""
+    request_seq: int = 0
+    success: bool = True
+    message: str = ""
+    body: msgspec.Raw = msgspec.Raw()
+
+
+_decode: Final = msgspec.json.Decoder(Envelope).decode
+
+
+class Timed(NamedTuple):
+    """A body, and the seconds from writing the request to having all of its answer."""
+
+    seconds: float
+    body: Json
+
+
+class Wire:
+    """One connection. Events are kept until somebody waits for them."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), LIMIT)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = bytearray()
+        self._seq = 0
+        self.arrived = 0.0  # when the last message was whole, by `perf_counter`
+        self._events: deque[tuple[str, Json]] = deque()
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def send(self, command: str, arguments: Json | None = None) -> int:
+        """Write a request; return its `seq`."""
+        self._socket.sendall(self._request(command, arguments))
+        return self._seq
+
+    def _request(self, command: str, arguments: Json | None) -> bytes:
+        self._seq += 1
+        request = {"seq": self._seq, "type": "request", "command": command}
+        return encode_frame(json.dumps({**request, "arguments": arguments or {}}).encode())
+
+    def ask(self, command: str, arguments: Json | None = None) -> Json:
+        """Return the body of the answer."""
+        return self.timed(command, arguments).body
+
+    def timed(self, command: str, arguments: Json | None = None) -> Timed:
+        """Ask, with the clock running from the first byte out to the last byte in."""
+        request = self._request(command, arguments)
+        start = perf_counter()
+        self._socket.sendall(request)
+        while True:
+            message, end = self._receive()
+            if message.type == "response" and message.request_seq == self._seq:
+                assert message.success, f"{command}: {message.message}"
+                return Timed(end - start, _body(message))
+
+    def answer(self, seq: int) -> None:
+        """Wait for the answer to a request that was only sent."""
+        while True:
+            message, _ = self._receive()
+            if message.type == "response" and message.request_seq == seq:
+                assert message.success, message.message
+                return
+
+    def event(self, name: str, holds: Callable[[Json], bool] = lambda body: True) -> Json:
+        """Return the body of the next such event; earlier events of other kinds are dropped."""
+        while True:
+            while not self._events:
+                self._receive()
+            event, body = self._events.popleft()
+            if event == name and holds(body):
+                return body
+
+    def drain(self) -> None:
+        """Forget the events that have come so far."""
+        self._events.clear()
+
+    def _receive(self) -> tuple[Envelope, float]:
+        while (length := self._whole()) < 0:
+            data = self._socket.recv(_RECEIVE)
+            assert data, "the connection was closed"
+            self._buffer += data
+        end = self.arrived = perf_counter()
+        start = self._buffer.index(_HEADER_END) + len(_HEADER_END)
+        message = _decode(bytes(self._buffer[start : start + length]))
+        del self._buffer[: start + length]
+        if message.type == "event":
+            self._events.append((message.event, _body(message)))
+        return message, end
+
+    def _whole(self) -> int:
+        """Return the length of the first body if it is whole, else -1."""
+        end = self._buffer.find(_HEADER_END)
+        if end < 0:
+            return -1
+        length = int(self._buffer[:end].rsplit(b":", 1)[1])
+        return length if len(self._buffer) >= end + len(_HEADER_END) + length else -1
+
+
+def _body(message: Envelope) -> Json:
+    return msgspec.json.decode(message.body, type=Json) if message.body else {}

@@ -1,0 +1,96 @@
+"""Fixtures for every test, and the rule that a skip is a failure where all must be there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Protocol
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.conversation import Conversation
+from tests.support.proc_net import free_ports
+from tests.support.ranks import HOST, Rank, debugpy_ranks
+
+_REQUIRE_ALL = "DAP_MUX_REQUIRE_ALL"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--regenerate", action="store_true", help="write the golden transcripts of tests/engine"
+    )
+
+
+class Connect(Protocol):
+    """Connect a client whose every message is checked.
+
+    `strict=False` is for debugpy's own port, `all_answered=False` for a server that is killed.
+    """
+
+    async def __call__(
+        self, port: int, *, host: str = HOST, strict: bool = True, all_answered: bool = True
+    ) -> DapClient: ...
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Clients that are closed at the end, and whose conversations must have been proper."""
+    async with AsyncExitStack() as stack:
+
+        async def connected(
+            port: int, *, host: str = HOST, strict: bool = True, all_answered: bool = True
+        ) -> DapClient:
+            conversation = Conversation(f"client of {port}", strict=strict)
+            client = await DapClient.connect(host, port, tap=conversation.tap)
+            stack.callback(conversation.finish, expect_all_answered=strict and all_answered)
+            stack.push_async_callback(client.close)
+            return client
+
+        yield connected
+
+
+@pytest.fixture
+async def start_ranks() -> AsyncIterator[Callable[..., Any]]:
+    """`await start_ranks(n, script, ...)`: ranks as from `debugpy_ranks`, ended with the test."""
+    async with AsyncExitStack() as stack:
+
+        async def started(*args: Any, **kwargs: Any) -> list[Rank]:
+            ranks: AbstractAsyncContextManager[list[Rank]] = debugpy_ranks(*args, **kwargs)
+            return await stack.enter_async_context(ranks)
+
+        yield started
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port on 127.0.0.1 that nobody uses."""
+    return free_ports(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _fail_if_all_required(item.nodeid, report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.skipped:
+        _fail_if_all_required(collector.nodeid, report)
+    return report
+
+
+def _fail_if_all_required(name: str, report: pytest.TestReport | pytest.CollectReport) -> None:
+    if os.environ.get(_REQUIRE_ALL) == "1":
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{name}: {why}, and {_REQUIRE_ALL}=1 makes a skip a failure"

@@ -1,0 +1,84 @@
+"""Beginnings that many transcripts share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client, EditorClient
+
+LINE: Final = 6
+SETTLED: Final = 0.05
+KINDS: Final = ("vscode", "neovim", "dape", "generic")
+
+
+class _SomeEditor(VSCodeModel):
+    """An editor that we know nothing of, and that takes the protocol at its word."""
+
+    client_id = "some-editor"
+
+
+_MODELS: Final[dict[str, type[Editor]]] = {
+    "generic": _SomeEditor,
+    "vscode": VSCodeModel,
+    "neovim": NvimDapModel,
+    "dape": DapeModel,
+}
+
+
+def introduce(client: Client, kind: str = "generic", **more: Any) -> None:
+    """`initialize`, as of a client of this kind."""
+    about = {"clientID": kind, "adapterID": "debugpy", "linesStartAt1": True}
+    client.ask("initialize", **about, columnsStartAt1=True, pathFormat="path", **more)
+
+
+def attach(client: Client, **arguments: Any) -> None:
+    """The usual order: initialize, attach, breakpoints, configurationDone."""
+    introduce(client)
+    client.ask("attach", **{"justMyCode": True, **arguments})
+    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
+    client.ask("configurationDone")
+
+
+def attached(book: Playbook, name: str = "client", **arguments: Any) -> Client:
+    """A client that has been through the handshake, which another transcript shows."""
+    client = book.client(name)
+    count = len(book.ranks)
+    ranks = f"{count} rank" + ("s" if count != 1 else "")
+    with book.quietly(f"{ranks} attached, a breakpoint at {PATH}:{LINE}, {name} configured"):
+        attach(client, **arguments)
+    return client
+
+
+def all_stopped(book: Playbook, line: int = LINE, *ranks: int) -> None:
+    """These ranks (all without any) hit a breakpoint, and the clients are told."""
+    numbers = ranks or tuple(number for _, number in book.ranks)
+    with book.quietly(f"ranks {', '.join(map(str, numbers))} stop at line {line}"):
+        for number in numbers:
+            book.rank(number).hits(line)
+        book.wait(0.1)
+        book.wait(0.5)
+
+
+def stopped(book: Playbook, **arguments: Any) -> Client:
+    """A client with every rank stopped at the same line."""
+    client = attached(book, **arguments)
+    all_stopped(book)
+    return client
+
+
+def editing(book: Playbook, kind: str) -> EditorClient:
+    """An editor that has been through its own handshake."""
+    client = book.editor(_MODELS[kind]({PATH: [LINE]}))
+    with book.quietly(f"{kind} attached to {len(book.ranks)} ranks"):
+        client.press(client.editor.start({"justMyCode": True}))
+        book.wait(0.5)
+    return client
+
+
+def frame_of(client: Client, thread: int) -> int:
+    """Our id of a thread's top frame."""
+    frames = client.ask("stackTrace", threadId=thread).body["stackFrames"]
+    id: int = frames[0]["id"]
+    return id

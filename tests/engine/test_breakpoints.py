@@ -1,0 +1,245 @@
+"""Breakpoints: rank sets, `$rank`, differing answers, several clients, ranks that come later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dap_mux.rank_sets import Mesh
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attached, introduce
+from tests.support.fake_rank import FakeRank
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client
+
+
+def set_one(client: Client, **wanted: Any) -> dict[str, Any]:
+    """Set one breakpoint; return what the client is told of it."""
+    body = client.ask(
+        "setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE, **wanted}]
+    )
+    told: dict[str, Any] = body.body["breakpoints"][0]
+    return told
+
+
+def sent(book: Playbook) -> list[list[dict[str, Any]]]:
+    """What each rank was sent last."""
+    return [rank.last_breakpoints for rank in book.ranks.values()]
+
+
+def has(rank: FakeRank) -> bool:
+    return bool(rank.last_breakpoints)
+
+
+def test_rank_set_in_a_condition(play: Play) -> None:
+    """The prefix picks the ranks, and the rest goes to them unchanged."""
+    book = play(4)
+    client = attached(book)
+    told = set_one(client, condition="ranks(1,3): step == 2")
+    assert told["verified"]
+    assert "message" not in told
+    condition = [{"line": LINE, "condition": "step == 2"}]
+    assert sent(book) == [[], condition, [], condition]
+
+
+def test_rank_set_without_its_colon(play: Play) -> None:
+    """It is Python, whose NameError debugpy keeps to itself: the user is told."""
+    book = play(2)
+    client = attached(book)
+    told = set_one(client, condition="ranks(1)")
+    assert told["verified"]
+    assert "add a colon: ranks(1):" in told["message"]
+    assert "message" not in set_one(client, condition="ranks(1) > 3")
+
+
+def test_rank_set_alone(play: Play) -> None:
+    """Nothing behind the prefix: no condition."""
+    book = play(3)
+    client = attached(book)
+    set_one(client, condition="ranks(2):")
+    assert sent(book) == [[], [], [{"line": LINE}]]
+
+
+def test_dollar_rank(play: Play) -> None:
+    """`$rank` and `$world_size` are replaced rank by rank, in all three fields."""
+    book = play(2)
+    client = attached(book)
+    set_one(client, condition="step == $rank", hitCondition="$world_size")
+    set_one(client, logMessage="$rank of $world_size: {loss}")
+    assert sent(book)[1] == [{"line": LINE, "logMessage": "1 of 2: {loss}"}]
+
+
+def test_mesh(play: Play) -> None:
+    """Dimensions of the mesh pick ranks, and stand for their index."""
+    book = play(4, meshes={"job": Mesh.parse("dp=2,tp=2")})
+    client = attached(book)
+    set_one(client, condition="ranks(tp=1): step == $dp")
+    assert [has(rank) for rank in book.ranks.values()] == [False, True, False, True]
+    assert sent(book)[3] == [{"line": LINE, "condition": "step == 1"}]
+
+
+def test_other_colons_are_the_users(play: Play) -> None:
+    """`loss: {loss}` is a log message, not a prefix."""
+    book = play(2)
+    client = attached(book)
+    set_one(client, logMessage="loss: {loss}")
+    assert sent(book) == [[{"line": LINE, "logMessage": "loss: {loss}"}]] * 2
+
+
+def test_differing_answers(play: Play) -> None:
+    """Verified where any rank verified it; the message names the others and why."""
+    book = play(4)
+    for number in (1, 2):
+        book.rank(number).missing.add(PATH)
+    client = attached(book)
+    told = set_one(client)
+    assert told["verified"]
+    assert told["message"] == "ranks 1-2: Breakpoint in file that does not exist."
+
+
+def test_verified_nowhere(play: Play) -> None:
+    """No rank has the file."""
+    book = play(2)
+    for rank in book.ranks.values():
+        rank.missing.add(PATH)
+    client = attached(book)
+    told = set_one(client)
+    assert not told["verified"]
+    assert "does not exist" in told["message"]
+
+
+def test_silent_rank(play: Play) -> None:
+    """The answer waits 5 s for a silent rank, names it, and its late word is an event."""
+    book = play(3)
+    client = attached(book)
+    book.rank(2).silent = {"setBreakpoints"}
+    waiting = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 7}])
+    assert waiting.response is None
+    book.wait(5)
+    told = waiting.body["breakpoints"][0]
+    assert told["verified"]
+    assert told["message"].startswith("rank 2: ")
+
+
+def test_barrier(play: Play) -> None:
+    """`barrier` is read and refused with a message, until it is built."""
+    book = play(2)
+    client = attached(book)
+    told = set_one(client, condition="barrier: step == 2")
+    assert not told["verified"]
+    assert "not built" in told["message"]
+    assert sent(book) == [[], []]
+
+
+def test_no_rank_selected(play: Play) -> None:
+    """A set that names nobody, and a set that cannot be read."""
+    book = play(2)
+    client = attached(book)
+    told = set_one(client, condition="ranks(7): True")
+    assert not told["verified"]
+    assert told["message"]
+    told = set_one(client, condition="ranks(0: True")
+    assert not told["verified"]
+    assert told["message"]
+
+
+def test_late_rank(play: Play) -> None:
+    """A rank that comes later gets its breakpoints before it runs on; clients hear by event."""
+    book = play(1)
+    client = attached(book)
+    told = set_one(client, condition="ranks(1): True")
+    assert not told["verified"]
+    book.know(1)
+    book.wait(1)
+    changed = client.of("breakpoint")[-1]["breakpoint"]
+    assert changed["id"] == told["id"]
+    assert changed["verified"]
+    assert sent(book) == [[], [{"line": LINE, "condition": "True"}]]
+
+
+def test_two_clients_on_one_line(play: Play) -> None:
+    """debugpy keeps only the last of two: `(a) or (b)`, and no condition wins."""
+    book = play(2)
+    first, second = attached(book, "first"), attached(book, "second")
+    set_one(first, condition="a")
+    set_one(second, condition="b")
+    assert sent(book) == [[{"line": LINE, "condition": "(a) or (b)"}]] * 2
+    set_one(second)
+    assert sent(book) == [[{"line": LINE}]] * 2
+    second.ask("disconnect")
+    assert sent(book) == [[{"line": LINE, "condition": "a"}]] * 2
+
+
+def test_each_client_has_its_own_ids(play: Play) -> None:
+    """Both stop at one line: each hears its own breakpoint's id."""
+    book = play(2)
+    first, second = attached(book, "first"), attached(book, "second")
+    one, two = set_one(first), set_one(second)
+    assert one["id"] != two["id"]
+    with book.happens():
+        book.rank(0).hits(LINE)
+    book.wait(0.1)
+    assert one["id"] in first.of("stopped")[0]["hitBreakpointIds"]
+
+
+def test_cleared(play: Play) -> None:
+    """An empty list clears them everywhere."""
+    book = play(2)
+    client = attached(book)
+    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
+    assert sent(book) == [[], []]
+
+
+def test_again_after_a_reconnect(play: Play) -> None:
+    """A rank whose connection was lost gets all of them again, and no second `initialized`."""
+    book = play(2)
+    client = attached(book)
+    book.lose(1)
+    book.rank(1).last_breakpoints = []
+    book.wait(2)
+    assert sent(book) == [[{"line": LINE}]] * 2
+    assert len(client.of("initialized")) == 1
+
+
+def test_moved_line(play: Play) -> None:
+    """A line past the end comes back verified, moved."""
+    book = play(2)
+    client = attached(book)
+    body = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 999}]).body
+    assert body["breakpoints"][0]["line"] == 14
+
+
+def test_source_without_a_path(play: Play) -> None:
+    """What has no path cannot be in a rank."""
+    book = play(1)
+    client = attached(book)
+    answer = client.ask("setBreakpoints", source={"name": "x"}, breakpoints=[{"line": 1}])
+    assert "path" in answer.refusal
+
+
+def test_exception_filter_with_a_rank_set(play: Play) -> None:
+    """A filter's condition may pick ranks too."""
+    book = play(2)
+    client = book.client()
+    introduce(client)
+    client.ask("attach", justMyCode=True)
+    option = {"filterId": "raised", "condition": "ranks(1):"}
+    client.ask("setExceptionBreakpoints", filters=[], filterOptions=[option])
+    client.ask("configurationDone")
+    lines = book.transcript.text().splitlines()
+    told = [line for line in lines if "setExceptionBreakpoints" in line and "rank 1 <" in line]
+    assert "raised" in told[-1]
+
+
+def test_handshake_of_a_rank_that_connects_meanwhile(play: Play) -> None:
+    """An answer to setBreakpoints waits for ranks that are on their way."""
+    book = play(2)
+    book.rank(1).silent = {"attach"}
+    client = book.client()
+    introduce(client)
+    client.ask("attach", justMyCode=True)
+    waiting = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
+    assert waiting.response is None
+    with book.happens():
+        book.rank(1).answers()
+    assert waiting.body["breakpoints"][0]["verified"]
+    client.ask("configurationDone")

@@ -1,0 +1,249 @@
+"""Running and stopping: what no client's wish may do to a rank, and how a class stays together."""
+
+from __future__ import annotations
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attached, stopped
+from tests.support.playbook import Playbook
+from tests.support.players import Client
+
+
+def lines(book: Playbook) -> list[int]:
+    return [rank.program.line for rank in book.ranks.values()]
+
+
+def held(book: Playbook) -> list[int]:
+    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
+
+
+def states(client: Client) -> list[str]:
+    return [entry["state"] for entry in client.ask("list").body["ranks"]]
+
+
+class TestK1:
+    """`continue` goes only to a rank that is stopped: anything else loses it for good."""
+
+    def test_while_nobody_is_stopped(self, play: Play) -> None:
+        """Answered by us; no rank is told."""
+        book = play(2)
+        client = attached(book)
+        assert client.ask("continue", threadId=book.thread(0)).body
+        assert not any(rank.dead for rank in book.ranks.values())
+
+    def test_while_a_pause_is_outstanding(self, play: Play) -> None:
+        """The stop is awaited first, then the rank runs on; nobody is shown stopped for it."""
+        book = play(2)
+        client = attached(book)
+        for rank in book.ranks.values():
+            rank.slow = True
+        client.ask("pause", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.arrives()
+        book.wait(1)
+        assert held(book) == []
+        assert not any(rank.dead for rank in book.ranks.values())
+        assert states(client) == ["running", "running"]
+
+    def test_pause_after_that(self, play: Play) -> None:
+        """A pause again takes the continue back."""
+        book = play(1)
+        client = attached(book)
+        book.rank(0).slow = True
+        client.ask("pause", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        client.ask("pause", threadId=book.thread(0))
+        with book.happens():
+            book.rank(0).arrives()
+        book.wait(1)
+        assert held(book) == [0]
+        assert client.of("stopped")
+
+    def test_twice(self, play: Play) -> None:
+        """Two clients press F5 at once: each rank is told once."""
+        book = play(2)
+        first, second = attached(book, "first"), attached(book, "second")
+        with book.quietly("both ranks stop"):
+            for rank in book.ranks.values():
+                rank.hits(LINE)
+            book.wait(0.1)
+        first.send("continue", threadId=book.thread(0))
+        second.send("continue", threadId=book.thread(1))
+        book.pump()
+        assert not any(rank.dead for rank in book.ranks.values())
+
+    def test_continue_during_a_step(self, play: Play) -> None:
+        """F5 while a step is under way: the step's stop comes first, and it runs on from there."""
+        book = play(2)
+        client = stopped(book)
+        book.rank(1).slow = True
+        client.ask("next", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        with book.happens():
+            book.rank(1).arrives()
+        book.wait(1)
+        assert held(book) == []
+        assert not book.rank(1).dead
+
+
+class TestHeldAtAnException:
+    def test_continue_all_leaves_it(self, play: Play) -> None:
+        """It would end the job and take the evidence along: only as the focus does it run on."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at an uncaught exception"):
+            book.rank(0).hits(LINE)
+            book.rank(1).hits(LINE)
+            book.rank(2).raises()
+            book.wait(0.1)
+            client.ask("focus", rank=0)
+        body = client.ask("continue", threadId=book.thread(0)).body
+        assert body == {"allThreadsContinued": False}
+        assert held(book) == [2]
+        client.ask("continue", threadId=book.thread(2))
+        assert held(book) == []
+
+    def test_release_frees_it(self, play: Play) -> None:
+        """`release` is the other way."""
+        book = play(2)
+        client = attached(book)
+        with book.quietly("rank 1 raises"):
+            book.rank(1).raises()
+            book.wait(0.1)
+        client.ask("release", ranks="1")
+        assert held(book) == []
+
+
+class TestClassStep:
+    def test_late_member_follows(self, play: Play) -> None:
+        """Not there after 600 ms: the class is shown, steps on, and the late one keeps up."""
+        book = play(3)
+        client = stopped(book)
+        book.rank(2).slow = True
+        client.ask("next", threadId=book.thread(0))
+        assert client.of("stopped")[-1]["reason"] == "breakpoint"
+        book.wait(0.6)
+        assert client.of("stopped")[-1]["reason"] == "step"
+        assert states(client) == ["stopped", "stopped", "running"]
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.7)
+        assert lines(book) == [LINE + 2, LINE + 2, LINE]
+        book.rank(2).slow = False
+        with book.happens():
+            book.rank(2).arrives()
+        book.wait(1)
+        assert lines(book) == [LINE + 2] * 3
+        assert states(client) == ["stopped"] * 3
+
+    def test_member_stops_elsewhere(self, play: Play) -> None:
+        """A breakpoint on the way counts as arrived; the member is shown where it is."""
+        book = play(3)
+        client = stopped(book)
+        book.rank(2).slow = True
+        client.ask("next", threadId=book.thread(0))
+        with book.happens():
+            book.rank(2).hits(8)
+        book.wait(0.1)
+        assert states(client) == ["stopped"] * 3
+        assert lines(book) == [7, 7, 8]
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.1)
+        assert lines(book) == [8, 8, 8]
+
+    def test_member_exits(self, play: Play) -> None:
+        """Who exits is dropped, and not waited for."""
+        book = play(3)
+        client = stopped(book)
+        book.rank(2).slow = True
+        client.ask("next", threadId=book.thread(0))
+        with book.happens():
+            book.rank(2).exits()
+        book.wait(0.1)
+        assert client.of("stopped")[-1]["reason"] == "step"
+        assert states(client) == ["stopped", "stopped", "exited"]
+
+    def test_member_is_lost(self, play: Play) -> None:
+        """So is who loses its connection."""
+        book = play(3)
+        client = stopped(book)
+        book.rank(2).slow = True
+        client.ask("next", threadId=book.thread(0))
+        book.lose(2)
+        book.wait(0.1)
+        assert client.of("stopped")[-1]["reason"] == "step"
+
+    def test_other_places_stay(self, play: Play) -> None:
+        """A rank in another function is of another class and does not move."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at line 12"):
+            for rank in book.ranks.values():
+                rank.hits(LINE if rank.number < 2 else 12)
+            book.wait(0.1)
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.1)
+        assert lines(book) == [7, 7, 12]
+
+    def test_exactly_at_the_grace(self, play: Play) -> None:
+        """599 ms are waited for, 600 are not."""
+        book = play(2)
+        client = stopped(book)
+        book.rank(1).slow = True
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.599)
+        assert len(client.of("stopped")) == 1
+        book.wait(0.001)
+        assert len(client.of("stopped")) == 2
+
+    def test_collective(self, play: Play) -> None:
+        """Twenty steps over a collective with a rank that is always late never split the class."""
+        book = play(4)
+        client = stopped(book)
+        book.rank(3).slow = True
+        with book.quietly("twenty steps, rank 3 late by up to 2 s each time"):
+            for turn in range(20):
+                client.ask("next", threadId=book.thread(0))
+                book.wait(0.1 * turn)
+                with book.happens():
+                    book.rank(3).arrives()
+                book.wait(0.7)
+        assert len(set(lines(book))) == 1
+        assert states(client) == ["stopped"] * 4
+
+
+class TestSettling:
+    def test_within_the_window(self, play: Play) -> None:
+        """Stops 40 ms apart are one event, while another rank runs on."""
+        book = play(3)
+        client = attached(book)
+        with book.happens():
+            book.rank(1).hits(LINE)
+        book.wait(0.04)
+        with book.happens():
+            book.rank(0).hits(LINE)
+        book.wait(0.05)
+        assert len(client.of("stopped")) == 1
+
+    def test_stack_that_never_comes(self, play: Play) -> None:
+        """A stop whose stack is not known after a second is told without."""
+        book = play(2)
+        client = attached(book)
+        book.rank(0).silent = {"stackTrace"}
+        with book.happens():
+            book.rank(0).hits(LINE)
+        book.wait(1.1)
+        assert client.of("stopped")
+
+    def test_runs_on_before_it_is_told(self, play: Play) -> None:
+        """A rank that has run on again within the window was never shown stopped."""
+        book = play(2)
+        client = attached(book)
+        rank = book.rank(0)
+        with book.happens():
+            rank.hits(LINE)
+            rank.data.stopped = None
+            rank.event("continued", threadId=1, allThreadsContinued=True)
+        book.wait(1)
+        assert states(client) == ["running", "running"]
+        assert client.of("stopped") == []

@@ -1,0 +1,252 @@
+"""One transcript for each event of a rank, with one rank in the session and with several."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attach, attached, frame_of, stopped
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client
+
+ONE_OR_MORE = pytest.mark.parametrize("count", [1, 3], ids=["one", "several"])
+PROGRESS: Final[dict[str, dict[str, Any]]] = {
+    "progressStart": {"title": "loading"},
+    "progressUpdate": {"message": "half"},
+    "progressEnd": {},
+}
+
+
+def everybody_says(book: Playbook, event: str, **body: Any) -> None:
+    """All ranks send the same event in the same moment."""
+    with book.happens():
+        for rank in book.ranks.values():
+            rank.event(event, **body)
+    book.wait(0.2)
+
+
+@ONE_OR_MORE
+class TestNeverAsItIs:
+    """Events that feed the session's state, from which our own events are made."""
+
+    def test_stopped(self, play: Play, count: int) -> None:
+        """Several stops in the window are one event."""
+        book = play(count)
+        client = attached(book)
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.hits(LINE)
+        (stop,) = client.of("stopped")
+        assert stop["hitBreakpointIds"] == [1]
+        assert stop["allThreadsStopped"] is True
+
+    def test_continued(self, play: Play, count: int) -> None:
+        """A rank that runs on by itself (its debug console may do that) is shown running."""
+        book = play(count)
+        client = stopped(book)
+        rank = book.rank(0)
+        with book.happens():
+            rank.data.stopped = None
+            rank.event("continued", threadId=1, allThreadsContinued=True)
+        last = client.of("continued")[-1]
+        assert last == {"threadId": book.thread(0), "allThreadsContinued": count == 1}
+
+    def test_thread(self, play: Play, count: int) -> None:
+        """Further Python threads have rows of their own only with one rank."""
+        book = play(count)
+        client = attached(book)
+        rank = book.rank(0)
+        with book.happens():
+            rank.data.threads[2] = "Thread-2"
+            rank.event("thread", reason="started", threadId=2)
+        assert len(client.ask("threads").body["threads"]) == (2 if count == 1 else 3)
+        with book.happens():
+            del rank.data.threads[2]
+            rank.event("thread", reason="exited", threadId=2)
+        reasons = [body["reason"] for body in client.of("thread")]
+        assert reasons.count("exited") == (count == 1)
+
+    def test_initialized(self, play: Play, count: int) -> None:
+        """One for each client: it comes from us, and each rank's own sets that rank up."""
+        book = play(count)
+        client = book.client()
+        attach(client)
+        assert len(client.of("initialized")) == 1
+
+    def test_terminated_and_exited(self, play: Play, count: int) -> None:
+        """`terminated` once, when the last is gone; `exited` with the code of the job."""
+        book = play(count)
+        client = attached(book)
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.event("exited", exitCode=3)
+                rank.exits()
+        assert client.of("exited") == [{"exitCode": 3}]
+        assert len(client.of("terminated")) == 1
+        assert book.finished
+
+    def test_capabilities(self, play: Play, count: int) -> None:
+        """What one rank does not offer any more, the session does not offer."""
+        book = play(count)
+        client = attached(book)
+        with book.happens():
+            book.rank(0).event("capabilities", capabilities={"supportsLogPoints": False})
+        (told,) = client.of("capabilities")
+        assert told == {"capabilities": {"supportsLogPoints": False}}
+
+
+@ONE_OR_MORE
+class TestPassedOn:
+    """Events that clients get, with our ids, once where the ranks agree."""
+
+    def test_output(self, play: Play, count: int) -> None:
+        """Whole lines with their rank, equal ones folded; one rank: as it is."""
+        book = play(count)
+        client = attached(book)
+        with book.happens():
+            for rank in book.ranks.values():
+                for piece in ("hello", " ", "world", "\n"):
+                    rank.prints(piece)
+                rank.prints(f"I am {rank.number}\n")
+        book.wait(0.2)
+        text = "".join(body["output"] for body in client.of("output"))
+        several = "[0-2] hello world\n[0] I am 0\n[1] I am 1\n[2] I am 2\n"
+        assert text == ("hello world\nI am 0\n" if count == 1 else several)
+
+    def test_output_before_its_stop(self, play: Play, count: int) -> None:
+        """What was printed before a stop is shown before it."""
+        book = play(count)
+        client = attached(book)
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.prints("loss 3\n", "stderr")
+                rank.hits(LINE)
+        book.wait(0.2)
+        names = [event["event"] for event in client.events]
+        assert names.index("output") < names.index("stopped")
+
+    def test_telemetry(self, play: Play, count: int) -> None:
+        """Telemetry is for nobody."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, "output", category="telemetry", output="ptvsd")
+        assert client.of("output") == []
+
+    def test_breakpoint(self, play: Play, count: int) -> None:
+        """A breakpoint that moves in every rank is one change, with our id."""
+        book = play(count)
+        client = attached(book)
+        moved = {"id": 0, "verified": True, "line": LINE + 1, "source": {"path": PATH}}
+        everybody_says(book, "breakpoint", reason="changed", breakpoint=moved)
+        changes = [body["breakpoint"] for body in client.of("breakpoint")]
+        assert {change["id"] for change in changes} == {1}
+        assert changes[-1]["line"] == LINE + 1
+
+    @pytest.mark.parametrize(
+        ("event", "body"),
+        [
+            ("module", {"module": {"id": 0, "name": "__main__", "path": PATH}}),
+            ("loadedSource", {"source": {"path": PATH}}),
+        ],
+        ids=["module", "loadedSource"],
+    )
+    def test_once_for_each_path(
+        self, play: Play, count: int, event: str, body: dict[str, Any]
+    ) -> None:
+        """The first rank that loads a file is enough."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, event, reason="new", **body)
+        assert len(client.of(event)) == 1
+
+    def test_process(self, play: Play, count: int) -> None:
+        """Once, for the job."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, "process", name=PATH, systemProcessId=7, startMethod="attach")
+        (process,) = client.of("process")
+        assert ("3 ranks" in process["name"]) is (count == 3)
+        assert ("systemProcessId" in process) is (count == 1)
+
+    @pytest.mark.parametrize("event", PROGRESS)
+    def test_progress(self, play: Play, count: int, event: str) -> None:
+        """Each rank's own, told apart by our ids."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, event, progressId="p", **PROGRESS[event])
+        ids = {body["progressId"] for body in client.of(event)}
+        assert len(ids) == count
+        assert "p" not in ids
+
+    def test_invalidated(self, play: Play, count: int) -> None:
+        """Variables only: VS Code would replay old stops for threads and stacks."""
+        book = play(count)
+        client = stopped(book)
+        everybody_says(book, "invalidated", areas=["threads", "stacks"])
+        assert client.of("invalidated") == []
+        with book.happens():
+            book.rank(0).event("invalidated", areas=["stacks", "variables"])
+        assert client.of("invalidated") == [{"areas": ["variables"]}]
+
+    def test_memory(self, play: Play, count: int) -> None:
+        """The reference is ours."""
+        book = play(count)
+        client = stopped(book)
+        everybody_says(book, "memory", memoryReference="0x1", offset=0, count=4)
+        assert len({body["memoryReference"] for body in client.of("memory")}) == count
+
+
+@ONE_OR_MORE
+class TestDebugpysOwn:
+    """What debugpy says to its own clients."""
+
+    def test_sockets_and_waiting(self, play: Play, count: int) -> None:
+        """`debugpySockets` and `debugpyWaitingForServer` are for us, and nobody else."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, "debugpySockets", sockets=[])
+        everybody_says(book, "debugpyWaitingForServer", host="127.0.0.1", port=1)
+        assert not client.of("debugpySockets") + client.of("debugpyWaitingForServer")
+
+    def test_child(self, play: Play, count: int) -> None:
+        """`debugpyAttach` is never forwarded raw: the child's waiting is logged."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, "debugpyAttach", subProcessId=77, connect={"host": "h", "port": 1})
+        assert client.of("debugpyAttach") == []
+
+    def test_unknown(self, play: Play, count: int) -> None:
+        """An unknown event: as it is with one rank, dropped with more."""
+        book = play(count)
+        client = attached(book)
+        everybody_says(book, "somethingNew", answer=42)
+        assert client.of("somethingNew") == ([{"answer": 42}] if count == 1 else [])
+
+
+def test_bad_events_are_dropped(play: Play) -> None:
+    """A rank's bytes are hostile too: the session goes on."""
+    book = play(2)
+    client = stopped(book)
+    rank = book.rank(0)
+    with book.happens():
+        rank.event("stopped", reason="step", threadId=1, hitBreakpointIds=[12345])
+        rank.event("output", output="odd", variablesReference=0)
+        rank.event("breakpoint", reason="changed", breakpoint={"verified": True, "id": 999})
+    book.wait(1)
+    assert frame_of(client, book.thread(1))
+
+
+def test_two_clients_hear_the_same(play: Play) -> None:
+    """Every configured controller is told; each in its own numbering of messages."""
+    book = play(2)
+    first, second = attached(book, "first"), attached(book, "second")
+    with book.happens():
+        book.rank(1).hits(LINE)
+    book.wait(0.1)
+
+    def stops(client: Client) -> list[dict[str, Any]]:
+        return client.of("stopped")
+
+    assert stops(first)[0]["threadId"] == stops(second)[0]["threadId"] == book.thread(1)

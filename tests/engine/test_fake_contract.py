@@ -1,0 +1,19 @@
+"""Our double of debugpy keeps the contract that real debugpy is held to."""
+
+from __future__ import annotations
+
+from tests.conftest import Connect
+from tests.support.fake_rank import FakeRank
+from tests.support.fake_server import serving
+from tests.support.playbook import PATH
+from tests.support.rank_contract import Bench, Check, every_check
+
+
+@every_check
+async def test_the_double(check: Check, fails: bool, connect: Connect) -> None:
+    rank = FakeRank(0, PATH)
+    rank.program.raising = fails
+    rank.missing.add("/no/such/file.py")
+    async with serving(rank) as port:
+        client = await connect(port, strict=False)
+        await check(Bench(client, PATH, silence=0.05))

@@ -1,0 +1,89 @@
+"""Requests that come too early, name what is not there, or outlive what they ask about."""
+
+from __future__ import annotations
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import frame_of, introduce, stopped
+
+
+def test_before_attach(play: Play) -> None:
+    """A client that has not attached may introduce itself and set breakpoints, no more."""
+    book = play(1)
+    client = book.client()
+    introduce(client)
+    assert "send `attach` first" in client.ask("continue", threadId=1).refusal
+    assert client.ask("threads").body == {"threads": []}
+
+
+def test_bogus_handles(play: Play) -> None:
+    """Ids that were never given out, or of another kind, are errors at once."""
+    book = play(2)
+    client = stopped(book)
+    frame = frame_of(client, book.thread(1))
+    assert "no thread 99" in client.ask("stackTrace", threadId=99).refusal
+    assert "unknown" in client.ask("scopes", frameId=9999).refusal
+    assert "not a" in client.ask("variables", variablesReference=frame).refusal
+
+
+def test_stale_handles(play: Play) -> None:
+    """After its rank has run on, a frame is an error, and never another stop's data."""
+    book = play(2)
+    client = stopped(book)
+    frame = frame_of(client, book.thread(1))
+    client.ask("next", threadId=book.thread(1))
+    book.wait(0.1)
+    assert "has run on since" in client.ask("scopes", frameId=frame).refusal
+    assert frame_of(client, book.thread(1)) != frame
+
+
+def test_answer_of_a_stop_that_is_over(play: Play) -> None:
+    """A stack that arrives after its rank has run on becomes an error."""
+    book = play(2)
+    client = stopped(book)
+    book.rank(1).silent = {"stackTrace"}
+    waiting = client.ask("stackTrace", threadId=book.thread(1))
+    client.ask("continue", threadId=book.thread(1), singleThread=True)
+    with book.happens():
+        book.rank(1).answers()
+    assert "has run on meanwhile" in waiting.refusal
+
+
+def test_deadline_names_the_rank(play: Play) -> None:
+    """A silent rank: an error that names it after 5 s; its late answer is dropped."""
+    book = play(2)
+    client = stopped(book)
+    book.rank(1).silent = {"stackTrace"}
+    waiting = client.ask("stackTrace", threadId=book.thread(1))
+    assert client.ask("stackTrace", threadId=book.thread(0)).body
+    book.wait(5)
+    assert waiting.refusal == "rank 1: no answer within 5 s"
+    with book.happens():
+        book.rank(1).answers()
+
+
+def test_link_ends_under_a_request(play: Play) -> None:
+    """The connection is lost: who waits is told, the others never notice."""
+    book = play(2)
+    client = stopped(book)
+    book.rank(1).silent = {"evaluate"}
+    frame = frame_of(client, book.thread(1))
+    waiting = client.ask("evaluate", frameId=frame, expression="loss")
+    book.lose(1)
+    assert "rank 1" in waiting.refusal
+    assert client.ask("stackTrace", threadId=book.thread(0)).body
+    book.wait(1)
+    assert [body["reason"] for body in client.of("thread")[-2:]] == ["exited", "started"]
+
+
+def test_evaluate_has_no_deadline(play: Play) -> None:
+    """A user's evaluate may take as long as it takes."""
+    book = play(2)
+    client = stopped(book)
+    book.rank(0).silent = {"evaluate"}
+    frame = frame_of(client, book.thread(0))
+    waiting = client.ask("evaluate", frameId=frame, expression="loss")
+    book.wait(3600)
+    assert waiting.response is None
+    with book.happens():
+        book.rank(0).answers()
+    assert waiting.body["result"] == "0"

@@ -1,0 +1,124 @@
+"""One transcript for each of our own requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attached, stopped
+from tests.support.playbook import Playbook
+
+
+def lines(book: Playbook) -> list[int]:
+    return [rank.program.line for rank in book.ranks.values()]
+
+
+class TestOurOwn:
+    def test_list(self, play: Play) -> None:
+        """`list`: every key always there."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("rank 1 stops"):
+            book.rank(1).hits(LINE)
+            book.wait(0.1)
+        body = client.ask("list").body
+        assert [entry["state"] for entry in body["ranks"]] == ["running", "stopped", "running"]
+        assert client.ask("list", ranks="1", states=["stopped"]).body["ranks"][0]["line"] == LINE
+        assert "expected a rank set" in client.ask("list", ranks=" ").refusal
+        assert client.ask("list", ranks="ranks(").refusal
+        assert "'asleep'" in client.ask("list", states=["asleep"]).refusal
+
+    def test_focus(self, play: Play) -> None:
+        """`focus`: another stopped rank is shown; a running or unknown one is refused."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop"):
+            book.rank(0).hits(LINE)
+            book.rank(1).hits(LINE)
+            book.wait(0.1)
+        assert client.ask("focus", rank=1).body["threadId"] == book.thread(1)
+        assert client.of("stopped")[-1]["threadId"] == book.thread(1)
+        assert "is running" in client.ask("focus", rank=2).refusal
+        assert "no rank 7" in client.ask("focus", rank=7).refusal
+        assert book.rank(0).data.stopped
+
+    def test_focus_is_shown_to_everybody(self, play: Play) -> None:
+        """A console's `focus` moves the editor beside it too."""
+        book = play(2)
+        editor = attached(book, "editor")
+        console = attached(book, "console")
+        all_stopped(book)
+        console.ask("focus", rank=1)
+        assert editor.of("stopped")[-1]["threadId"] == book.thread(1)
+        assert all(rank.data.stopped for rank in book.ranks.values())
+
+    def test_ranks_event(self, play: Play) -> None:
+        """The event `ranks`: only for who asked, several changes in one."""
+        book = play(3)
+        curious = attached(book, "curious", events=["ranks"])
+        plain = attached(book, "plain")
+        book.wait(0.1)
+        before = len(curious.of("ranks"))
+        all_stopped(book, LINE, 0, 2)
+        told = curious.of("ranks")[before:]
+        assert [[entry["rank"] for entry in one["changed"]] for one in told] == [[0, 2]]
+        assert told[0]["changed"][1]["line"] == LINE
+        assert told[0]["counts"]["stopped"] == 2
+        assert not plain.of("ranks")
+
+    @pytest.mark.parametrize(
+        ("scope", "step", "run"),
+        [("rank", [7, 6, 6], 1), ("class", [7, 7, 6], 1), ("all", [7, 7, 7], 3)],
+    )
+    def test_scope(self, play: Play, scope: str, step: list[int], run: int) -> None:
+        """`scope`: whom `next` and `continue` act on; rank 2 is in a function of its own."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at line 8"):
+            for rank in book.ranks.values():
+                rank.hits(LINE if rank.number < 2 else 8)
+            book.wait(0.1)
+        assert client.ask("scope", value=scope).body == {"value": scope}
+        assert client.ask("scope").body == {"value": scope}
+        client.ask("next", threadId=book.thread(0))
+        book.wait(1)
+        assert lines(book)[:2] == step[:2]
+        assert (book.rank(2).program.line != 8) is (scope == "all")
+        client.ask("continue", threadId=book.thread(0))
+        running = [rank.number for rank in book.ranks.values() if not rank.data.stopped]
+        assert running == {"rank": [0], "class": [0, 1], "all": [0, 1, 2]}[scope]
+        assert "must be one of" in client.ask("scope", value="galaxy").refusal
+
+    def test_view(self, play: Play) -> None:
+        """`view`: one thread a class; the focused rank has a row of its own, and ids survive."""
+        book = play(4)
+        client = attached(book)
+        with book.quietly("ranks 0-2 stop, rank 3 runs on"):
+            for number in range(3):
+                book.rank(number).hits(LINE)
+            book.wait(0.1)
+        assert len(client.ask("threads").body["threads"]) == 4
+        client.ask("view", value="classes")
+        names = [row["name"] for row in client.ask("threads").body["threads"]]
+        assert names == ["rank 0 · train.py:6", "2 × train.py:6 · ranks 1-2", "rank 3 · running"]
+        client.ask("view", value="ranks")
+        assert len(client.ask("threads").body["threads"]) == 4
+        assert "must be one of" in client.ask("view", value="tree").refusal
+
+    def test_release(self, play: Play) -> None:
+        """`release`: detached and running; the rest stay stopped."""
+        book = play(3)
+        client = stopped(book)
+        assert client.ask("release", ranks="1-2").body == {}
+        book.wait(1)
+        assert [bool(rank.data.stopped) for rank in book.ranks.values()] == [True, False, False]
+        assert client.ask("list").body["counts"]["stopped"] == 1
+        assert "ranks" in client.ask("release").refusal
+
+    def test_drop(self, play: Play) -> None:
+        """`drop`: forgotten; the session ends without it."""
+        book = play(3)
+        client = stopped(book)
+        client.ask("drop", ranks="2")
+        book.wait(1)
+        assert [entry["rank"] for entry in client.ask("list").body["ranks"]] == [0, 1]

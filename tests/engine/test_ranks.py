@@ -1,0 +1,221 @@
+"""Ranks come and go; many of them at once; how they are shown."""
+
+from __future__ import annotations
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attach, attached, editing, introduce, stopped
+from tests.support.playbook import Playbook
+from tests.support.players import Client
+
+
+def states(client: Client) -> list[str]:
+    return [entry["state"] for entry in client.ask("list").body["ranks"]]
+
+
+def test_killed(play: Play) -> None:
+    """A rank's process is killed: its row goes at once, the rest step on."""
+    book = play(3, owns_job=True)
+    client = stopped(book)
+    book.lose(2, "connection reset")
+    assert client.of("thread")[-1] == {"reason": "exited", "threadId": book.thread(2)}
+    book.exited(2, -9)
+    client.ask("next", threadId=book.thread(0))
+    book.wait(0.1)
+    assert client.of("stopped")[-1]["reason"] == "step"
+    assert states(client) == ["stopped", "stopped", "exited"]
+
+
+def test_lost_and_back(play: Play) -> None:
+    """A lost connection comes back under the same thread id, and old handles stay dead."""
+    book = play(2)
+    client = stopped(book)
+    stack = client.ask("stackTrace", threadId=book.thread(1)).body["stackFrames"]
+    book.lose(1)
+    assert states(client) == ["stopped", "lost"]
+    book.wait(2)
+    assert states(client) == ["stopped", "running"]
+    assert "is gone" in client.ask("scopes", frameId=stack[0]["id"]).refusal
+    assert client.of("thread")[-1] == {"reason": "started", "threadId": book.thread(1)}
+
+
+def test_already_being_debugged(play: Play) -> None:
+    """Somebody else holds the rank: asked again for at least 60 s (R4)."""
+    book = play(2)
+    book.rank(1).refuses["attach"] = "already being debugged"
+    client = book.client()
+    attach(client)
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client)[0] == "running"
+    assert "already being debugged" in str(client.ask("list", ranks="1").body)
+    book.rank(1).refuses.clear()
+    with book.quietly("and ten seconds more, now that it is free"):
+        book.wait(11)
+    assert states(client) == ["running", "running"]
+
+
+def test_backoff(play: Play) -> None:
+    """Tries come 0.25 s after each other, doubling to 10 s (R3)."""
+    book = play(2)
+    book.absent.add(("job", 1))
+    client = book.client()
+    with book.quietly("rank 0 is attached"):
+        attach(client)
+    book.wait(30)
+    tries = [line for line in book.transcript.text().splitlines() if line == "rank 1 = refused"]
+    assert 5 <= len(tries) <= 12
+
+
+def test_elastic_restart(play: Play) -> None:
+    """A rank that ended comes back as a new process: same thread id, breakpoints replayed."""
+    book = play(2)
+    client = attached(book)
+    with book.happens():
+        book.rank(1).exits()
+    book.rank(1).last_breakpoints = []
+    book.know(1, pid=4711)
+    book.wait(1)
+    assert book.rank(1).last_breakpoints
+    started = [b for b in client.of("thread") if b["reason"] == "started"]
+    assert started[-1]["threadId"] == book.thread(1)
+
+
+def test_adapter_that_is_not_ready(play: Play) -> None:
+    """K3: `attach` waits until the adapter has met its debuggee, or for 3 s."""
+    book = play()
+    for number in range(2):
+        book.know(number, ready=False).met = False
+    client = book.client()
+    introduce(client)
+    client.ask("attach", justMyCode=True)
+    client.ask("configurationDone")
+    assert book.rank(0).attached_with is None
+    with book.happens():
+        book.rank(0).met = True
+        book.rank(0).sockets()
+    assert book.rank(0).attached_with is not None
+    assert book.rank(1).attached_with is None
+    book.wait(3)
+    assert book.rank(1).attached_with is not None
+
+
+def test_exit_code_of_a_guest(play: Play) -> None:
+    """Where nobody saw the ranks end there is no `exited`: no code is better than a wrong one."""
+    book = play(2)
+    client = attached(book)
+    with book.happens():
+        for rank in book.ranks.values():
+            rank.exits()
+    assert client.of("exited") == []
+    assert len(client.of("terminated")) == 1
+
+
+def test_progress(play: Play) -> None:
+    """Attaching that takes longer than half a second is shown, to clients that can."""
+    book = play(3)
+    book.rank(2).silent = {"attach"}
+    client = book.client()
+    introduce(client, supportsProgressReporting=True)
+    client.ask("attach", justMyCode=True)
+    client.ask("configurationDone")
+    book.wait(0.8)
+    assert client.of("progressStart")[0]["title"] == "Attaching to 3 ranks"
+    assert client.of("progressUpdate")[-1]["message"] == "2 of 3 attached"
+    with book.happens():
+        book.rank(2).answers()
+    book.wait(0.5)
+    assert client.of("progressEnd")[0]["message"] == "3 of 3 attached"
+
+
+def test_no_progress_for_those_who_cannot(play: Play) -> None:
+    """The same, unseen."""
+    book = play(2)
+    book.rank(1).silent = {"attach"}
+    client = book.client()
+    introduce(client)
+    client.ask("attach", justMyCode=True)
+    client.ask("configurationDone")
+    book.wait(1)
+    assert client.of("progressStart") == []
+
+
+def test_capabilities_are_what_all_offer(play: Play) -> None:
+    """One rank without log points: the clients are told once."""
+    book = play(2)
+    del book.rank(1).capabilities["supportsLogPoints"]
+    client = attached(book)
+    assert client.of("capabilities") == [{"capabilities": {"supportsLogPoints": False}}]
+    second = book.client("second")
+    introduce(second)
+
+
+def test_two_groups(play: Play) -> None:
+    """Two meshes may both have a rank 0: their names tell them apart."""
+    book = play()
+    for group in ("trainer", "eval"):
+        for number in range(2):
+            book.know(number, group)
+    client = attached(book)
+    names = [row["name"] for row in client.ask("threads").body["threads"]]
+    assert set(names) == {"rank 0 @trainer", "rank 1 @trainer", "rank 0 @eval", "rank 1 @eval"}
+    with book.happens():
+        book.rank(0, "eval").hits(LINE)
+    book.wait(0.1)
+    assert client.ask("focus", rank=0, group="eval").body["group"] == "eval"
+
+
+def test_output_of_two_groups(play: Play) -> None:
+    """Prefixes say the group."""
+    book = play()
+    book.know(0, "trainer")
+    book.know(0, "eval")
+    client = attached(book)
+    with book.happens():
+        for rank in book.ranks.values():
+            rank.prints("hello\n")
+    book.wait(0.2)
+    (body,) = client.of("output")
+    assert body["output"] in ("[eval:0; trainer:0] hello\n", "[trainer:0; eval:0] hello\n")
+
+
+def test_auto_view_above_64() -> None:
+    """65 ranks are shown by class, 64 one by one."""
+    for count, rows in ((64, 64), (65, 3)):
+        book = Playbook(count)
+        client = attached(book)
+        all_stopped(book, LINE, *range(1, count))
+        assert len(client.ask("threads").body["threads"]) == rows
+        book.finish()
+
+
+def test_class_ids_survive_regrouping(play: Play) -> None:
+    """A class's thread id is its focused or first member's, in every stop."""
+    book = play(5, view="classes")
+    client = stopped(book)
+    before = client.ask("threads").body["threads"]
+    for row in before[:1]:
+        client.ask("stackTrace", threadId=row["id"])
+    client.ask("next", threadId=before[0]["id"])
+    book.wait(0.2)
+    after = client.ask("threads").body["threads"]
+    assert [row["id"] for row in after] == [row["id"] for row in before]
+    assert "train.py:7" in after[1]["name"]
+
+
+def test_vscode_sees_classes(play: Play) -> None:
+    """One row a class, five requests a stop, and a step keeps the line."""
+    book = play(6, view="classes")
+    client = editing(book, "vscode")
+    with book.happens():
+        for number in range(1, 6):
+            book.rank(number).hits(LINE)
+    book.wait(0.6)
+    rows = dict(client.editor.threads.values())
+    assert rows == {
+        "rank 1 · train.py:6": "stopped",
+        "rank 0 · running": "running",
+        "4 × train.py:6 · ranks 2-5": "stopped",
+    }
+    client.press(client.editor.press_f10())
+    book.wait(0.6)
+    assert client.editor.arrow == (book.thread(1), LINE + 1)

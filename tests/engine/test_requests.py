@@ -1,0 +1,222 @@
+"""One transcript for each request of the routing table that `handshake` does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dap_mux.engine.routes import ROUTES
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attached, frame_of, stopped
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client
+
+REFUSED = [name for name, route in ROUTES.items() if route.handler is None]
+
+
+def variables_of(client: Client, thread: int) -> int:
+    """The locals of a thread's top frame."""
+    scopes = client.ask("scopes", frameId=frame_of(client, thread)).body["scopes"]
+    reference: int = scopes[0]["variablesReference"]
+    return reference
+
+
+def lines(book: Playbook) -> list[int]:
+    return [rank.program.line for rank in book.ranks.values()]
+
+
+class TestDataOfOneRank:
+    def test_stack_to_variables(self, play: Play) -> None:
+        """`stackTrace`, `scopes`, `variables`: equal ids of two ranks never meet."""
+        book = play(2)
+        client = stopped(book)
+        for number in (0, 1):
+            reference = variables_of(client, book.thread(number))
+            values = client.ask("variables", variablesReference=reference).body["variables"]
+            assert {"name": "loss", "value": str(number * 10)}.items() <= values[1].items()
+
+    def test_set_variable(self, play: Play) -> None:
+        """`setVariable` and `setExpression` change one rank."""
+        book = play(2)
+        client = stopped(book)
+        reference = variables_of(client, book.thread(1))
+        client.ask("setVariable", variablesReference=reference, name="loss", value="7")
+        frame = frame_of(client, book.thread(1))
+        client.ask("setExpression", frameId=frame, expression="step", value="8")
+        assert book.rank(1).data.values == {"loss": "7", "step": "8"}
+        assert book.rank(0).data.values == {"loss": "0", "step": "0"}
+
+    def test_evaluate(self, play: Play) -> None:
+        """`evaluate` goes to the frame's owner, without a frame to the focused rank."""
+        book = play(2)
+        client = stopped(book)
+        frame = frame_of(client, book.thread(1))
+        watch: dict[str, Any] = {"expression": "loss", "context": "watch"}
+        assert client.ask("evaluate", frameId=frame, **watch).body["result"] == "10"
+        assert client.ask("evaluate", **watch).body["result"] == "10"
+        assert "NameError" in client.ask("evaluate", frameId=frame, expression="nope").refusal
+
+    def test_completions(self, play: Play) -> None:
+        """`completions` of the frame's owner."""
+        book = play(2)
+        client = stopped(book)
+        frame = frame_of(client, book.thread(1))
+        body = client.ask("completions", frameId=frame, text="lo", column=3).body
+        assert [target["label"] for target in body["targets"]] == ["loss"]
+
+    def test_goto(self, play: Play) -> None:
+        """`gotoTargets` of the focused rank, and `goto` of the target's owner."""
+        book = play(2)
+        client = stopped(book)
+        frame_of(client, book.thread(1))
+        (target,) = client.ask("gotoTargets", source={"path": PATH}, line=LINE).body["targets"]
+        client.ask("goto", threadId=book.thread(1), targetId=target["id"])
+        book.wait(0.2)
+        assert client.of("stopped")[-1]["reason"] == "goto"
+
+    def test_step_in_targets(self, play: Play) -> None:
+        """`stepInTargets`, and `stepIn` with one of them."""
+        book = play(2)
+        client = stopped(book)
+        frame = frame_of(client, book.thread(1))
+        (target,) = client.ask("stepInTargets", frameId=frame).body["targets"]
+        thread = book.thread(1)
+        client.ask("stepIn", threadId=thread, targetId=target["id"], singleThread=True)
+        book.wait(1)
+        assert lines(book) == [LINE, LINE + 1]
+
+    def test_exception_info(self, play: Play) -> None:
+        """`exceptionInfo` after an exception stop; elsewhere refused: it kills a connection."""
+        book = play(2)
+        client = attached(book)
+        with book.happens():
+            book.rank(0).hits(LINE)
+            book.rank(1).raises()
+        book.wait(0.1)
+        info = client.ask("exceptionInfo", threadId=book.thread(1)).body
+        assert info["description"] == "loss is nan"
+        assert (
+            "not stopped at an exception"
+            in client.ask("exceptionInfo", threadId=book.thread(0)).refusal
+        )
+        assert not book.rank(0).dead
+
+    def test_modules_and_source(self, play: Play) -> None:
+        """`modules` and `source` of the focused rank; its own words when it has none."""
+        book = play(2)
+        client = stopped(book)
+        assert client.ask("modules", startModule=0).body["modules"][0]["path"] == PATH
+        assert client.ask("source", sourceReference=0).refusal == "Source unavailable"
+
+    def test_set_debugger_property(self, play: Play) -> None:
+        """debugpy's own `setDebuggerProperty`."""
+        book = play(1)
+        client = stopped(book)
+        assert client.ask("setDebuggerProperty", skipSuspendOnBreakpointException=[]).body == {}
+
+
+class TestControl:
+    def test_continue(self, play: Play) -> None:
+        """`continue` in scope `auto`: everybody, and only who is stopped is told (K1)."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop"):
+            book.rank(0).hits(LINE)
+            book.rank(1).hits(LINE)
+            book.wait(0.1)
+        body = client.ask("continue", threadId=book.thread(0)).body
+        assert body == {"allThreadsContinued": True}
+        assert not any(rank.dead for rank in book.ranks.values())
+
+    def test_pause(self, play: Play) -> None:
+        """`pause` is answered at once; a rank blocked in C is shown pausing and not waited for."""
+        book = play(2)
+        client = attached(book)
+        book.rank(1).slow = True
+        assert client.ask("pause", threadId=book.thread(0)).body == {}
+        book.wait(0.1)
+        assert [body["threadId"] for body in client.of("stopped")] == [book.thread(0)]
+        assert client.ask("list").body["counts"]["pausing"] == 1
+        with book.happens():
+            book.rank(1).arrives()
+        book.wait(0.2)
+        assert client.of("stopped")[-1]["threadId"] == book.thread(0)
+
+    @pytest.mark.parametrize(("command", "line"), [("next", 7), ("stepIn", 7), ("stepOut", 12)])
+    def test_steps(self, play: Play, command: str, line: int) -> None:
+        """Each kind of step takes the whole class along."""
+        book = play(3)
+        client = stopped(book)
+        client.ask(command, threadId=book.thread(0))
+        book.wait(0.1)
+        assert lines(book) == [line] * 3
+        assert client.of("stopped")[-1]["reason"] == "step"
+
+    def test_step_while_running(self, play: Play) -> None:
+        """A running rank cannot step: said at once."""
+        book = play(2)
+        client = attached(book)
+        assert "is running" in client.ask("next", threadId=book.thread(0)).refusal
+
+    def test_single_thread(self, play: Play) -> None:
+        """`singleThread` means this rank only."""
+        book = play(3)
+        client = stopped(book)
+        client.ask("next", threadId=book.thread(0), singleThread=True)
+        book.wait(0.2)
+        assert lines(book) == [LINE + 1, LINE, LINE]
+        body = client.ask("continue", threadId=book.thread(1), singleThread=True).body
+        assert body == {"allThreadsContinued": False}
+
+
+class TestBreakpointRequests:
+    def test_function_breakpoints(self, play: Play) -> None:
+        """`setFunctionBreakpoints`, merged as the others."""
+        book = play(2)
+        client = attached(book)
+        body = client.ask("setFunctionBreakpoints", breakpoints=[{"name": "train"}]).body
+        assert body["breakpoints"][0]["verified"]
+
+    def test_exception_breakpoints(self, play: Play) -> None:
+        """`setExceptionBreakpoints`: what two clients choose is united."""
+        book = play(2)
+        first, second = attached(book, "first"), attached(book, "second")
+        first.ask("setExceptionBreakpoints", filters=["raised"])
+        second.ask("setExceptionBreakpoints", filters=["uncaught"])
+
+
+def test_refused(play: Play) -> None:
+    """What nobody answers is refused at once and never forwarded; an unknown request too."""
+    book = play(1)
+    client = stopped(book)
+    arguments = {"threadId": book.thread(0), "frameId": frame_of(client, book.thread(0))}
+    refusals = [client.ask(command, **ARGUMENTS[command](arguments)).refusal for command in REFUSED]
+    assert all("not supported" in refusal for refusal in refusals)
+    assert "unknown request" in client.ask("makeCoffee").refusal
+    assert not book.rank(0).dead
+
+
+_Arguments = Callable[[dict[str, int]], dict[str, Any]]
+_THREAD: _Arguments = lambda ids: {"threadId": ids["threadId"]}  # noqa: E731
+_NONE: _Arguments = lambda ids: {}  # noqa: E731
+ARGUMENTS: dict[str, _Arguments] = {
+    "restart": _NONE,
+    "cancel": lambda ids: {"requestId": 1},
+    "breakpointLocations": lambda ids: {"source": {"path": PATH}, "line": 1},
+    "dataBreakpointInfo": lambda ids: {"name": "loss"},
+    "setDataBreakpoints": lambda ids: {"breakpoints": []},
+    "setInstructionBreakpoints": lambda ids: {"breakpoints": []},
+    "stepBack": _THREAD,
+    "reverseContinue": _THREAD,
+    "restartFrame": lambda ids: {"frameId": ids["frameId"]},
+    "terminateThreads": lambda ids: {"threadIds": [ids["threadId"]]},
+    "loadedSources": _NONE,
+    "readMemory": lambda ids: {"memoryReference": "0x1", "count": 1},
+    "writeMemory": lambda ids: {"memoryReference": "0x1", "data": "AA=="},
+    "disassemble": lambda ids: {"memoryReference": "0x1", "instructionCount": 1},
+    "locations": lambda ids: {"locationReference": 1},
+    "runInTerminal": lambda ids: {"cwd": "/", "args": ["ls"]},
+    "startDebugging": lambda ids: {"request": "attach", "configuration": {}},
+}

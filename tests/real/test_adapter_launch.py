@@ -1,0 +1,110 @@
+"""`launch` by way of `dap-mux adapter`: the job belongs to the editor that asks for it."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from dap_mux.client import RequestFailed
+from tests.support.commands import LIMIT, User, bodies, listed, user
+from tests.support.editor_process import STUBBORN, Editor, editor, launch
+from tests.support.proc_net import free_ports
+
+__all__ = ["editor", "user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+
+
+async def test_launch_and_stop(editor: Editor) -> None:
+    client = await editor.launches(
+        nproc=2, cwd=str(editor.user.folder.parent), env={"MARK": "mine"}
+    )
+    entries = await listed(client, "state", "stopped", "stopped")
+    assert [entry["line"] for entry in entries] == [editor.line] * 2
+    (process,) = bodies(client, "process")
+    assert process["name"] == f"{editor.script} (2 ranks)"
+    said = "".join(body["output"] for body in bodies(client, "output"))
+    for rank in range(2):
+        assert f"begin {rank} mine {editor.user.folder.parent}\n" in said
+    pids = {entry["pid"] for entry in entries}
+    assert pids <= editor.user.processes()
+    await client.disconnect(terminateDebuggee=True)
+    await editor.gone()
+    await editor.user.nothing_is_left()
+
+
+async def test_stop_ends_also_a_rank_that_does_not_want_to(user: User) -> None:
+    """With the SIGTERM that VS Code sends as soon as `disconnect` is answered."""
+    editor = Editor(user, await user.start("adapter", piped=True), STUBBORN)
+    client = await editor.launches(nproc=1)
+    await listed(client, "state", "stopped")
+    await client.request("disconnect", {"terminateDebuggee": True}, timeout=LIMIT)
+    editor.adapter.process.send_signal(signal.SIGTERM)
+    await editor.gone()
+    await user.nothing_is_left()
+
+
+async def test_launch_to_the_end(editor: Editor) -> None:
+    editor.user.script("import os, sys\nsys.exit(3 * int(os.environ['RANK']))\n", "three.py")
+    arguments = {"program": "three.py", "nproc": 2, "basePort": free_ports(4)}
+    await launch(editor.client, arguments, {})
+    await editor.client.wait_event("terminated", timeout=LIMIT)
+    assert bodies(editor.client, "exited") == [{"exitCode": 3}]
+    await editor.client.disconnect()
+    await editor.gone()
+
+
+@pytest.mark.parametrize("how", ["disconnect", "closed"])
+async def test_a_job_outlives_an_editor_that_does_not_ask_for_its_end(
+    editor: Editor, how: str
+) -> None:
+    client = await editor.launches(nproc=2)
+    pids = {entry["pid"] for entry in await listed(client, "state", "stopped", "stopped")}
+    if how == "disconnect":
+        await client.disconnect(terminateDebuggee=False)
+    else:
+        assert editor.adapter.process.stdin is not None
+        editor.adapter.process.stdin.close()
+    await editor.gone()
+    assert pids <= editor.user.processes()
+    editor.go.touch()
+    await editor.user.nothing_is_left(within=LIMIT)
+
+
+async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> None:
+    user.script("import os\nif 'RANK' in os.environ: print('no licence'); os._exit(7)\n",
+                "sitecustomize.py")  # fmt: skip
+    env = {"PYTHONPATH": str(user.folder)}
+    editor = Editor(user, await user.start("adapter", piped=True, env=env))
+    await editor.launches(nproc=1)
+    await editor.client.wait_event("terminated", timeout=LIMIT)
+    said = "".join(body["output"] for body in bodies(editor.client, "output"))
+    assert "rank 0 exited with 7 before it listened for a debugger" in said
+    assert "no licence" in said
+    assert bodies(editor.client, "exited") == [{"exitCode": 7}]
+    await editor.client.disconnect()
+    await editor.gone()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "launch needs `program`"),
+        ({"program": "no.py"}, "there is no file no.py"),
+        ({"program": "train.py", "nproc": "many"}, "`nproc` is the number of ranks"),
+        ({"program": "train.py", "cwd": "/nowhere/at/all"}, "there is no folder /nowhere/at/all"),
+        ({"program": "train.py", "python": "/no/python"}, "/no/python"),
+    ],
+)
+async def test_a_launch_that_cannot_be(
+    editor: Editor, arguments: dict[str, Any], sentence: str
+) -> None:
+    client = editor.client
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    with pytest.raises(RequestFailed, match=sentence):
+        await client.request("launch", arguments, timeout=LIMIT)
+    await client.disconnect()
+    await editor.gone()
+    assert not editor.user.processes()

@@ -1,0 +1,36 @@
+"""Real debugpy at 1, 4, 16 and 32 ranks, all started at the same moment and driven as one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.real.driving import Driver, line_of, script
+from tests.support.ranks import debugpy_ranks
+from tests.support.session import session
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+TOUR: Final = script("tour")
+CALL, PRODUCT, PRINT = (line_of(TOUR, mark) for mark in ("call", "product", "print"))
+
+
+@pytest.mark.parametrize("count", [1, 4, 16, 32])
+async def test_stop_step_continue_and_end(count: int) -> None:
+    async with (
+        debugpy_ranks(count, TOUR) as ranks,
+        session([rank.port for rank in ranks]) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={TOUR: [CALL, PRINT]})
+        await driver.stopped(CALL, count, within=30)
+        await driver.look(0)
+        await driver.control("stepIn")
+        await driver.stopped(PRODUCT, count)
+        for rank in range(0, count, 5):
+            assert await driver.value(rank, "width") == str(rank + 1)
+        await driver.go_on()
+        await driver.stopped(PRINT, count)
+        await driver.go_on()
+        assert [await rank.ended(within=20) for rank in ranks] == [0] * count
+        await driver.client.wait_event("terminated")
+        assert len(driver.events("terminated")) == 1

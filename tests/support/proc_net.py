@@ -1,0 +1,78 @@
+"""Who listens where, read from Linux's /proc: a connect to find out would wedge debugpy (K2)."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_ESTABLISHED: Final = "01"
+_LISTEN: Final = "0A"
+_PORTS: Final = (20_000, 32_000)
+
+
+class Socket(NamedTuple):
+    """One row of /proc/net/tcp; `inode` says which process holds it."""
+
+    local_port: int
+    remote_port: int
+    state: str
+    inode: str
+
+
+def sockets() -> Iterator[Socket]:
+    """Every TCP socket of this machine (of this network namespace)."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for row in Path(table).read_text("ascii").splitlines()[1:]:
+            field = row.split()
+            local, remote = (int(address.rsplit(":", 1)[1], 16) for address in field[1:3])
+            yield Socket(local, remote, field[3], field[9])
+
+
+def listens(port: int) -> bool:
+    """True if anybody listens on `port`."""
+    return any(one.state == _LISTEN and one.local_port == port for one in sockets())
+
+
+def listener(port: int) -> int | None:
+    """The pid that listens on `port`."""
+    inodes = {one.inode for one in sockets() if one.state == _LISTEN and one.local_port == port}
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return next((pid for pid in pids if inodes & _inodes(pid)), None) if inodes else None
+
+
+def connected(pid: int, other: int) -> bool:
+    """True if process `pid` has a connection to a port that process `other` listens on."""
+    mine, theirs = _inodes(pid), _inodes(other)
+    rows = list(sockets())
+    ports = {one.local_port for one in rows if one.state == _LISTEN and one.inode in theirs}
+    return any(
+        one.state == _ESTABLISHED and one.inode in mine and one.remote_port in ports for one in rows
+    )
+
+
+def free_ports(count: int) -> int:
+    """Return the first of `count` neighbouring ports that are free on 127.0.0.1.
+
+    Drawn from below the ephemeral range: a rank's own outgoing connection must not take one.
+    """
+    while True:
+        first = random.randrange(*_PORTS)
+        with ExitStack() as held, suppress(OSError):  # one is taken: draw again
+            for port in range(first, first + count):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
+def _inodes(pid: int) -> set[str]:
+    """The sockets that a process holds; none when it is gone or not ours to look at."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            target = str(entry.readlink())
+            if target.startswith("socket:["):
+                found.add(target[len("socket:[") : -1])
+    return found

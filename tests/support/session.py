@@ -1,0 +1,87 @@
+"""A whole session inside the test: real engine, real sockets, every message checked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+
+from dap_mux.client import DapClient
+from dap_mux.engine import Engine, Settings, inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.outputs import Output, ToRank
+from dap_mux.session.serving import RELEASE_LIMIT
+from dap_mux.shell.driver import Driver
+from dap_mux.shell.listeners import listen
+from tests.support.conversation import Conversation
+from tests.support.schema import validate
+
+
+class CheckedEngine(Engine):
+    """Holds every message to a rank against the schema; clients have a `Conversation` each."""
+
+    def receive(self, happened: inputs.Input) -> list[Output]:
+        """Check what goes out."""
+        out = super().receive(happened)
+        for output in out:
+            if isinstance(output, ToRank):
+                validate(json.loads(output.body))
+        return out
+
+
+class Session:
+    """A running session; clients made by `client` are checked and closed at its end."""
+
+    def __init__(self, driver: Driver, port: int) -> None:
+        self.driver = driver
+        self.port = port
+        self._clients: list[tuple[DapClient, Conversation]] = []
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for assertions about what it knows."""
+        return self.driver.engine
+
+    async def client(self, name: str = "client") -> DapClient:
+        """Connect a client whose whole conversation is checked."""
+        conversation = Conversation(name)
+        client = await DapClient.connect("127.0.0.1", self.port, tap=conversation.tap)
+        self._clients.append((client, conversation))
+        return client
+
+    def known(self, ports: Iterable[int], *, ready: bool = True) -> None:
+        """Tell the engine of ranks 0, 1, … on these ports."""
+        for rank, port in enumerate(ports):
+            endpoint = Endpoint("127.0.0.1", port, ready=ready)
+            self.driver.feed(inputs.RankKnown(("job", rank), endpoint))
+
+    async def close(self) -> None:
+        """End as SIGTERM does, and check the conversations."""
+        self.driver.feed(inputs.Shutdown("the test is over"))
+        with anyio.move_on_after(RELEASE_LIMIT):
+            await self.driver.no_links()  # ranks that we hang up on too early are lost (K4)
+        for client, _ in self._clients:
+            await client.close()
+        await self.driver.close()
+        for _, conversation in self._clients:
+            conversation.finish(expect_all_answered=False)
+
+
+@asynccontextmanager
+async def session(
+    ports: Sequence[int] = (), *, settings: Settings | None = None, ready: bool = True
+) -> AsyncIterator[Session]:
+    """Serve ranks that listen on `ports` until the block is left."""
+    driver = Driver(CheckedEngine(settings))
+    server, port = await listen(driver, "127.0.0.1", 0)
+    running = Session(driver, port)
+    running.known(ports, ready=ready)
+    try:
+        yield running
+    finally:
+        server.close()
+        await running.close()
+        await asyncio.sleep(0)

@@ -1,0 +1,178 @@
+"""What a rank set selects: meshes as numpy would index them, groups, absent ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dap_mux.rank_sets import Mesh, RankSetError, World, parse
+from tests.unit.rank_sets.worlds import numbers, slices, spell, world
+
+NAMES = ("pp", "dp", "cp", "tp")
+
+
+@st.composite
+def meshes(draw: st.DrawFn) -> tuple[tuple[str, int], ...]:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    return tuple(zip(NAMES, sizes, strict=False))
+
+
+@st.composite
+def choices(draw: st.DrawFn, size: int) -> tuple[str, list[int]]:
+    """What to write for one dimension, and the coordinates which numpy says it means."""
+    places = np.arange(size)
+    part = draw(slices())
+    picked = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=3))
+    first = draw(st.integers(0, size))
+    written: tuple[str, list[int]] = draw(
+        st.sampled_from(
+            [
+                (spell(part), places[part].tolist()),
+                (f"({','.join(map(str, picked))})", sorted(set(picked))),
+                (str(picked[0]), [picked[0]]),
+                (f"{first}-{first + 2}", places[first : first + 3].tolist()),
+                (f"({spell(part)}, {picked[0]})", sorted({*places[part].tolist(), picked[0]})),
+            ]
+        )
+    )
+    return written
+
+
+@given(data=st.data(), dims=meshes())
+def test_dimensions_index_the_mesh_as_numpy_does(
+    data: st.DataObject, dims: tuple[tuple[str, int], ...]
+) -> None:
+    sizes = dict(dims)
+    drawn = {name: data.draw(choices(size), label=name) for name, size in dims}
+    used = data.draw(st.permutations(dims))[: data.draw(st.integers(1, len(dims)))]
+    text = ", ".join(f"{name}={drawn[name][0]}" for name, _ in used)
+    wanted = {name for name, _ in used}
+    grid = np.ix_(*(drawn[name][1] if name in wanted else range(sizes[name]) for name in sizes))
+    expected = np.arange(np.prod(list(sizes.values()))).reshape(list(sizes.values()))[grid]
+
+    mesh = Mesh(dims)
+    where = world(groups={"job": mesh.size}, mesh=str(mesh))
+    assert numbers(f"ranks({text})", where) == sorted(expected.ravel().tolist())
+
+
+@given(size=st.integers(1, 20), part=slices())
+def test_slices_of_ranks_are_python_slices(size: int, part: slice) -> None:
+    where = world(groups={"job": size})
+    assert numbers(f"ranks({spell(part)})", where) == list(range(size))[part]
+
+
+def test_slices_and_ranges_clip_to_the_ranks_there_are() -> None:
+    sparse = World((("job", 0), ("job", 2), ("job", 5)), {}, {}, {})
+    assert numbers("0-7", sparse) == [0, 2, 5]
+    assert numbers("ranks(1:4)", sparse) == [2]
+    assert numbers("ranks(8:)", sparse) == []
+    assert numbers("0-999999999", sparse) == [0, 2, 5]
+    assert numbers("ranks(0:999999999:5)", sparse) == [0, 5]
+
+
+def test_ranks_far_apart_cost_nothing_extra() -> None:
+    far = World((("job", 0), ("job", 999_999_999)), {}, {}, {})
+    assert numbers("ranks(::3) | 0-999999999", far) == [0, 999_999_999]
+
+
+@pytest.mark.parametrize("text", ["9", "ranks(9)", "ranks(1,9)", "job:9", "~9"])
+def test_a_rank_named_by_its_number_must_exist(text: str) -> None:
+    with pytest.raises(RankSetError, match="no rank 9 in group job: it has 0-7") as caught:
+        parse(text).select(world())
+    assert caught.value.column == text.index("9")
+
+
+def test_without_strictness_absent_ranks_and_groups_are_passed_over() -> None:
+    assert numbers("1,9", world(), strict=False) == [1]
+    text = "eval:0 | eval.ranks(tp=0) | eval:all | job:stopped | 2"
+    assert numbers(text, world(), strict=False) == [2]
+
+
+@pytest.mark.parametrize("text", ["@nobody", "ranks(tp=0)"])
+def test_unknown_names_are_errors_even_without_strictness(text: str) -> None:
+    with pytest.raises(RankSetError):
+        parse(text).select(world(), strict=False)
+
+
+class TestGroups:
+    TWO = world(groups={"trainer": 4, "eval": 2}, default_group="trainer")
+
+    @pytest.mark.parametrize(
+        ("text", "ranks"),
+        [
+            ("0-1", [("trainer", 0), ("trainer", 1)]),
+            ("eval:0-1", [("eval", 0), ("eval", 1)]),
+            ("eval.ranks(1)", [("eval", 1)]),
+            ("trainer:3; eval:0", [("eval", 0), ("trainer", 3)]),
+            ("~trainer:all", [("eval", 0), ("eval", 1)]),
+            ("all - 0-3 - eval:0", [("eval", 1)]),
+        ],
+    )
+    def test_name_picks_the_group(self, text: str, ranks: list[tuple[str, int]]) -> None:
+        assert parse(text).select(self.TWO) == tuple(ranks)
+
+    def test_the_only_group_is_the_default(self) -> None:
+        where = world(groups={"trainer": 2})
+        assert parse("1").select(where) == (("trainer", 1),)
+
+    def test_plain_numbers_need_a_default_among_several(self) -> None:
+        where = world(groups={"trainer": 2, "eval": 2})
+        with pytest.raises(RankSetError, match=r"which group\? Write eval:0 or trainer:0"):
+            parse("1").select(where)
+
+    def test_unknown_group(self) -> None:
+        with pytest.raises(RankSetError, match="no group 'trainr': did you mean trainer") as caught:
+            parse("all & trainr:0").select(self.TWO)
+        assert caught.value.column == 6
+
+    def test_an_empty_world_has_nobody(self) -> None:
+        empty = World((), {}, {}, {})
+        assert parse("all | stopped | 0-3 | ranks(:)").select(empty) == ()
+        with pytest.raises(RankSetError, match="no rank 0 in group job: no rank is known yet"):
+            parse("0").select(empty)
+
+
+class TestMesh:
+    WHERE = world(mesh="dp=2,tp=4")
+
+    def test_ranks_beyond_the_mesh_have_no_coordinates(self) -> None:
+        assert numbers("ranks(tp=0)", world(groups={"job": 9}, mesh="dp=2,tp=4")) == [0, 4]
+
+    def test_missing_ranks_are_passed_over(self) -> None:
+        assert numbers("ranks(tp=0)", world(groups={"job": 3}, mesh="dp=2,tp=4")) == [0]
+
+    def test_unknown_dimension(self) -> None:
+        with pytest.raises(RankSetError, match="no dimension 'ddp': did you mean dp") as caught:
+            parse("ranks(tp=0, ddp=1)").select(self.WHERE)
+        assert caught.value.column == 12
+
+    def test_place_beyond_the_dimension(self) -> None:
+        with pytest.raises(RankSetError, match="no tp=4: tp has 0-3") as caught:
+            parse("ranks(tp=(1,4))").select(self.WHERE)
+        assert caught.value.column == 12
+
+    def test_group_without_mesh(self) -> None:
+        with pytest.raises(RankSetError, match="no mesh dimensions: --mesh dp=2,tp=4") as caught:
+            parse("ranks(tp=0)").select(world())
+        assert caught.value.column == 6
+
+
+class TestNames:
+    def test_unknown_name(self) -> None:
+        with pytest.raises(RankSetError, match="no set @slwo: did you mean @slow") as caught:
+            parse("0 | @slwo").select(world(names={"slow": "1"}))
+        assert caught.value.column == 4
+
+    def test_a_name_that_leads_to_itself(self) -> None:
+        with pytest.raises(RankSetError, match="@a is defined by itself"):
+            parse("@a").select(world(names={"a": "@b | 0", "b": "~@a"}))
+
+    def test_the_same_name_twice_is_no_cycle(self) -> None:
+        assert numbers("@a | @b", world(names={"a": "1", "b": "@a | 2"})) == [1, 2]
+
+    def test_endless_chains_are_cut(self) -> None:
+        names = {f"n{i}": f"@n{i + 1}" for i in range(500)}
+        with pytest.raises(RankSetError, match="chain of more than 8 names"):
+            parse("@n0").select(world(names=names))

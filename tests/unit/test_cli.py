@@ -1,0 +1,354 @@
+"""The command line: names, words, exit codes, and sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux import __version__
+from dap_mux.cli import entry, list_ranks, main
+from dap_mux.cli.commands import BY_NAME, COMMANDS
+from dap_mux.cli.parser import parse
+from dap_mux.cli.table import columns, printable
+from dap_mux.cli.work import load_config, run_options
+from dap_mux.config import Address
+from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
+from dap_mux.session_files import SessionFile
+
+LATER = [command.name for command in COMMANDS if command.call is None]
+
+
+@pytest.fixture(autouse=True)
+def quiet_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, a home and a runtime directory where nobody has configured anything."""
+    for name in [name for name in os.environ if name.startswith("DAP_MUX_")]:
+        monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    return tmp_path
+
+
+def run_words(*words: str) -> Namespace:
+    """The namespace of a `run` command."""
+    return parse(["run", *words])
+
+
+# Names
+
+
+def test_the_commands_of_the_design_exist() -> None:
+    design = "run attach console list cast stacks compare why adapter lsp doctor config sessions"
+    assert set(BY_NAME) == set(design.split())
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_later_command_says_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--whatever", "words"]) == 2
+    assert capsys.readouterr().err == (
+        f"dap-mux: `dap-mux {name}` is not built yet; it comes with a later release\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], *([command.name, "--help"] for command in COMMANDS)])
+def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 0
+    assert "dap-mux" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("start", [["-m", "dap_mux"], ["-c", "import dap_mux.cli as c; c.main()"]])
+def test_version_as_a_process(start: list[str]) -> None:
+    words = [sys.executable, *start, "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == f"dap-mux {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["list", "--no-such"], ["attach"], ["config"]])
+def test_wrong_words_are_usage_errors(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+
+
+# run: whose words are whose
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "size"),
+    [
+        ("train.py", ("train.py",), 1),
+        ("-n 4 train.py", ("train.py",), 4),
+        ("-n 4 train.py -n 2 -v --mesh x", ("train.py", "-n", "2", "-v", "--mesh", "x"), 4),
+        ("-n 4 train.py -- -x -- y", ("train.py", "--", "-x", "--", "y"), 4),
+        ("-n 4 --no-wait train.py -m x", ("train.py", "-m", "x"), 4),
+        ("--headless -n 2 -m train --lr 3", ("-m", "train", "--lr", "3"), 2),
+        ("-n 2 -m train -- --lr", ("-m", "train", "--", "--lr"), 2),
+        ("-n 2 -m pkg.train -m -v train.py", ("-m", "pkg.train", "-m", "-v", "train.py"), 2),
+        ("--base-port 6000 --listen 0 --log-dir logs -vv train.py 1", ("train.py", "1"), 1),
+    ],
+)
+def test_run_takes_the_jobs_words_as_they_are(
+    words: str, command: tuple[str, ...], size: int
+) -> None:
+    order = run_options(run_words(*words.split()))
+    assert (order.command, order.world_size) == (command, size)
+
+
+def test_run_flags_reach_the_configuration(quiet_place: Path) -> None:
+    words = "-n 8 --base-port 7000 --listen 0.0.0.0:6000 --mesh dp=2,tp=4 --log-dir logs --no-wait"
+    config = run_options(run_words(*words.split(), "-vv", "train.py")).config
+    assert (config.base_port, config.listen) == (7000, Address("0.0.0.0", 6000))
+    assert (str(config.mesh), config.log_dir) == ("dp=2,tp=4", quiet_place / "logs")
+    assert (config.wait, config.verbosity) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "run needs a script"),
+        ("-m", "run needs a script, or -m and a module"),
+        ("-n 0 train.py", "-n 0: the number of ranks"),
+        ("-n four train.py", "-n four: the number of ranks"),
+        ("missing.py", "there is no file missing.py"),
+        ("-n 4 -- torchrun train.py", "a launcher after -- (torchrun) comes with a later release"),
+        ("--console train.py", "--console comes with a later release"),
+        ("--listen nowhere train.py", "listen = 'nowhere' (flag --listen): allowed: PORT"),
+    ],
+)
+def test_run_mistakes_are_told(
+    words: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *words.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"dap-mux: {sentence}")
+
+
+def test_attach_takes_endpoints_and_flags() -> None:
+    args = parse("attach node1:5678-5681 b=node2:5678+4 @ranks.json --mesh dp=2,tp=4".split())
+    assert args.endpoints == ["node1:5678-5681", "b=node2:5678+4", "@ranks.json"]
+    assert str(load_config(args).mesh) == "dp=2,tp=4"
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("error", "plain", "in_run"),
+    [
+        (UsageError("x"), 2, 2),
+        (NothingToConnect("x"), 3, 125),
+        (Refused("x"), 4, 125),
+        (PeerFault("x"), 1, 125),
+        (DapMuxError("x"), 1, 125),
+        (OSError("x"), 1, 125),
+        (ValueError("x"), 1, 125),
+    ],
+)
+def test_exit_codes(error: Exception, plain: int, in_run: int) -> None:
+    assert entry.exit_code(error, BY_NAME["list"]) == plain
+    assert entry.exit_code(error, BY_NAME["run"]) == in_run
+
+
+def test_an_error_inside_groups_is_found() -> None:
+    class Group(Exception):  # ExceptionGroup came with Python 3.11
+        exceptions: tuple[Exception, ...] = ()
+
+    inner, outer = Group(), Group()
+    error = Refused("no")
+    inner.exceptions, outer.exceptions = (error,), (inner,)
+    assert entry.innermost(outer) is error
+
+
+def test_a_bad_configuration_file_is_a_sentence(
+    quiet_place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (quiet_place / "pyproject.toml").write_text("[tool.dap-mux]\nview = 3")
+    assert main(["config", "show"]) == 2
+    assert capsys.readouterr().err == (
+        f"dap-mux: view = 3 ({quiet_place}/pyproject.toml [tool.dap-mux]):"
+        " allowed: one of auto, ranks, classes\n"
+    )
+
+
+def test_a_reader_that_leaves_is_no_failure_worth_words() -> None:
+    words = [sys.executable, "-m", "dap_mux", "config", "show"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(words, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_importing_the_command_line_loads_nothing_slow() -> None:
+    slow = {"anyio", "asyncio", "click", "debugpy", "numpy", "pygls", "rich", "typer"}
+    code = (
+        "import dap_mux.cli, sys; print('\\n'.join({name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert slow.isdisjoint(done.stdout.split())
+
+
+# config show, sessions
+
+
+def test_config_show_says_where_each_value_came_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DAP_MUX_SETTLE", "80ms")
+    assert main(["config", "show", "--json", "--view", "classes"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["settle"] == {"value": 0.08, "origin": "variable DAP_MUX_SETTLE"}
+    assert shown["view"] == {"value": "classes", "origin": "flag --view"}
+    assert shown["listen"] == {"value": "127.0.0.1:5677", "origin": "default"}
+    assert main(["config", "show"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ["settle", "0.08", "variable", "DAP_MUX_SETTLE"] in [line.split() for line in lines]
+
+
+def test_sessions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    session = SessionFile("127.0.0.1", 5677, token="secret", groups=("a", "b"))
+    session.write()
+    assert main(["sessions", "--json"]) == 0
+    [shown] = json.loads(capsys.readouterr().out)
+    assert (shown["session"], shown["groups"]) == ("127.0.0.1:5677", ["a", "b"])
+    assert "token" not in shown
+    assert main(["sessions"]) == 0
+    assert ["127.0.0.1:5677", str(os.getpid()), "a,b"] == capsys.readouterr().out.split()[4:7]
+
+
+# list
+
+
+def rank(number: int, **known: object) -> dict[str, object]:
+    """One row of the answer to `list`, unknown values null."""
+    keys = "rank group coords host pid endpoint state reason thread function module path line"
+    row: dict[str, object] = dict.fromkeys([*keys.split(), "threadId", "exitCode"])
+    return {**row, "rank": number, "group": "job", "state": "running", **known}
+
+
+BODY = {
+    "ranks": [
+        rank(0, host="node1", coords={"dp": 0, "tp": 1}, exitCode=7, state="exited"),
+        rank(1, host="node1", state="stopped", reason="breakpoint", function="step\x1b[2J")
+        | {"path": "/src/train.py", "line": 41},
+    ],
+    "counts": {"exited": 1, "stopped": 1, "running": 0},
+}
+
+
+@asynccontextmanager
+async def serving(answers: dict[str, Any]) -> AsyncIterator[tuple[SessionFile, list[Any]]]:
+    """A peer that answers each DAP command as told (a string is a refusal); and what it heard."""
+    heard: list[Any] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readline():
+            await reader.readline()
+            request = json.loads(await reader.readexactly(int(head.split()[1])))
+            heard.append((request["command"], request.get("arguments")))
+            answer = answers.get(request["command"], {})
+            reply = {"type": "response", "seq": len(heard), "request_seq": request["seq"]}
+            refused = isinstance(answer, str)
+            reply |= {"command": request["command"], "success": not refused}
+            reply |= {"message": answer} if refused else {"body": answer}
+            body = json.dumps(reply).encode()
+            writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield SessionFile("127.0.0.1", server.sockets[0].getsockname()[1], pid=0), heard
+    finally:
+        server.close()
+
+
+async def test_list_asks_as_an_observer_and_no_more() -> None:
+    async with serving({"list": BODY}) as (session, heard):
+        assert await list_ranks.fetch(session, "0-3") == BODY
+    assert [command for command, _ in heard] == ["initialize", "attach", "list"]
+    assert [arguments for _, arguments in heard[1:]] == [{"role": "observer"}, {"ranks": "0-3"}]
+
+
+async def test_list_passes_a_refusal_on() -> None:
+    async with serving({"list": "there is no rank 9"}) as (session, _):
+        with pytest.raises(DapMuxError, match="there is no rank 9"):
+            await list_ranks.fetch(session, "9")
+
+
+async def test_list_as_a_process() -> None:
+    async with serving({"list": BODY}) as (session, _):
+        words = ("-m", "dap_mux", "list", session.address, "--json")
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdout=asyncio.subprocess.PIPE
+        )
+        out, _err = await process.communicate()
+    assert (process.returncode, json.loads(out)) == (0, BODY)
+
+
+def test_list_without_a_session_says_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 3
+    assert "start one with `dap-mux run`" in capsys.readouterr().err
+
+
+def test_list_where_nobody_listens(
+    unused_tcp_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["list", f"127.0.0.1:{unused_tcp_port}"]) == 3
+    assert "`dap-mux sessions` shows what runs here" in capsys.readouterr().err
+
+
+def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "ranks(0:4"]) == 2
+    assert capsys.readouterr().err.startswith("dap-mux: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ((None, None), (None, None)),
+        (("127.0.0.1:5677", None), ("127.0.0.1:5677", None)),
+        (("[::1]:5677", None), ("[::1]:5677", None)),
+        (("/run/user/7/dap-mux/42.json", None), ("/run/user/7/dap-mux/42.json", None)),
+        (("0-3,7", None), (None, "0-3,7")),
+        (("ranks(1:10:2)", None), (None, "ranks(1:10:2)")),
+        (("trainer:3", None), (None, "trainer:3")),
+        (("trainer:0-3", None), (None, "trainer:0-3")),
+        (("stopped", None), (None, "stopped")),
+        (("node1:80", "0"), ("node1:80", "0")),
+    ],
+)
+def test_session_or_ranks(
+    words: tuple[str | None, str | None], meant: tuple[str | None, str | None]
+) -> None:
+    assert list_ranks.split(*words) == meant
+
+
+def test_the_table_of_ranks() -> None:
+    assert list_ranks.render(BODY).splitlines() == [
+        "RANK  COORDS     HOST   STATE    REASON       FUNCTION     LINE",
+        "0     dp=0 tp=1  node1  exited   exit code 7",
+        "1                node1  stopped  breakpoint   step\\x1b[2J  train.py:41",
+        "2 ranks: 1 exited, 1 stopped",
+    ]
+    two = {"ranks": [rank(0), rank(0, group="eval")], "counts": {"running": 2}}
+    assert list_ranks.render(two).splitlines()[0] == "GROUP  RANK  STATE"
+    assert list_ranks.render({"ranks": [], "counts": {}}) == "no ranks"
+
+
+def test_columns_and_control_characters() -> None:
+    assert columns(("A", "B"), [("x\ny", None), (3, None)]) == "A\nx\\ny\n3"
+    assert printable("a\x07b\x1b[31mé\u202e") == "a\\x07b\\x1b[31mé\\u202e"

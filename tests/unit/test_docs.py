@@ -1,0 +1,107 @@
+"""The documents are true: commands parse, links lead somewhere, tables match the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dap_mux.cli.commands import BY_NAME
+from dap_mux.cli.parser import parse
+from dap_mux.config import OPTIONS, Option
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?(?:dap-mux|python -m dap_mux) +(.*)$", re.MULTILINE)
+LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def name(path: Path) -> str:
+    """A page's name for test ids and messages."""
+    return str(path.relative_to(ROOT))
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every command line of ours in a code block: page and words."""
+    for page in PAGES:
+        for _, block in FENCE.findall(page.read_text(encoding="utf-8")):
+            yield from ((name(page), words) for words in COMMAND.findall(block))
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page's headings, as the usual renderers make them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize(("page", "words"), list(commands()))
+def test_every_command_in_a_code_block_parses(page: str, words: str) -> None:
+    assert parse(shlex.split(words, comments=True)).name in BY_NAME
+
+
+def test_the_main_pages_show_commands() -> None:
+    assert {"README.md", "docs/command-line.md"} <= {page for page, _ in commands()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_command_named_in_a_sentence_exists(page: Path) -> None:
+    named = re.findall(r"`dap-mux ([a-z]+)", page.read_text(encoding="utf-8"))
+    assert set(named) <= set(BY_NAME)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_internal_link_leads_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in slugs(path), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_json_block_is_json(page: Path) -> None:
+    for language, block in FENCE.findall(page.read_text(encoding="utf-8")):
+        if language == "json":
+            json.loads(block)
+
+
+def rows(page: str, marker: str) -> list[list[str]]:
+    """The cells of the first table after a marker, without its head."""
+    text = (ROOT / page).read_text(encoding="utf-8").partition(f"<!-- {marker} -->")[2]
+    table = re.search(r"^\|.*?(?:\n(?!\|)|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert table is not None, f"{page} has no table after {marker}"
+    lines = table[0].strip().splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def default(option: Option) -> str:
+    """An option's default as the documents print it."""
+    shown = None if option.default is None else option.kind.show(option.default)
+    return "" if shown is None else json.dumps(shown).strip('"')
+
+
+def test_the_table_of_options_is_the_code() -> None:
+    expected = [
+        [each.flag, each.variable, default(each), each.kind.allowed, each.help] for each in OPTIONS
+    ]
+    assert rows("docs/command-line.md", "options") == expected
+
+
+def test_the_table_of_attributes_is_the_code() -> None:
+    expected = [[each.attribute, each.kind.allowed, each.help] for each in OPTIONS]
+    assert rows("docs/launch-configuration.md", "attributes")[: len(expected)] == expected
+
+
+def test_the_launch_configuration_of_the_readme_is_the_one_in_the_repository() -> None:
+    stored = json.loads((ROOT / ".vscode/launch.json").read_text(encoding="utf-8"))
+    [stock] = [each for each in stored["configurations"] if each["type"] == "debugpy"]
+    assert stock["name"] == "Remote Attach to Cluster"
+    assert (stock["request"], stock["connect"]["port"]) == ("attach", 5677)
+    assert stock["pathMappings"] == [{"localRoot": "${workspaceFolder}", "remoteRoot": "."}]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = next(block for language, block in FENCE.findall(readme) if language == "json")
+    assert json.loads(shown).items() <= stock.items()

@@ -1,0 +1,197 @@
+"""Endpoints as a user types them, and the ranks file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dap_mux.cluster.endpoints import LATER, number, parse_endpoint, parse_endpoints
+from dap_mux.cluster.records import RankRecord
+from dap_mux.errors import UsageError
+
+
+def addresses(*words: str) -> list[tuple[str, int | None, str]]:
+    return [(one.group, one.rank, one.endpoint) for one in parse_endpoints(words)]
+
+
+@pytest.mark.parametrize(
+    ("word", "endpoints"),
+    [
+        ("node1:5678", ["node1:5678"]),
+        (":5678", ["127.0.0.1:5678"]),
+        ("node1:5678-5680", ["node1:5678", "node1:5679", "node1:5680"]),
+        ("node1:5678-5678", ["node1:5678"]),
+        ("node1:5678+2", ["node1:5678", "node1:5679"]),
+        ("[::1]:5678", ["[::1]:5678"]),
+        ("[fe80::1%eth0]:5678+2", ["[fe80::1%eth0]:5678", "[fe80::1%eth0]:5679"]),
+        ("10.0.0.7:65535", ["10.0.0.7:65535"]),
+    ],
+)
+def test_an_address_names_its_ranks(word: str, endpoints: list[str]) -> None:
+    assert [one.endpoint for one in parse_endpoint(word)] == endpoints
+    assert [one[1] for one in addresses(word)] == list(range(len(endpoints)))
+
+
+def test_places_are_counted_across_words_and_within_groups() -> None:
+    words = ("a:1-2", "eval=b:1", "c:1", "eval=b:2+2")
+    assert addresses(*words) == [
+        ("job", 0, "a:1"),
+        ("job", 1, "a:2"),
+        ("eval", 0, "b:1"),
+        ("job", 2, "c:1"),
+        ("eval", 1, "b:2"),
+        ("eval", 2, "b:3"),
+    ]
+
+
+def test_nothing_named_is_no_rank() -> None:
+    assert parse_endpoints([]) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("", "a port is missing"),
+        ("node1", "a port is missing"),
+        ("node1:", "not an endpoint"),
+        ("node1:http", "not an endpoint"),
+        ("node1:-1", "not an endpoint"),
+        ("node1:5678-", "not an endpoint"),
+        ("node1:5678-5680+2", "not an endpoint"),
+        ("node1:٥٦٧٨", "not an endpoint"),
+        ("[::1:5678", "not an endpoint"),
+        ("node1:0", "0 is not a port"),
+        ("node1:65536", "65536 is not a port"),
+        ("node1:65534+4", "65537 is not a port"),
+        ("node1:5681-5678", "from 5681 to 5678"),
+        ("node1:5678+0", "names no port"),
+        ("::1:5678", "brackets"),
+        ("k8s:pod/train-0", "k8s: comes with a later release"),
+        ("trainer=slurm:1234", "slurm: comes with a later release"),
+        ("@nowhere/ranks.json", "cannot read the ranks file nowhere/ranks.json"),
+    ],
+)
+def test_nonsense_is_named(word: str, complaint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_endpoints([word])
+    assert complaint in str(caught.value)
+    assert word.lstrip("@") in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", LATER)
+def test_every_later_scheme_says_so(scheme: str) -> None:
+    with pytest.raises(UsageError, match="later release"):
+        parse_endpoint(f"{scheme}:something")
+
+
+def test_a_duplicate_rank_names_both() -> None:
+    first = RankRecord(host="a", port=1, rank=1)
+    with pytest.raises(UsageError, match="rank 1 of group job is there twice: a:1 and b:2"):
+        number([first, RankRecord(host="b", port=2)])
+
+
+def test_one_rank_number_in_two_groups_is_fine() -> None:
+    assert addresses("a:1", "eval=b:1")[1] == ("eval", 0, "b:1")
+
+
+def test_an_address_twice_names_both_ranks() -> None:
+    with pytest.raises(UsageError, match=r"a:2 is there twice: as rank 1 .* and as rank 2"):
+        parse_endpoints(["a:1-2", "a:2"])
+
+
+# The ranks file
+
+
+def ranks_file(folder: Path, content: object) -> str:
+    path = folder / "ranks.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return f"@{path}"
+
+
+def test_a_ranks_file_gives_what_it_holds(tmp_path: Path) -> None:
+    full = {
+        "group": "trainer",
+        "rank": 7,
+        "host": "node1",
+        "port": 5685,
+        "pid": 41,
+        "coords": {"dp": 1, "tp": 3},
+        "world_size": 8,
+        "remoteRoot": "/srv/app",
+        "of a later version": True,
+    }
+    word = ranks_file(tmp_path, [full, {"host": "node2", "port": 1, "rank": None, "pid": None}])
+    assert parse_endpoints([word]) == [
+        RankRecord(
+            group="trainer",
+            rank=7,
+            host="node1",
+            port=5685,
+            pid=41,
+            coords={"dp": 1, "tp": 3},
+            world_size=8,
+            remote_root="/srv/app",
+        ),
+        RankRecord(group="job", rank=0, host="node2", port=1),
+    ]
+
+
+def test_a_group_before_a_ranks_file_wins(tmp_path: Path) -> None:
+    word = ranks_file(tmp_path, [{"group": "old", "host": "a", "port": 1}])
+    assert parse_endpoints([f"new={word}"])[0].group == "new"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{not json", "is not JSON"),
+        ({"host": "a", "port": 1}, "must hold a list"),
+        (["a:1"], "entry 0: must be an object"),
+        ([{"host": "a", "port": 1}, {"port": 1}], "entry 1: host is missing"),
+        ([{"host": "a"}], "entry 0: port is missing"),
+        ([{"host": "a", "port": "5678"}], 'port must be a number, 0 or more, not "5678"'),
+        ([{"host": "a", "port": 0}], "port must be a port, 1 to 65535, not 0"),
+        ([{"host": "a", "port": 1, "rank": -1}], "rank must be a number, 0 or more, not -1"),
+        ([{"host": "a", "port": 1, "rank": True}], "rank must be a number, 0 or more, not true"),
+        ([{"host": 1, "port": 1}], "host must be text, not 1"),
+        ([{"host": "a", "port": 1, "coords": {"dp": "x"}}], "coords must be an object"),
+    ],
+)
+def test_a_wrong_ranks_file_names_file_and_entry(
+    tmp_path: Path, content: object, complaint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_endpoints([ranks_file(tmp_path, content)])
+    assert complaint in str(caught.value)
+    assert "ranks.json" in str(caught.value)
+
+
+# Properties
+
+HOSTS = st.sampled_from(["localhost", "10.0.0.7", "node-1.cluster", "::1", "fe80::1%eth0"])
+
+
+@settings(deadline=None)
+@given(HOSTS, st.integers(1, 65535), st.integers(1, 40))
+def test_what_is_printed_is_read_back(host: str, first: int, count: int) -> None:
+    record = RankRecord(host=host, port=first)
+    assert parse_endpoint(record.endpoint) == [record]
+    last = min(first + count - 1, 65535)
+    ranged = parse_endpoints([f"{record.endpoint}-{last}"])
+    assert [one.port for one in ranged] == list(range(first, last + 1))
+    assert ranged == parse_endpoints([f"{record.endpoint}+{last - first + 1}"])
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab:@=-+[]0159.% \n", max_size=14).filter(lambda word: "@" not in word))
+def test_any_text_is_ranks_or_a_usage_error(word: str) -> None:
+    try:
+        records = parse_endpoints([word])
+    except UsageError:
+        return
+    assert records
+    assert [one.rank for one in records] == list(range(len(records)))

@@ -1,0 +1,235 @@
+"""Keep the arrows between the parts of dap-mux: who may import whom, and who does no I/O.
+
+`python tools/layers.py [ROOT]` prints one line for each violation and exits 1 when there is one.
+The tables below are the rule; a new part of the package needs a row, or its files are reported.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "dap_mux"
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one part may import beside the standard library: our parts, and distributions.
+
+    `pure`: no socket, clock, file, task or await, so that every race can be a scripted test.
+    `bare`: nothing at all of ours, not even the package root.
+    """
+
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...] = ()
+    pure: bool = False
+    bare: bool = False
+
+
+PURE_PARTS = ("errors", "insight", "pathmap", "protocol", "rank_sets")
+MIDDLE = (*PURE_PARTS, "engine")
+
+# A target names a part, or one module of it when the rest is out of bounds.
+LAYERS: dict[str, Layer] = {
+    "errors": Layer(ours=(), pure=True),
+    "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
+    "rank_sets": Layer(ours=("errors",), pure=True),
+    "pathmap": Layer(ours=("errors",), pure=True),
+    "insight": Layer(ours=("errors", "protocol", "rank_sets"), pure=True),
+    "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),
+    # debugpy and what its wheel brings: the agent adjusts its inner parts
+    "rank": Layer(
+        ours=(), theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"), bare=True
+    ),
+    "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
+    "cluster": Layer(ours=MIDDLE, theirs=("anyio", "msgspec")),
+    "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
+    "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
+    # tomllib joined the standard library in Python 3.11
+    "config": Layer(ours=("errors", "rank_sets"), theirs=("tomli", "tomllib")),
+    "session_files": Layer(ours=("errors",)),
+    "session": Layer(
+        ours=(*MIDDLE, "client", "cluster", "config", "session_files", "shell", "tunnel"),
+        theirs=("anyio", "msgspec", "uvloop"),
+    ),
+    "cli": Layer(
+        ours=(
+            *PURE_PARTS,
+            "client",
+            "cluster.endpoints",
+            "cluster.records",
+            "config",
+            "session",
+            "session_files",
+        ),
+        theirs=("anyio", "msgspec", "uvloop"),
+    ),
+    "__main__": Layer(ours=("cli",)),
+    # `import dap_mux` is for the debugged program: it loads the in-rank agent, and only when asked.
+    "__init__": Layer(ours=("rank",)),
+}
+
+# The clock, the world and concurrency, with the names in them that are none of these. Logging is
+# let through: nothing depends on it, and a component's log is how its decisions are read later.
+IMPURE = {
+    "clock and chance": {"datetime", "sched", "secrets", "time", "uuid"},
+    "network": {"http", "select", "selectors", "socket", "socketserver", "ssl", "urllib"},
+    "files": {"fcntl", "glob", "io", "mmap", "pathlib", "shelve", "shutil", "sqlite3"},
+    "system": {"ctypes", "getpass", "os", "platform", "pty", "signal", "subprocess", "tempfile"},
+    "concurrency": {"asyncio", "concurrent", "multiprocessing", "queue", "threading"},
+}
+PURE_NAMES = ("pathlib.Pure",)
+SEEDED = "random.Random"  # chance that a test can repeat; the module's own functions are not
+IMPURE_CALLS = frozenset({"breakpoint", "exec", "eval", "input", "open", "print"})
+
+# What an editor's debug adapter must never pay for at its start (FACTS: 49 to 377 ms each).
+STARTS_FAST = ("cli", "session")
+SLOW_TO_IMPORT = frozenset({"click", "lsprotocol", "numpy", "pygls", "rich", "textual", "typer"})
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, dotted, and where; `lazy` inside a function."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+def main(arguments: list[str]) -> int:
+    """Print the violations below ROOT (this repository by default); 1 when there is any."""
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    found = [*violations(root), *slow_starts(root)]
+    for line in found:
+        print(line)
+    if not found:
+        print(f"layers: {len(modules(root))} modules, all arrows point down")
+    return 1 if found else 0
+
+
+def violations(root: Path) -> Iterator[str]:
+    """Every import or effect that the tables above forbid, as `file:line: sentence`."""
+    known = modules(root)
+    for name, path in known.items():
+        part, where = part_of(name), path.relative_to(root)
+        layer = LAYERS.get(part)
+        if layer is None:
+            yield f"{where}:1: {part!r} has no row in tools/layers.py"
+            continue
+        tree = parse(path)
+        for item in imports(tree, name, known):
+            yield from (f"{where}:{item.line}: {why}" for why in judge(item, part, layer))
+        if layer.pure:
+            yield from (f"{where}:{line}: {part} is pure: {what}" for line, what in effects(tree))
+
+
+def judge(item: Import, part: str, layer: Layer) -> Iterator[str]:
+    """Why this import is not allowed in this part; nothing when it is."""
+    top, _, rest = item.name.partition(".")
+    if top == PACKAGE:
+        if not allowed(rest, part, layer):
+            yield f"{part} may not import {item.name}"
+    elif top not in sys.stdlib_module_names:
+        if top not in layer.theirs:
+            yield f"{part} may not import {top}"
+    elif layer.pure and not item.name.startswith(PURE_NAMES):
+        for kind in (kind for kind, names in IMPURE.items() if top in names):
+            yield f"{part} is pure: it may not import {item.name} ({kind})"
+
+
+def allowed(target: str, part: str, layer: Layer) -> bool:
+    """Whether `target` (dotted, without the package) is within reach of `part`."""
+    if target.partition(".")[0] not in LAYERS:
+        return not layer.bare  # the package root: its version
+    reach = (*layer.ours, part)
+    return any(target == each or target.startswith(f"{each}.") for each in reach)
+
+
+def effects(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Coroutines and calls that reach the world, whatever was imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFunctionDef | ast.Await | ast.AsyncWith | ast.AsyncFor):
+            yield node.lineno, "no coroutines in it"
+        elif isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name in IMPURE_CALLS or (name.startswith("random.") and name != SEEDED):
+                yield node.lineno, f"it may not call {name}()"
+
+
+def slow_starts(root: Path) -> Iterator[str]:
+    """Heavy distributions that importing the adapter's entry points would load."""
+    known = modules(root)
+    todo = [f"{PACKAGE}.{part}" for part in STARTS_FAST if f"{PACKAGE}.{part}" in known]
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for item in imports(parse(known[name]), name, known):
+            if item.lazy:
+                continue
+            if item.name.split(".")[0] in SLOW_TO_IMPORT:
+                where = known[name].relative_to(root)
+                yield f"{where}:{item.line}: the adapter's start would import {item.name}"
+            todo += [each for each in ancestry(item.name) if each in known]
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the package by dotted name; a package stands for its `__init__`."""
+    found = {}
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def part_of(name: str) -> str:
+    """Return the part a module belongs to: `dap_mux.engine.stops` is in `engine`."""
+    return name.split(".")[1] if "." in name else "__init__"
+
+
+def parse(path: Path) -> ast.Module:
+    """Read one file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imports(tree: ast.Module, module: str, known: dict[str, Path]) -> Iterator[Import]:
+    """Every name that a module imports, relative ones resolved, wherever it stands."""
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(node, module, is_package=known[module].name == "__init__.py")
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (Import(name, node.lineno, id(node) in inside) for name in names)
+
+
+def absolute(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
+    """Resolve `from ..x import y` as seen from `module`."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    base = parts[: len(parts) - node.level + is_package]
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def ancestry(name: str) -> list[str]:
+    """`a.b.c` imports `a`, `a.b` and `a.b.c`."""
+    parts = name.split(".")
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
