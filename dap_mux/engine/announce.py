@@ -146,7 +146,8 @@ class Announcer:
         row = self._view.id_of(rank.id)
         for client in self._core.controllers():
             had_focus = client.focus.rank == rank.id
-            self._send(client, PATTERNS[client.kind].left(row, focus=had_focus))
+            shown = had_focus and rank.stop is not None
+            self._send(client, PATTERNS[client.kind].left(row, focus=shown))
             if had_focus:
                 self._refocus(client, rank, None)
 
@@ -160,7 +161,14 @@ class Announcer:
     def move(self, client: Client, rank: Rank, old: int | None) -> None:
         """Show a client another stopped rank; `old` is the row it leaves, if still there."""
         give_focus(client, rank.id)
+        self._let_go(client)
+        client.focus.held = self._core.after(APPLY_GRACE, lambda: self._let_go(client))
         self._send(client, PATTERNS[client.kind].move(self._picture(client, rank), old))
+
+    def _let_go(self, client: Client) -> None:
+        """The client has arrived at its new focus: from now on it goes where it looks."""
+        self._core.cancel(client.focus.held)
+        client.focus.held = None
 
     def present(self, client: Client) -> None:
         """Tell a client that has just joined how things stand.
@@ -194,6 +202,9 @@ class Announcer:
 
     def stack_answered(self, client: Client, row: int) -> None:
         """The stack of a stop is fetched once the stop is applied, by some without `threads`."""
+        focus = focused(self._core, client)
+        if focus and row == self._view.id_for_stop(client, focus):
+            self._let_go(client)
         if client.kind != "vscode" and client.unapplied == row:
             client.doubts = 0
             self._say_then(client)

@@ -209,6 +209,7 @@ class Clients:
         if self._core.clients.pop(client.id, None) is None:
             return
         self._core.cancel(client.then_timer)
+        self._core.cancel(client.focus.held)
         self._breakpoints.forget(client)
         left = [other for other in self._core.clients.values() if other.role == "controller"]
         if client.role == "controller" and not left:

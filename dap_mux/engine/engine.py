@@ -195,7 +195,7 @@ class Engine:
         """The rank's connection is gone."""
         self.heard.close_output(rank)
         self.breakpoints.unavailable(rank)
-        if was_live:
+        if was_live and not self.core.flow.ended:  # then `terminated` says it all
             self.announcer.left(rank)
         self.control.stops.forget(rank)
         self._consider_end()

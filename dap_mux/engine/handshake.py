@@ -39,6 +39,9 @@ class Handshake(Links):
         if rank.phase is not Phase.LEAVING:
             self._to(rank, Signal.UP)
         self._initialize(rank, silence)
+        # In one write where that is safe: who ends in between would cost the rank its port.
+        if rank.adapter_ready and rank.phase is Phase.GREETING:
+            self._attach(rank)
 
     def _initialize(self, rank: Rank, limit: float) -> None:
         upstream.ask(
@@ -46,14 +49,16 @@ class Handshake(Links):
         )
 
     def _initialized(self, rank: Rank, reply: Reply) -> None:
-        if rank.phase is not Phase.GREETING and not rank.leaving_early:
+        greeting = rank.phase is Phase.GREETING
+        if not greeting and rank.phase is not Phase.ATTACHING and not rank.leaving_early:
             return
         if reply.ok:
             rank.offers = offers_of(plain(reply.body))
-            self._await_adapter(rank)
+            if greeting or rank.leaving_early:
+                self._await_adapter(rank)
         elif rank.leaving_early:
             self._say_goodbye(rank)
-        else:
+        elif rank.link is not None:
             self._give_up(rank, reply.missing or reply.message)
 
     def _await_adapter(self, rank: Rank) -> None:

@@ -57,6 +57,7 @@ class Stop:
     details: Body
     frames: tuple[Frame, ...] | None = None
     unhandled: bool = False  # an uncaught exception: the process ends when it runs on
+    settled: bool = False  # where it stands is known, and it does not run on by itself
     announced: bool = False
 
 
@@ -120,7 +121,8 @@ class Rank:
     def state(self) -> str:
         """One of DESIGN.md's states: waiting connecting running stopped pausing lost exited."""
         if self.phase is Phase.LIVE:
-            return "stopped" if self.stop else "pausing" if self.pausing else "running"
+            stopped = self.stop is not None and self.stop.settled
+            return "stopped" if stopped else "pausing" if self.pausing else "running"
         if self.phase in (Phase.WAITING, Phase.CONNECTING) and self.was_live:
             return "lost"
         return self.phase.state
@@ -133,6 +135,7 @@ class Focus:
     rank: RankId | None = None
     explicit: bool = False
     beside: set[RankId] = field(default_factory=set)  # stops shown without moving the focus
+    held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
 
 
 @dataclass(eq=False)

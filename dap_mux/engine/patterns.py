@@ -98,7 +98,7 @@ class Pattern:
         return (thread("started", row),)
 
     def left(self, row: int, *, focus: bool) -> Script:
-        """A row is gone; if it had the focus, a `move` follows."""
+        """A row is gone; `focus`: the client stands there, and a `move` may follow."""
         return (thread("exited", row),)
 
 

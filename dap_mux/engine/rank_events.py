@@ -87,6 +87,7 @@ class RankEvents:
         sockets = body.get("sockets") or []
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
             self._lifecycle.adapter_is_ready(rank)
+        self._pass_on(rank, "debugpySockets", body)
 
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""
@@ -124,6 +125,7 @@ class RankEvents:
         rest = self._translated(rank, "output", body)
         text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
         if category == "telemetry":
+            self._pass_on(rank, "output", {"category": category, "output": text, **rest})
             return
         self._folder.plain = self._core.single
         self._folder.add(rank.id, category, text, rest)
@@ -210,10 +212,16 @@ class RankEvents:
 
     def unknown(self, rank: Rank, event: str, body: Body) -> None:
         """One rank: as it is; more: dropped, and logged."""
-        if self._core.single:
-            downstream.broadcast(self._core, event, body)
-        else:
+        self._pass_on(rank, event, body)
+
+    def _pass_on(self, rank: Rank, event: str, body: Body) -> None:
+        """Pass it on from a single rank, also while clients configure: debugpy speaks early."""
+        if not self._core.single:
             self._core.log(10, "rank", f"dropped event {event!r}", rank)
+            return
+        for client in list(self._core.clients.values()):
+            if client.role == "controller":
+                downstream.send_event(self._core, client, event, body)
 
 
 def _job(body: Body, core: Core) -> Body:

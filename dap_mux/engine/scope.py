@@ -66,10 +66,12 @@ def focused(core: Core, client: Client) -> Rank | None:
 def looked_at(client: Client, rank: RankId, *, explicit: bool) -> None:
     """Note what a client asked about: `scopes` and a frame's `evaluate` beat `stackTrace`.
 
-    An editor fetches the stack of each stop by itself: beside the focus that means nothing.
+    An editor fetches the stack of each stop by itself: beside the focus that means nothing. Nor
+    does a look at the old place that was still under way when the focus was moved.
     """
     by_itself = client.focus.explicit or rank in client.focus.beside
-    if explicit or not by_itself:
+    overtaken = client.focus.held is not None and rank != client.focus.rank
+    if (explicit or not by_itself) and not overtaken:
         client.focus.rank = rank
         client.focus.explicit = client.focus.explicit or explicit
 

@@ -45,7 +45,6 @@ class Stops:
         rank.stop, rank.pausing = stop, False
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
-        self.moved(rank)
 
     def _learn(self, rank: Rank, stop: Stop) -> None:
         """Fetch what must be known before the stop can be told: stack, threads, exception."""
@@ -74,6 +73,7 @@ class Stops:
         if run:
             run.flying.discard(rank.id)
         if self._owes_nothing(rank, stop):
+            stop.settled = True
             self._new[rank.id] = stop
         self.moved(rank)
         self.consider()

@@ -33,7 +33,7 @@ def _check(states: list[str]) -> None:
 
 def entry(core: Core, view: View, rank: Rank) -> Body:
     """Return what is known of one rank."""
-    stop = rank.stop
+    stop = rank.stop if rank.stop and rank.stop.settled else None
     frame = stop.frames[0] if stop and stop.frames else None
     return {
         "rank": rank.number,
