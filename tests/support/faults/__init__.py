@@ -1,0 +1,33 @@
+"""A TCP proxy that fails on demand, and the ways in which it can: one small class each."""
+
+from tests.support.faults.kinds import (
+    BlackHole,
+    Corrupt,
+    Cut,
+    Fault,
+    Inject,
+    Latency,
+    OneByte,
+    Rate,
+    Refuse,
+    Reset,
+    Stall,
+)
+from tests.support.faults.proxy import FaultProxy, proxied, proxies
+
+__all__ = [
+    "BlackHole",
+    "Corrupt",
+    "Cut",
+    "Fault",
+    "FaultProxy",
+    "Inject",
+    "Latency",
+    "OneByte",
+    "Rate",
+    "Refuse",
+    "Reset",
+    "Stall",
+    "proxied",
+    "proxies",
+]
