@@ -29,15 +29,16 @@ class Layer:
     bare: bool = False
 
 
-PURE_PARTS = ("errors", "insight", "pathmap", "protocol", "rank_sets")
+PURE_PARTS = ("errors", "insight", "pathmap", "printable", "protocol", "rank_sets")
 MIDDLE = (*PURE_PARTS, "engine")
 
 # A target names a part, or one module of it when the rest is out of bounds.
 LAYERS: dict[str, Layer] = {
     "errors": Layer(ours=(), pure=True),
+    "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "rank_sets": Layer(ours=("errors",), pure=True),
-    "pathmap": Layer(ours=("errors",), pure=True),
+    "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), pure=True),
     "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),
     # debugpy and what its wheel brings: the agent adjusts its inner parts
@@ -50,9 +51,19 @@ LAYERS: dict[str, Layer] = {
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11
     "config": Layer(ours=("errors", "rank_sets"), theirs=("tomli", "tomllib")),
-    "session_files": Layer(ours=("errors",)),
+    "private_files": Layer(ours=("errors",)),
+    "session_files": Layer(ours=("errors", "private_files")),
     "session": Layer(
-        ours=(*MIDDLE, "client", "cluster", "config", "session_files", "shell", "tunnel"),
+        ours=(
+            *MIDDLE,
+            "client",
+            "cluster",
+            "config",
+            "private_files",
+            "session_files",
+            "shell",
+            "tunnel",
+        ),
         theirs=("anyio", "msgspec", "uvloop"),
     ),
     "cli": Layer(
@@ -62,6 +73,7 @@ LAYERS: dict[str, Layer] = {
             "cluster.endpoints",
             "cluster.records",
             "config",
+            "private_files",
             "session",
             "session_files",
         ),
