@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import re
-import stat
 import sys
 import tempfile
 import time
@@ -21,7 +20,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from dap_mux.errors import NothingToConnect, Refused, UsageError
+from dap_mux.errors import NothingToConnect, UsageError
+from dap_mux.private_files import check_private, foreign, own_folder
 
 VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
@@ -51,7 +51,7 @@ class SessionFile:
     def write(self, folder: Path | None = None) -> Path:
         """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
         folder = folder or session_folder()
-        _own(folder)
+        own_folder(folder)
         started = self.started or process_start(self.pid) or time.time()
         text = json.dumps(asdict(replace(self, started=started)), indent=1)
         # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.
@@ -89,7 +89,7 @@ def running(folder: Path | None = None) -> list[SessionFile]:
     folder = folder or session_folder()
     if not folder.is_dir():
         return []
-    _own(folder)
+    own_folder(folder)
     found = (_read(path) for path in folder.glob("[0-9]*.json"))
     return sorted(
         (session for session in found if session and session.alive),
@@ -154,14 +154,19 @@ def _from_path(path: Path) -> SessionFile:
 
 
 def _read(path: Path) -> SessionFile | None:
-    """Read one file; None when it is not ours, not whole or of another version."""
+    """Read one file; None when it is not ours, not whole or of another version.
+
+    Raises Refused where others could read the token of a session that still runs.
+    """
     try:
         with path.open(encoding="utf-8") as file:
-            if _foreign(os.fstat(file.fileno())):
-                return None
-            return _decode(json.load(file))
+            status = os.fstat(file.fileno())
+            session = None if foreign(status) else _decode(json.load(file))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    if session is not None and session.alive:
+        check_private(path, status)
+    return session
 
 
 def _decode(raw: dict[str, object]) -> SessionFile | None:
@@ -186,22 +191,6 @@ def _as_list(raw: object) -> list[object]:
     if not isinstance(raw, list):
         raise TypeError(raw)
     return raw
-
-
-def _own(folder: Path) -> None:
-    """Make the folder ours alone. Raises Refused where another user's stands in its place."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or _foreign(status):
-        raise Refused(f"{folder} is not your own folder; remove it, or set XDG_RUNTIME_DIR")
-    if sys.platform != "win32" and stat.S_IMODE(status.st_mode) != 0o700:
-        folder.chmod(0o700)
-
-
-def _foreign(status: os.stat_result) -> bool:
-    return sys.platform != "win32" and status.st_uid != os.getuid()
 
 
 def _exists(pid: int) -> bool:

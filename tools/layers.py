@@ -36,6 +36,7 @@ MIDDLE = (*PURE_PARTS, "engine")
 LAYERS: dict[str, Layer] = {
     "errors": Layer(ours=(), pure=True),
     "printable": Layer(ours=(), pure=True),
+    "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "rank_sets": Layer(ours=("errors",), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),

@@ -13,8 +13,8 @@ from typing import cast
 
 from dap_mux.cli.commands import BY_NAME, Command
 from dap_mux.cli.parser import PROG, parse
-from dap_mux.cli.table import printable
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
+from dap_mux.printable import printable
 
 # The first class that fits; what fits none has its command's own code for failures (1, `run`: 125).
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
@@ -62,7 +62,7 @@ def exit_code(error: BaseException, command: Command | None) -> int:
 
 def _explain(error: BaseException, command: Command | None, verbosity: int) -> int:
     if verbosity > 1:
-        traceback.print_exception(error)
+        print(printable("".join(traceback.format_exception(error))), file=sys.stderr, end="")
     if isinstance(error, DapMuxError):
         sentence = str(error)
     elif isinstance(error, OSError):

@@ -9,6 +9,7 @@ from typing import Any
 
 from dap_mux.cli.table import columns
 from dap_mux.errors import DapMuxError, NothingToConnect
+from dap_mux.printable import one_line
 from dap_mux.session_files import HOST_PORT, SessionFile, find
 
 Rank = dict[str, Any]
@@ -85,7 +86,7 @@ def render(body: dict[str, Any]) -> str:
     table = columns(HEAD, [_row(rank, many) for rank in ranks])
     states = ", ".join(f"{count} {state}" for state, count in body["counts"].items() if count)
     total = "1 rank" if len(ranks) == 1 else f"{len(ranks)} ranks"
-    return f"{table}\n{total}: {states}" if ranks else "no ranks"
+    return f"{table}\n{total}: {one_line(states)}" if ranks else "no ranks"
 
 
 def _row(rank: Rank, many_groups: bool) -> tuple[object, ...]:

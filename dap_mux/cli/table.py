@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
-def printable(text: str) -> str:
-    """Show control characters as escapes: a rank's words must not drive the user's terminal."""
-    return "".join(
-        letter
-        if letter.isprintable() or letter == "\n"
-        else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+from dap_mux.printable import one_line
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -28,4 +20,4 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    return "" if value is None else printable(str(value)).replace("\n", "\\n")
+    return "" if value is None else one_line(str(value))

@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import DapMuxError
+from dap_mux.printable import printable
 
 READY_POLL = 0.02  # seconds
 TAIL_LINES = 20
@@ -130,12 +131,4 @@ async def _end_of(pid: int) -> None:
     limiter = anyio.CapacityLimiter(1)
     await to_thread.run_sync(
         os.waitid, os.P_PID, pid, options, abandon_on_cancel=True, limiter=limiter
-    )
-
-
-def printable(line: str) -> str:
-    """Control characters as escapes: a rank must not steer our terminal."""
-    return "".join(
-        one if one.isprintable() or one == "\t" else one.encode("unicode_escape").decode()
-        for one in line
     )

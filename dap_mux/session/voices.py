@@ -7,11 +7,12 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import anyio
 
-from dap_mux.cluster.rank_process import RankProcess, printable
+from dap_mux.cluster.rank_process import RankProcess
+from dap_mux.printable import one_line, printable
 
 LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL: Final = 0.1  # s between two looks at the ranks' log files
@@ -22,26 +23,42 @@ BLOCK: Final = 256 * 1024
 def say(text: str) -> None:
     """Tell the user one thing, beside the job's own output; nobody may be left to read it."""
     with contextlib.suppress(OSError):
-        print(f"dap-mux: {text}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"dap-mux: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def set_up_log(verbosity: int, log_dir: Path | None) -> None:
     """Log to standard error by `-v`, and all of it to `dap-mux.log` where a folder is given.
 
-    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`.
+    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`. The event loop's
+    own words go the same way.
     """
-    root = logging.getLogger("dap_mux")
-    root.setLevel(logging.DEBUG)
-    root.propagate = False
     stream = logging.StreamHandler()
     stream.setLevel(LEVELS[min(verbosity, 2)])
-    stream.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-    root.handlers = [stream]
+    stream.setFormatter(SafeFormatter("%(name)s: %(message)s"))
+    handlers: list[logging.Handler] = [stream]
     if log_dir is not None:
         log_dir.mkdir(parents=True, exist_ok=True)
         file = logging.FileHandler(log_dir / "dap-mux.log", encoding="utf-8")
-        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        root.addHandler(file)
+        file.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handlers.append(file)
+    for name, level in (("dap_mux", logging.DEBUG), ("asyncio", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.propagate = False
+        logger.handlers = handlers
+
+
+class SafeFormatter(logging.Formatter):
+    """Ranks' words are in some messages: none steers a terminal or passes for a line of ours."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's own name)
+        """Format the message; a traceback of ours behind it keeps its lines."""
+        record.message = one_line(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        """Format a traceback, whose last line may quote a rank."""
+        return printable(super().formatException(ei))
 
 
 class Echo:

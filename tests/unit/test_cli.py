@@ -19,7 +19,7 @@ from dap_mux import __version__
 from dap_mux.cli import entry, list_ranks, main
 from dap_mux.cli.commands import BY_NAME, COMMANDS
 from dap_mux.cli.parser import parse
-from dap_mux.cli.table import columns, printable
+from dap_mux.cli.table import columns
 from dap_mux.cli.work import load_config, run_options
 from dap_mux.config import Address
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
@@ -349,6 +349,5 @@ def test_the_table_of_ranks() -> None:
     assert list_ranks.render({"ranks": [], "counts": {}}) == "no ranks"
 
 
-def test_columns_and_control_characters() -> None:
+def test_s10_columns_and_control_characters() -> None:
     assert columns(("A", "B"), [("x\ny", None), (3, None)]) == "A\nx\\ny\n3"
-    assert printable("a\x07b\x1b[31mé\u202e") == "a\\x07b\\x1b[31mé\\u202e"

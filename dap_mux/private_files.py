@@ -1,0 +1,100 @@
+"""Files that are nobody else's business: the session folder, tokens, keys (promises S2 and S4).
+
+A token is 32 random bytes as text, alone in a file of mode 0600 in a folder where nobody else may
+replace it. What others can read is refused, not mended: it may have been read already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from dap_mux.errors import Refused, UsageError
+
+TOKEN_BYTES: Final = 32
+_TOKEN: Final = re.compile(r"[!-~]{43,1024}")  # 43 letters of base64 hold 32 bytes
+_POSIX: Final = sys.platform != "win32"
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file. Raises Refused, which never quotes it; UsageError."""
+    try:
+        with path.open(encoding="ascii", errors="replace") as file:
+            check_private(path, os.fstat(file.fileno()))
+            text = file.read(4096).strip()
+    except OSError as error:
+        raise UsageError(f"the token file {path} cannot be read: {error.strerror}") from None
+    _check_folder(path)
+    if not _TOKEN.fullmatch(text):
+        raise Refused(
+            f"{path} holds no token: {TOKEN_BYTES} random bytes as one word of at least 43 "
+            "letters. Delete it, and the next session writes a good one"
+        )
+    return text
+
+
+def token_of(path: Path) -> str:
+    """Return the token in a file, which is made with a new one where there is none yet."""
+    token = new_token()
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return read_token(path)
+    except OSError as error:
+        raise UsageError(f"the token file {path} cannot be made: {error.strerror}") from None
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(token + "\n")
+    return read_token(path)
+
+
+def check_private(path: Path, status: os.stat_result) -> None:
+    """Raise Refused where others may read or write the file, or it is another user's.
+
+    Root's files may be readable by our group: so does Kubernetes mount a secret.
+    """
+    if not _POSIX:
+        return
+    mode, mounted = stat.S_IMODE(status.st_mode), status.st_uid == 0 != os.getuid()
+    if status.st_uid != os.getuid() and not mounted:
+        raise Refused(f"{path} belongs to another user; take a file of your own")
+    if mode & (0o037 if mounted else 0o077):
+        raise Refused(f"others may read {path} (mode {mode:04o}): chmod 600 it, and make it anew")
+
+
+def own_folder(folder: Path) -> None:
+    """Make the folder ours alone. Raises Refused where another user's stands in its place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or foreign(status):
+        raise Refused(f"{folder} is not your own folder; remove it, or set XDG_RUNTIME_DIR")
+    if _POSIX and stat.S_IMODE(status.st_mode) != 0o700:
+        folder.chmod(0o700)
+
+
+def foreign(status: os.stat_result) -> bool:
+    """Whether a file or folder belongs to somebody else."""
+    return _POSIX and status.st_uid != os.getuid()
+
+
+def _check_folder(path: Path) -> None:
+    """Who may write in the folder may put another file in the place of this one."""
+    mode = path.parent.stat().st_mode
+    if _POSIX and mode & 0o022 and not mode & stat.S_ISVTX:
+        raise Refused(
+            f"others may write in {path.parent} (mode {stat.S_IMODE(mode):04o}), where the token "
+            "is: chmod 700 it"
+        )
