@@ -5,13 +5,14 @@ from __future__ import annotations
 from msgspec import UNSET, Raw
 
 from dap_mux.engine.core import Core
-from dap_mux.engine.model import Body, Client, ClientRequest
+from dap_mux.engine.model import Body, Client, ClientRequest, Dropped
 from dap_mux.engine.outputs import ToClient
 from dap_mux.errors import DapMuxError
 from dap_mux.protocol.messages import Event, Response, encode, raw
 
 OWN_ERROR = 1
 RANK_ERROR = 2
+KILO = 1000
 
 
 class AnsweredTwice(DapMuxError):
@@ -63,8 +64,6 @@ def send_event(
     client: Client,
     name: str,
     body: Raw | Body | None = None,
-    *,
-    droppable: bool = False,
 ) -> None:
     """Send one event to one client, unless it has left meanwhile."""
     if client.id not in core.clients:
@@ -72,11 +71,50 @@ def send_event(
     client.seq += 1
     payload = UNSET if body is None else raw(body)
     data = encode(Event(client.seq, name, payload))
-    core.out.append(ToClient(client.id, data, droppable))
+    core.out.append(ToClient(client.id, data))
 
 
-def broadcast(core: Core, name: str, body: Body | None = None, *, droppable: bool = False) -> None:
+def broadcast(core: Core, name: str, body: Body | None = None) -> None:
     """Send one event to every configured controller; the body is encoded once."""
     payload = None if body is None else raw(body)
     for client in core.controllers():
-        send_event(core, client, name, payload, droppable=droppable)
+        send_event(core, client, name, payload)
+
+
+def broadcast_output(core: Core, body: Body) -> None:
+    """Send what ranks printed to every configured controller that reads (promise F6)."""
+    payload = raw(body)
+    for client in core.controllers():
+        if client.dropped is None:
+            send_event(core, client, "output", payload)
+        else:
+            _drop(client.dropped, str(body["output"]))
+
+
+def _drop(dropped: Dropped, text: str) -> None:
+    dropped.lines += text.count("\n") + (not text.endswith("\n"))
+    dropped.size += len(text.encode("utf-8", "replace"))
+
+
+def reads_again(core: Core, client: Client) -> None:
+    """The client reads what it is sent: say what it has lost meanwhile, if anything."""
+    dropped, client.dropped = client.dropped, None
+    if dropped and dropped.lines:
+        one = dropped.lines == 1
+        text = (
+            f"dap-mux: {dropped.lines:,} {'line' if one else 'lines'} of output "
+            f"({readable_size(dropped.size)}) {'was' if one else 'were'} dropped, "
+            "for this client did not read them\n"
+        )
+        send_event(core, client, "output", {"category": "console", "output": text})
+
+
+def readable_size(size: float) -> str:
+    """Write a number of bytes as people do: 512 B, 1.2 MB."""
+    if size < KILO:
+        return f"{size:.0f} B"
+    for unit in ("kB", "MB"):
+        size /= KILO
+        if size < KILO:
+            return f"{size:.1f} {unit}"
+    return f"{size / KILO:.1f} GB"

@@ -6,7 +6,7 @@ import logging
 from operator import attrgetter
 from typing import Final
 
-from dap_mux.engine import inputs, upstream
+from dap_mux.engine import downstream, inputs, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
@@ -17,7 +17,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.events import Events
 from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.lifecycle import Lifecycle
-from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.model import Client, Dropped, Rank
 from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.progress import Progress
@@ -39,6 +39,8 @@ INPUTS: Final = {
     inputs.ClientConnected: "_client_connected",
     inputs.ClientSaid: "_client_said",
     inputs.ClientGone: "_client_gone",
+    inputs.ClientStalled: "_client_stalled",
+    inputs.ClientReads: "_client_reads",
     inputs.RankKnown: "_rank_known",
     inputs.RankExited: "_rank_exited",
     inputs.RanksFound: "_ranks_found",
@@ -122,6 +124,16 @@ class Engine:
         elif not client.leaving:
             self.core.out.append(CloseClient(client.id))  # promise S8
             self.clients.gone(client)
+
+    def _client_stalled(self, happened: inputs.ClientStalled) -> None:
+        client = self.core.clients.get(happened.client)
+        if client:
+            client.dropped = Dropped()
+
+    def _client_reads(self, happened: inputs.ClientReads) -> None:
+        client = self.core.clients.get(happened.client)
+        if client:
+            downstream.reads_again(self.core, client)
 
     def _notice(self, happened: inputs.Notice) -> None:
         self.clients.notice(happened.text)

@@ -35,6 +35,18 @@ class ClientGone(Struct, frozen=True, gc=False):
     client: int
 
 
+class ClientStalled(Struct, frozen=True, gc=False):
+    """A client does not read what it is sent: so much waits that more must not be added to it."""
+
+    client: int
+
+
+class ClientReads(Struct, frozen=True, gc=False):
+    """A client that was stalled has read most of what waited."""
+
+    client: int
+
+
 class RankKnown(Struct, frozen=True, gc=False):
     """A rank exists and this is where it listens; said again when its endpoint or pid changes."""
 
@@ -103,6 +115,8 @@ Input: TypeAlias = (
     ClientConnected
     | ClientSaid
     | ClientGone
+    | ClientStalled
+    | ClientReads
     | RankKnown
     | RankExited
     | RanksFound

@@ -138,6 +138,14 @@ class Focus:
     held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
 
 
+@dataclass
+class Dropped:
+    """How much output a client has lost since it stopped reading; `size` in bytes of UTF-8."""
+
+    lines: int = 0
+    size: int = 0
+
+
 @dataclass(eq=False)
 class Client:
     """Who speaks DAP to us. `kind` is chosen by `clientID`, `role` by its attach."""
@@ -156,6 +164,7 @@ class Client:
     open: dict[int, ClientRequest] = field(default_factory=dict)
     focus: Focus = field(default_factory=Focus)
     events: frozenset[str] = frozenset()
+    dropped: Dropped | None = None  # it does not read at present
     doubts: int = 0  # `threads` replies that may still apply an allThreadsStopped
     unapplied: int | None = None  # the row of a stop of all that is not applied for sure
     then_timer: int | None = None

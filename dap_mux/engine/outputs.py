@@ -10,11 +10,10 @@ from dap_mux.rank_sets import RankId
 
 
 class ToClient(Struct, frozen=True, gc=False):
-    """Send this message body to the client. `droppable`: `output`, which a slow one may lose."""
+    """Send this message body to the client."""
 
     client: int
     body: bytes
-    droppable: bool = False
 
 
 class ToRank(Struct, frozen=True, gc=False):

@@ -144,7 +144,7 @@ class RankEvents:
     def flush(self, *, everything: bool = False) -> None:
         """Send what is due."""
         for body, _ in self._folder.flush(everything=everything):
-            downstream.broadcast(self._core, "output", body, droppable=True)
+            downstream.broadcast_output(self._core, body)
         self._arrange_flush()
 
     def close_output(self, rank: Rank) -> None:

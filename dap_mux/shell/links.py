@@ -9,6 +9,7 @@ from dap_mux.engine import inputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import decode
+from dap_mux.shell.liveness import Pulse
 from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class RankLink(asyncio.Protocol):
         self._framer = Framer(max_body=driver.max_message)
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket | None = None
+        self._pulse: Pulse | None = None
         self._reason = "the rank closed the connection"
         self._over = False
 
@@ -37,6 +39,7 @@ class RankLink(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._socket = tcp_of(transport)
         prepare(self._socket)
+        self._pulse = Pulse(self._socket, self._dead)
         self._driver.link_up(self._link, self)
 
     def data_received(self, data: bytes) -> None:
@@ -56,9 +59,16 @@ class RankLink(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """TCP is down."""
-        if exc is not None:
-            self._reason = f"connection lost: {exc}"
+        if self._pulse:
+            self._pulse.stop()
+        if isinstance(exc, OSError):
+            self._reason = f"connection lost: {exc.strerror or exc}"
         self._tell_down()
+
+    def _dead(self, why: str) -> None:
+        assert self._transport is not None
+        self._reason = f"connection lost: {why}"
+        self._transport.abort()
 
     def _tell_down(self) -> None:
         if not self._over:

@@ -20,6 +20,7 @@ from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.auth import allowed
+from dap_mux.shell.liveness import Pulse
 from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ logger = logging.getLogger("dap_mux.client")
 FIRST_LIMIT: Final = 64 * 1024  # bytes of `initialize` (S8)
 STALL: Final = {"header": 10.0, "body": 30.0}  # s (F4)
 FIRST_WITHIN: Final = 10.0  # s (S8)
+HIGH: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped (F5)
+LOW: Final = HIGH // 2
+MOST: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
 PORTS_TRIED: Final = 50
 LAST_PORT: Final = 65536
 
@@ -48,6 +52,7 @@ class ClientConnection(asyncio.Protocol):
         self._known = False
         self._stall: asyncio.TimerHandle | None = None
         self._stalled_on = ""
+        self._pulse: Pulse | None = None
 
     def write_to(self, transport: asyncio.WriteTransport) -> None:
         """Answer on another transport than the one we read from."""
@@ -64,6 +69,8 @@ class ClientConnection(asyncio.Protocol):
             self._abort()
             return
         prepare(self._socket)
+        self._pulse = Pulse(self._socket, self._stalled)
+        self._writer.set_write_buffer_limits(high=HIGH, low=LOW)
         self._client = self._driver.client_connected(self)
         self._arm("first message", FIRST_WITHIN)
 
@@ -117,6 +124,8 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
         self._disarm()
+        if self._pulse:
+            self._pulse.stop()
         client, self._client = self._client, 0
         if client:
             self._driver.client_gone(client)
@@ -129,6 +138,16 @@ class ClientConnection(asyncio.Protocol):
         """Write whole messages, in one go."""
         if self._writer and not self._writer.is_closing():
             self._writer.write(b"".join(map(encode_frame, bodies)))
+            if self._writer.get_write_buffer_size() > MOST:
+                self._stalled(f"{MOST >> 20} MiB wait for it unread")
+
+    def pause_writing(self) -> None:
+        """It does not read: from now on it loses output (promises F5, F6)."""
+        self._driver.feed(inputs.ClientStalled(self._client))
+
+    def resume_writing(self) -> None:
+        """It reads again."""
+        self._driver.feed(inputs.ClientReads(self._client))
 
     def close(self) -> None:
         """Close once everything is out."""
@@ -161,6 +180,19 @@ async def listen(
     raise DapMuxError(f"no free port on {host}: tried {port} and {PORTS_TRIED} others above it")
 
 
+class _Output(asyncio.BaseProtocol):
+    """Standard output: how much of it is unread is the connection's business."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    def pause_writing(self) -> None:
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._connection.resume_writing()
+
+
 async def serve_stdio(driver: Driver) -> asyncio.Event:
     """Speak DAP on standard input and output; return an event that is set when they close."""
     loop = asyncio.get_running_loop()
@@ -173,7 +205,7 @@ async def serve_stdio(driver: Driver) -> asyncio.Event:
 
     connection = StdioConnection(driver)
     stdin, stdout = _take_stdio()
-    writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, stdout)
+    writer, _ = await loop.connect_write_pipe(lambda: _Output(connection), stdout)
     connection.write_to(writer)
     await loop.connect_read_pipe(lambda: connection, stdin)
     return closed

@@ -76,6 +76,18 @@ class Client:
         message = decode(json.dumps(request).encode())
         self._book.later(lambda: self._deliver(request, message))
 
+    def stalls(self) -> None:
+        """Read no more of what is sent."""
+        self._book.transcript.line(self.name, "=", "does not read")
+        self._book.feed(inputs.ClientStalled(self._number))
+        self._book.pump()
+
+    def reads(self) -> None:
+        """Read again."""
+        self._book.transcript.line(self.name, "=", "reads again")
+        self._book.feed(inputs.ClientReads(self._number))
+        self._book.pump()
+
     def _deliver(self, request: Json, message: Message) -> None:
         if not self.closed:
             self._book.transcript.client_said(self.name, request)

@@ -239,6 +239,13 @@ class Storm:
         if here and pick % 9 == 0:
             self._closed(here[pick % len(here)].number)
 
+    def guest_stalls(self, pick: int) -> None:
+        """A client does not read, or reads again."""
+        here = [guest for guest in self.guests if not guest.closed]
+        if here:
+            number = here[pick % len(here)].number
+            self.feed((inputs.ClientStalled if pick % 2 else inputs.ClientReads)(number))
+
     def _wire(self, pick: int, fits: Callable[[Wire], bool]) -> Wire | None:
         wires = [wire for wire in self.wires.values() if fits(wire)]
         return wires[pick % len(wires)] if wires else None

@@ -105,4 +105,5 @@ ACTIONS: Final[tuple[Callable[[Storm, int], None], ...]] = (
     Storm.guest_comes,
     *[guest_speaks] * 8,
     Storm.guest_leaves,
+    Storm.guest_stalls,
 )
