@@ -90,6 +90,9 @@ class LocalCluster:
 
     async def __aenter__(self) -> LocalCluster:
         self._ready_dir = tempfile.TemporaryDirectory(prefix="dap-mux-")
+        self.job.log_dir.mkdir(parents=True, exist_ok=True)
+        for rank in range(self.job.world_size):
+            self._log_of(rank).write_bytes(b"")  # of this job, and of its restarts
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         try:
@@ -140,12 +143,18 @@ class LocalCluster:
                 await self.wait_all()
                 return
 
+    async def restart(self) -> None:
+        """End every rank and start each again; their logs are continued. Raises UsageError."""
+        await self.stop()
+        for ranks in (self.ranks, self._watches, self.finished):
+            ranks.clear()
+        self._start()
+
     def leave_running(self) -> None:
         """Do not stop the ranks when the `async with` block ends."""
         self._left_running = True
 
     def _start(self) -> None:
-        self.job.log_dir.mkdir(parents=True, exist_ok=True)
         master_port = _free_port()
         for rank in range(self.job.world_size):
             process = self._spawn(rank, master_port)
@@ -160,11 +169,15 @@ class LocalCluster:
             await process.watch()
             self.finished.append(process.rank)
 
+    def _log_of(self, rank: int) -> Path:
+        return self.job.log_dir / f"rank-{rank}.log"
+
     def _spawn(self, rank: int, master_port: int) -> RankProcess:
-        log_path = self.job.log_dir / f"rank-{rank}.log"
+        log_path = self._log_of(rank)
         ready_file = Path(self._ready_dir.name) / f"rank-{rank}.json"
+        ready_file.unlink(missing_ok=True)
         command = self.job.agent_command(ready_file)
-        with log_path.open("wb") as log:
+        with log_path.open("ab") as log:
             try:
                 process = subprocess.Popen(
                     command,

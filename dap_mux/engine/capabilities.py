@@ -35,7 +35,9 @@ OWN: Final[Body] = {
     "supportsConfigurationDoneRequest": True,
     "supportsSingleThreadExecutionRequests": True,
 }
-NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminateDebuggee"})
+NEEDS_OWNERSHIP: Final = frozenset(
+    {"supportsTerminateRequest", "supportTerminateDebuggee", "supportsRestartRequest"}
+)
 
 
 def offers_of(body: Body) -> Body:
@@ -86,7 +88,7 @@ class Capabilities:
         if not before or not changed:
             return
         for client in self._core.clients.values():
-            if client.initialized:
+            if client.initialized and client.trusted:
                 body: Body = {"capabilities": changed}
                 downstream.send_event(self._core, client, "capabilities", body)
 

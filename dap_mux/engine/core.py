@@ -20,6 +20,7 @@ class Flow:
     """How far the session as a whole has come."""
 
     configured: bool = False  # the first controller has configured: ranks may run
+    restarting: bool = False  # the old ranks are being ended, and the new ones are to come
     ended: bool = False
     closing: bool = False
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it

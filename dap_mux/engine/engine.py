@@ -16,6 +16,7 @@ from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
 from dap_mux.engine.events import Events
 from dap_mux.engine.inspect import Inspector
+from dap_mux.engine.job import Job
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.model import Client, Dropped, Rank
 from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
@@ -43,6 +44,7 @@ INPUTS: Final = {
     inputs.ClientReads: "_client_reads",
     inputs.RankKnown: "_rank_known",
     inputs.RankExited: "_rank_exited",
+    inputs.JobRestarted: "_job_restarted",
     inputs.RanksFound: "_ranks_found",
     inputs.LinkUp: "_link_up",
     inputs.LinkSaid: "_link_said",
@@ -67,6 +69,7 @@ class Engine:
         self.lifecycle = Lifecycle(core, self)
         self.capabilities = Capabilities(core, OFFERED)
         self.progress = Progress(core)
+        self.job = Job(core)
         self.clients = Clients(
             core,
             self.lifecycle,
@@ -107,7 +110,8 @@ class Engine:
     # Clients
 
     def _client_connected(self, happened: inputs.ClientConnected) -> None:
-        self.core.clients[happened.client] = Client(happened.client)
+        client = Client(happened.client, trusted=happened.trusted, token=happened.token)
+        self.core.clients[client.id] = client
 
     def _client_gone(self, happened: inputs.ClientGone) -> None:
         client = self.core.clients.get(happened.client)
@@ -136,7 +140,7 @@ class Engine:
             downstream.reads_again(self.core, client)
 
     def _notice(self, happened: inputs.Notice) -> None:
-        self.clients.notice(happened.text)
+        self.clients.notice(happened.text, lasting=happened.lasting)
 
     # Ranks
 
@@ -148,6 +152,12 @@ class Engine:
         rank = self.core.ranks.get(happened.rank)
         if rank:
             self.lifecycle.exited(rank, happened.code)
+
+    def _job_restarted(self, happened: inputs.JobRestarted) -> None:
+        self.core.flow.restarting = False
+        if happened.problem:
+            self.clients.notice(happened.problem)
+        self._consider_end()
 
     def _ranks_found(self, happened: inputs.RanksFound) -> None:
         if happened.settings:
@@ -220,7 +230,9 @@ class Engine:
 
     def _consider_end(self) -> None:
         ranks = self.core.ranks.values()
-        if self.core.flow.ended or any(rank.phase is not Phase.GONE for rank in ranks):
+        if self.core.flow.ended or self.core.flow.restarting:
+            return
+        if any(rank.phase is not Phase.GONE for rank in ranks):
             return
         if not ranks and not self.lifecycle.wanted:
             return  # nobody has said yet who the ranks are

@@ -127,9 +127,14 @@ class Handshake(Links):
         upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
-        if reply.ok and rank.phase is Phase.STARTING:
+        if reply.ok:
+            self.runs(rank)
+        elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
+            self._give_up(rank, reply.message or "attach was refused")
+
+    def runs(self, rank: Rank) -> None:
+        """It is attached, as the answer says, or a stop that has overtaken the answer."""
+        if rank.phase is Phase.STARTING:
             self._to(rank, Signal.ATTACHED)
             rank.was_live, rank.attempts = True, 0
             self._watcher.live(rank)
-        elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
-            self._give_up(rank, reply.message or "attach was refused")

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
 from dap_mux.protocol.messages import Message
@@ -17,9 +18,14 @@ from dap_mux.rank_sets import RankId
 
 
 class ClientConnected(Struct, frozen=True, gc=False):
-    """A client opened a connection; `client` is a number of the shell's choosing, never reused."""
+    """A client opened a connection; `client` is a number of the shell's choosing, never reused.
+
+    Who is not `trusted` is not heard before it has shown the `token`.
+    """
 
     client: int
+    trusted: bool = True
+    token: Token | None = None
 
 
 class ClientSaid(Struct, frozen=True, gc=False):
@@ -61,6 +67,12 @@ class RankExited(Struct, frozen=True, gc=False):
     code: int
 
 
+class JobRestarted(Struct, frozen=True, gc=False):
+    """Every rank is started again (`RankKnown` said so of each), or `problem` says why not."""
+
+    problem: str = ""
+
+
 class RanksFound(Struct, frozen=True, gc=False):
     """What a client's `attach` or `launch` named is known now (`RankKnown`), or why it is not.
 
@@ -100,9 +112,13 @@ class Deadline(Struct, frozen=True, gc=False):
 
 
 class Notice(Struct, frozen=True, gc=False):
-    """The session has something to say that a person at the editor should read."""
+    """The session has something to say that a person at the editor should read.
+
+    `lasting`: whoever attaches later is told as well.
+    """
 
     text: str
+    lasting: bool = False
 
 
 class Shutdown(Struct, frozen=True, gc=False):
@@ -119,6 +135,7 @@ Input: TypeAlias = (
     | ClientReads
     | RankKnown
     | RankExited
+    | JobRestarted
     | RanksFound
     | LinkUp
     | LinkSaid

@@ -35,12 +35,20 @@ class Lifecycle(Handshake):
         if rank is None:
             rank = core.ranks[id] = Rank(id, endpoint)
             self._watcher.moved(rank)
+        elif core.flow.restarting:
+            self._restarted(rank)
         rank.endpoint = endpoint
         core.ranks_changed()
         back = rank.phase is Phase.GONE and endpoint.ready
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code = None
             self.connect(rank)
+
+    def _restarted(self, rank: Rank) -> None:
+        """Its new process is started, and will say when it listens; the old one has ended."""
+        self.ended(rank)
+        rank.exit_code, rank.was_live = None, False
+        self._to(rank, Signal.RETURN)
 
     def connect_all(self, arguments: Body) -> None:
         """The first controller attaches: every rank that is not gone is connected."""

@@ -23,6 +23,12 @@ class ToRank(Struct, frozen=True, gc=False):
     body: bytes
 
 
+class Admitted(Struct, frozen=True, gc=False):
+    """The client has shown the token: the limits for strangers no longer bind it."""
+
+    client: int
+
+
 class CloseClient(Struct, frozen=True, gc=False):
     """Close the client's connection once everything sent to it is out."""
 
@@ -69,6 +75,10 @@ class EndJob(Struct, frozen=True, gc=False):
     """A client asked to end the job: whoever started the ranks ends them."""
 
 
+class RestartJob(Struct, frozen=True, gc=False):
+    """A client asked for the job anew: end every rank, start each again and tell of it."""
+
+
 class Finished(Struct, frozen=True, gc=False):
     """Every rank is gone and the clients were told; the session is over."""
 
@@ -85,6 +95,7 @@ class Log(Struct, frozen=True, gc=False):
 Output: TypeAlias = (
     ToClient
     | ToRank
+    | Admitted
     | CloseClient
     | Connect
     | CloseLink
@@ -92,6 +103,7 @@ Output: TypeAlias = (
     | CancelDeadline
     | FindRanks
     | EndJob
+    | RestartJob
     | Finished
     | Log
 )

@@ -48,6 +48,7 @@ class Signal(enum.Enum):
     LEAVE = "leave"
     RELEASE = "release"
     END = "end"
+    RETURN = "return"
 
 
 # LEAVE asks a linked rank to run on without us; where there is no link, nothing has to be asked.
@@ -111,8 +112,8 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
         Signal.END: Phase.GONE,
     },
     Phase.RELEASED: {Signal.CONNECT: Phase.CONNECTING, Signal.END: Phase.GONE},
-    # An elastic restart: the same rank again, in a new process.
-    Phase.GONE: {Signal.CONNECT: Phase.CONNECTING},
+    # An elastic restart: the same rank again, in a new process, which listens already or not yet.
+    Phase.GONE: {Signal.CONNECT: Phase.CONNECTING, Signal.RETURN: Phase.IDLE},
 }
 
 

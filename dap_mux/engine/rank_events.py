@@ -60,6 +60,7 @@ class RankEvents:
 
     def stopped(self, rank: Rank, body: Body) -> None:
         """The rank has stopped."""
+        self._lifecycle.runs(rank)
         self._stops.stopped(rank, body)
 
     def continued(self, rank: Rank, body: Body) -> None:

@@ -35,6 +35,7 @@ ROUTES: Final[Mapping[str, Route]] = {
         "clients.disconnect", ("supportTerminateDebuggee",), before_attach=True, observers=True
     ),
     "terminate": Route("clients.terminate", ("supportsTerminateRequest",)),
+    "restart": Route("job.restart", ("supportsRestartRequest",)),
     "threads": Route("clients.threads", before_attach=True, observers=True),
     # breakpoints: kept, merged, replayed
     "setBreakpoints": Route(
@@ -78,7 +79,6 @@ ROUTES: Final[Mapping[str, Route]] = {
     "modules": Route(OWNER_OR_FOCUS, ("supportsModulesRequest",), observers=True),
     "setDebuggerProperty": Route(OWNER_OR_FOCUS, ("supportsDebuggerProperties",)),
     # never forwarded: debugpy leaves some of these unanswered, and its connection dead (FACTS)
-    "restart": REFUSED,
     "cancel": REFUSED,
     "breakpointLocations": REFUSED,
     "dataBreakpointInfo": REFUSED,

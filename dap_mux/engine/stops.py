@@ -139,7 +139,7 @@ class Stops:
 
     def consider(self) -> None:
         """Announce what has settled, or make sure that somebody will."""
-        if not self._new:
+        if not self._new or self._core.flow.restarting:
             return
         if self._nobody_else() or self._steps_complete():
             self._announce()

@@ -21,6 +21,7 @@ from dap_mux.cluster.local import (
 from dap_mux.config import Config, RunOptions
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
@@ -76,13 +77,14 @@ class Job:
         self._terminal = terminal
         self._echo = Echo(cluster.ranks if terminal else ())
         self._stop = anyio.Event()
+        self._again = anyio.Event()
         session.driver.end_job = self._stop.set
+        session.driver.restart_job = lambda: self._again.set()  # noqa: PLW0108  (made anew)
 
     async def run(self) -> int:
         """Serve until every rank has ended; return the job's exit code."""
         async with anyio.create_task_group() as tasks:
-            for rank in self._cluster.ranks:
-                tasks.start_soon(self._follow, rank)
+            tasks.start_soon(self._follow_all)
             if self._terminal:
                 tasks.start_soon(self._echo.follow)
                 tasks.start_soon(self._heed_signals)
@@ -111,6 +113,28 @@ class Job:
     def _port(self, rank: RankProcess) -> int:
         return self._cluster.job.base_port + rank.rank
 
+    async def _follow_all(self) -> None:
+        """See the ranks through, and again whenever a client has the job restarted."""
+        while True:
+            async with anyio.create_task_group() as following:
+                for rank in self._cluster.ranks:
+                    following.start_soon(self._follow, rank)
+                await self._again.wait()
+                say("the debugger asked to restart the job: stopping every rank")
+                await self._cluster.stop()
+            self._again = anyio.Event()
+            await self._restart()
+
+    async def _restart(self) -> None:
+        """Start every rank anew; the engine is told, also of a failure."""
+        problem = ""
+        try:
+            await self._cluster.restart()
+            self.introduce()
+        except UsageError as error:
+            problem = str(error)
+        self._session.driver.feed(inputs.JobRestarted(problem))
+
     async def _follow(self, rank: RankProcess) -> None:
         """See a rank through. In this order: the last rank's end is the end of this task too."""
         await self._announce(rank)
@@ -122,7 +146,7 @@ class Job:
         try:
             record = await rank.ready()
         except RankEnded as error:
-            if not self.ending:
+            if not (self.ending or self._again.is_set()):
                 say(str(error))
                 self._session.driver.feed(inputs.Notice(str(error)))
             return

@@ -38,6 +38,7 @@ class Driver:
         self.max_message = max_message
         self.finished = asyncio.Event()
         self.end_job: Callable[[], None] = lambda: None
+        self.restart_job: Callable[[], None] = lambda: None
         self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
@@ -53,6 +54,7 @@ class Driver:
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
             outputs.EndJob: lambda output: self.end_job(),
+            outputs.RestartJob: lambda output: self.restart_job(),
             outputs.FindRanks: lambda output: self.find_ranks(output),  # noqa: PLW0108  (set later)
             outputs.Finished: lambda output: self.finished.set(),
             outputs.Log: _log,

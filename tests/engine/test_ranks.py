@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attach, attached, editing, introduce, stopped
 from tests.support.playbook import Playbook
@@ -219,3 +220,54 @@ def test_vscode_sees_classes(play: Play) -> None:
     client.press(client.editor.press_f10())
     book.wait(0.6)
     assert client.editor.arrow == (book.thread(1), LINE + 1)
+
+
+def test_restart(play: Play) -> None:
+    """`restart`: the same rows and breakpoints over new processes; the session does not end."""
+    book = play(2, owns_job=True)
+    client = attached(book)
+    with book.happens():
+        book.rank(1).hits(LINE)
+    assert client.ask("restart").body == {}
+    assert "already" in client.ask("restart").refusal
+    for number in range(2):
+        with book.happens():
+            book.rank(number).exits()
+        book.exited(number, -15)
+        book.rank(number).last_breakpoints = []
+    book.wait(3)
+    assert client.of("terminated") == []
+    for number in range(2):
+        book.know(number, ready=False, announces=True)
+    book.feed(inputs.JobRestarted())
+    assert states(client) == ["waiting", "waiting"]
+    for number in range(2):
+        book.know(number, pid=4711 + number)
+    book.wait(1)
+    assert states(client) == ["running", "running"]
+    assert book.rank(0).last_breakpoints
+    threads = [body["threadId"] for body in client.of("thread") if body["reason"] == "started"]
+    assert threads[-2:] == [book.thread(0), book.thread(1)]
+    assert len(client.of("initialized")) == 1
+
+
+def test_restart_that_fails(play: Play) -> None:
+    """The program is gone meanwhile: the session says so, and ends."""
+    book = play(1, owns_job=True)
+    client = attached(book)
+    assert client.ask("restart").body == {}
+    with book.happens():
+        book.rank(0).exits()
+    book.exited(0, -15)
+    book.feed(inputs.JobRestarted("cannot start rank 0: python: no such file"))
+    book.pump()
+    assert "cannot start rank 0" in client.of("output")[-1]["output"]
+    assert len(client.of("terminated")) == 1
+    assert book.finished
+
+
+def test_restart_of_a_guest(play: Play) -> None:
+    """Who has not started the job cannot start it again, and does not offer it."""
+    book = play(2)
+    client = attached(book)
+    assert "started by somebody else" in client.ask("restart").refusal

@@ -202,7 +202,6 @@ _Arguments = Callable[[dict[str, int]], dict[str, Any]]
 _THREAD: _Arguments = lambda ids: {"threadId": ids["threadId"]}  # noqa: E731
 _NONE: _Arguments = lambda ids: {}  # noqa: E731
 ARGUMENTS: dict[str, _Arguments] = {
-    "restart": _NONE,
     "cancel": lambda ids: {"requestId": 1},
     "breakpointLocations": lambda ids: {"source": {"path": PATH}, "line": 1},
     "dataBreakpointInfo": lambda ids: {"name": "loss"},

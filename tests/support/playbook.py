@@ -241,6 +241,9 @@ class Playbook:
         self.ended_job = True
         self.transcript.line("session", "=", "the job shall end")
 
+    def _restart_job(self, output: outputs.RestartJob) -> None:
+        self.transcript.line("session", "=", "the job shall start again")
+
     def _finish(self, output: outputs.Finished) -> None:
         self.finished = True
         self.transcript.line("session", "=", "finished")
@@ -260,6 +263,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
     outputs.EndJob: Playbook._end_job,
+    outputs.RestartJob: Playbook._restart_job,
     outputs.Finished: Playbook._finish,
     outputs.Log: Playbook._log,
 }
