@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine import downstream
+from dap_mux.engine import admission, downstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.core import Core
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.model import Body, Client, ClientRequest
-from dap_mux.engine.outputs import CloseClient, EndJob, FindRanks
+from dap_mux.engine.outputs import Admitted, CloseClient, EndJob, FindRanks
 from dap_mux.engine.patterns import pattern_for
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.progress import Progress
@@ -73,6 +73,7 @@ class Clients:
         self._capabilities = capabilities
         self._progress = progress
         self._finding: dict[int, ClientRequest] = {}
+        self._lasting: list[str] = []
 
     # Coming
 
@@ -93,12 +94,14 @@ class Clients:
         if client.role:
             downstream.refuse(self._core, request, f"already attached as {client.role}")
             return
+        ours = typed(request.arguments, AttachArguments)
+        if not self._admit(request, ours.token):
+            return
         settings = self._core.settings
         if request.command == "launch" and not (settings.owns_job or settings.ranks_from_client):
             downstream.refuse(self._core, request, NO_LAUNCH)
             return
-        ours = typed(request.arguments, AttachArguments)
-        client.arguments = plain(request.arguments)
+        client.arguments = admission.without_token(plain(request.arguments))
         client.launched = request.command == "launch"
         client.events = frozenset(ours.events)
         if ours.role not in ("controller", "observer"):
@@ -108,6 +111,20 @@ class Clients:
             downstream.respond(self._core, request)
             return
         self._join(request)
+
+    def _admit(self, request: ClientRequest, token: str) -> bool:
+        """Check the token; who shows a wrong one, or none where one is due, is sent away."""
+        client = request.client
+        problem = admission.problem(client.token, token, trusted=client.trusted)
+        if problem:
+            self._core.warn("client", f"refused client {client.id}: {problem.partition(':')[0]}")
+            downstream.turn_away(self._core, request, problem)
+            self.gone(client)
+            self._core.out.append(CloseClient(client.id))
+        elif not client.trusted:
+            client.trusted = True
+            self._core.out.append(Admitted(client.id))
+        return not problem
 
     def _join(self, request: ClientRequest) -> None:
         client = request.client
@@ -136,6 +153,8 @@ class Clients:
         if not self._lifecycle.wanted:
             self._lifecycle.connect_all(upstream_arguments(client.arguments))
         downstream.send_event(self._core, client, "initialized")
+        for text in self._lasting:
+            self._tell(client, text)
         self._finish_attach(client)
 
     def configuration_done(self, request: ClientRequest) -> None:
@@ -223,12 +242,17 @@ class Clients:
             if rank.phase is not Phase.RELEASED:
                 self._lifecycle.leave(rank, release=False)
 
-    def notice(self, text: str) -> None:
+    def notice(self, text: str, *, lasting: bool = False) -> None:
         """Tell every controller, configured or not: why ranks fail may be known that early."""
-        body: Body = {"category": "stderr", "output": f"dap-mux: {text}\n"}
+        if lasting:
+            self._lasting.append(text)
         for client in list(self._core.clients.values()):
             if client.role == "controller":
-                downstream.send_event(self._core, client, "output", body)
+                self._tell(client, text)
+
+    def _tell(self, client: Client, text: str) -> None:
+        body: Body = {"category": "stderr", "output": f"dap-mux: {text}\n"}
+        downstream.send_event(self._core, client, "output", body)
 
     def say_goodbye(self) -> None:
         """The session is over: `terminated`, once, to everybody who was told of a beginning."""

@@ -9,6 +9,7 @@ from dap_mux.engine.model import Body, Client, ClientRequest, Dropped
 from dap_mux.engine.outputs import ToClient
 from dap_mux.errors import DapMuxError
 from dap_mux.protocol.messages import Event, Response, encode, raw
+from dap_mux.protocol.types import UNAUTHORIZED
 
 OWN_ERROR = 1
 RANK_ERROR = 2
@@ -38,6 +39,11 @@ def refuse(core: Core, request: ClientRequest, message: str) -> None:
 def pass_failure(core: Core, request: ClientRequest, message: str) -> None:
     """Answer with a rank's own failure, word for word; DAP wants a body, debugpy sends none."""
     _fail(core, request, message, RANK_ERROR)
+
+
+def turn_away(core: Core, request: ClientRequest, message: str) -> None:
+    """Answer a client that has not shown the token."""
+    _fail(core, request, message, UNAUTHORIZED)
 
 
 def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Raw, Struct
 
+from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import NO_RAW
@@ -153,6 +154,8 @@ class Client:
     id: int
     kind: str = "generic"
     role: str = ""
+    trusted: bool = True
+    token: Token | None = None  # what it must show, unless it is trusted
     initialized: bool = False
     configured: bool = False
     leaving: bool = False

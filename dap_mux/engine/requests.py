@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dap_mux.engine import downstream
+from dap_mux.engine import admission, downstream
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Client, ClientRequest
 from dap_mux.engine.routes import ROUTES
@@ -32,6 +32,9 @@ class Requests:
         self._handle(request)
 
     def _handle(self, request: ClientRequest) -> None:
+        if not request.client.trusted and request.command not in admission.BEFORE:
+            downstream.turn_away(self._core, request, admission.MISSING)
+            return
         handler = self._open_to[request.client.role].get(request.command)
         if handler is None:
             downstream.refuse(self._core, request, _problem(request.client.role, request.command))

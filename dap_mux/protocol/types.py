@@ -5,7 +5,7 @@ Unknown fields are ignored here and survive where the message is passed on. Name
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -13,6 +13,7 @@ from msgspec import Raw
 from dap_mux.errors import UsageError
 
 T = TypeVar("T")
+UNAUTHORIZED: Final = 3  # the id of the error that a client without the token gets
 
 
 class BadArguments(UsageError):
@@ -31,6 +32,7 @@ class AttachArguments(msgspec.Struct):
 
     role: str = "controller"
     events: list[str] = []
+    token: str = ""
 
 
 class DisconnectArguments(msgspec.Struct):

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, Final
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
+from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.protocol.messages import decode
 from tests.support.conversation import Conversation
@@ -80,9 +81,9 @@ class Playbook:
         """The thread id that clients know a rank by."""
         return self.engine.view.id_of((group, number))
 
-    def client(self, name: str = "client") -> Client:
-        """Connect a client that the test scripts."""
-        return self._connect(lambda number: Client(self, number, name))
+    def client(self, name: str = "client", token: Token | None = None) -> Client:
+        """Connect a client that the test scripts; a stranger where it has to show a `token`."""
+        return self._connect(lambda number: Client(self, number, name), token)
 
     def editor(self, editor: Editor, name: str = "client") -> EditorClient:
         """Connect an editor."""
@@ -90,11 +91,11 @@ class Playbook:
         assert isinstance(made, EditorClient)
         return made
 
-    def _connect(self, make: Callable[[int], Client]) -> Client:
+    def _connect(self, make: Callable[[int], Client], token: Token | None = None) -> Client:
         number = len(self._everybody) + 1
         client = self._clients[number] = make(number)
         self._everybody.append(client)
-        self.feed(inputs.ClientConnected(number))
+        self.feed(inputs.ClientConnected(number, token is None, token))
         return client
 
     # What happens
@@ -187,6 +188,9 @@ class Playbook:
         if output.client in self._clients and not self._clients[output.client].closed:
             self._clients[output.client].hears(json.loads(output.body))
 
+    def _admitted(self, output: outputs.Admitted) -> None:
+        self.transcript.line(self._clients[output.client].name, "=", "admitted")
+
     def _close_client(self, output: outputs.CloseClient) -> None:
         client = self._clients.pop(output.client, None)
         if client and not client.closed:
@@ -256,6 +260,7 @@ class Playbook:
 
 _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.ToClient: Playbook._to_client,
+    outputs.Admitted: Playbook._admitted,
     outputs.CloseClient: Playbook._close_client,
     outputs.Connect: Playbook._connect_rank,
     outputs.ToRank: Playbook._to_rank,
