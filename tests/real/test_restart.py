@@ -30,8 +30,9 @@ async def test_a_stopped_job_is_restarted(user: User) -> None:
     assert [entry["threadId"] for entry in after] == [entry["threadId"] for entry in before]
     assert bodies(client, "terminated") == []
     assert len(bodies(client, "initialized")) == 1
-
-    await resume(client, after[0]["threadId"])
+    # whichever stopped first has the focus; a thread beside it would run on alone
+    focused = await client.request("focus", {"rank": 0}, timeout=LIMIT)
+    await resume(client, focused["threadId"])
     await client.wait_event("terminated", timeout=LIMIT)
     assert bodies(client, "exited") == [{"exitCode": 0}]
     await client.disconnect()
