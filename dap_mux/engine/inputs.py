@@ -11,7 +11,6 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.admission import Token
-from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
 from dap_mux.protocol.messages import Message

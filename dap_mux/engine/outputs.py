@@ -29,12 +29,6 @@ class Admitted(Struct, frozen=True, gc=False):
     client: int
 
 
-class Admitted(Struct, frozen=True, gc=False):
-    """The client has shown the token: the limits for strangers no longer bind it."""
-
-    client: int
-
-
 class CloseClient(Struct, frozen=True, gc=False):
     """Close the client's connection once everything sent to it is out."""
 
@@ -101,7 +95,6 @@ class Log(Struct, frozen=True, gc=False):
 Output: TypeAlias = (
     ToClient
     | ToRank
-    | Admitted
     | Admitted
     | CloseClient
     | Connect
