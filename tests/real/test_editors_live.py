@@ -121,7 +121,7 @@ async def uneven(editor: LiveEditor, running: Session) -> None:
     def seen() -> bool:
         states = ["running", "stopped", "stopped", "stopped"]
         there = lines(running) == [None, HERE, HERE, HERE] and editor.model.arrow
-        return bool(there) and editor.shown == states and editor.at_rest
+        return bool(there) and editor.shown == states
 
     await editor.until(seen, "rank 0 running, the others stopped")
 
