@@ -30,6 +30,14 @@ ABOUT_US: Final[Body] = {
 }
 
 
+REFUSED: Final = "attach was refused"
+TAKEN: Final = "already being debugged"  # debugpy's words (R4)
+BUSY: Final = (
+    f"{TAKEN}: by another debugger, or still over a connection that broke "
+    "(debugpy notices within 20 s); tried again until it is free"
+)
+
+
 class Handshake(Links):
     """The steps from a connection to a rank that is live."""
 
@@ -130,11 +138,11 @@ class Handshake(Links):
         if reply.ok:
             self.runs(rank)
         elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
-            self._give_up(rank, reply.message or "attach was refused")
+            self._give_up(rank, BUSY if TAKEN in reply.message else reply.message or REFUSED)
 
     def runs(self, rank: Rank) -> None:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""
         if rank.phase is Phase.STARTING:
             self._to(rank, Signal.ATTACHED)
-            rank.was_live, rank.attempts = True, 0
+            rank.attempts = 0
             self._watcher.live(rank)

@@ -47,7 +47,7 @@ class Lifecycle(Handshake):
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
-        rank.exit_code, rank.was_live = None, False
+        rank.exit_code = None
         self._to(rank, Signal.RETURN)
 
     def connect_all(self, arguments: Body) -> None:
@@ -75,8 +75,7 @@ class Lifecycle(Handshake):
         if rank.phase is Phase.LEAVING:
             self._left(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
-            where = f"nothing listens on {rank.endpoint} yet" if refused else reason
-            self._retry(rank, where)
+            self._retry(rank, _nobody_there(rank) if refused else reason)
 
     def leave(self, rank: Rank, *, release: bool) -> None:
         """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""
@@ -131,3 +130,12 @@ class Lifecycle(Handshake):
         self._forget_link(rank, "the process ended")
         self._to(rank, Signal.END, reason or "the process ended")
         self._watcher.lost(rank, was_live)
+
+
+def _nobody_there(rank: Rank) -> str:
+    if rank.lost:
+        return (
+            f"nothing listens on {rank.endpoint} any more: the tunnel to it is down, or "
+            "debugpy's adapter has ended; tried again"
+        )
+    return f"nothing listens on {rank.endpoint} yet"

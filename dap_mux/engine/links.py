@@ -43,7 +43,9 @@ class Links:
 
     def _to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         rank.phase = step(rank.phase, signal)
-        rank.reason = reason
+        if reason or not rank.phase.trying:
+            rank.reason = reason  # while it is tried again, `list` says why that is
+        rank.lost = rank.lost and rank.phase.trying
         self._core.cancel(rank.timer)
         rank.timer = None
         self._watcher.moved(rank)
@@ -69,6 +71,7 @@ class Links:
 
     def _retry(self, rank: Rank, reason: str) -> None:
         was_live = rank.phase is Phase.LIVE
+        rank.lost = rank.lost or was_live
         self._to(rank, Signal.DOWN, reason)
         rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
         self._watcher.lost(rank, was_live)

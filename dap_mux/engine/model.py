@@ -97,7 +97,7 @@ class Rank:
     pending: dict[int, Pending] = field(default_factory=dict)
     timer: int | None = None
     attempts: int = 0
-    was_live: bool = False
+    lost: bool = False  # it was attached, and is not again yet
     resting: bool = False  # just left: no new connection yet (K4)
     dropping: bool = False  # leaving to be forgotten
     leaving_early: bool = False  # leaving, and `attach` is still to be sent
@@ -124,9 +124,7 @@ class Rank:
         if self.phase is Phase.LIVE:
             stopped = self.stop is not None and self.stop.settled
             return "stopped" if stopped else "pausing" if self.pausing else "running"
-        if self.phase in (Phase.WAITING, Phase.CONNECTING) and self.was_live:
-            return "lost"
-        return self.phase.state
+        return "lost" if self.lost else self.phase.state
 
 
 @dataclass

@@ -34,6 +34,11 @@ class Phase(enum.Enum):
         self.state = state
         self.linked = linked
 
+    @property
+    def trying(self) -> bool:
+        """Whether the rank is wanted and not attached yet, or not again."""
+        return self.state == "connecting" or self is Phase.WAITING
+
 
 class Signal(enum.Enum):
     """What can happen to a rank's connection."""

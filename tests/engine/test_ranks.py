@@ -55,6 +55,42 @@ def test_already_being_debugged(play: Play) -> None:
     assert states(client) == ["running", "running"]
 
 
+def test_lost_while_stopped_and_taken_for_debugged(play: Play) -> None:
+    """Debugpy does not know yet that the link broke: lost, and why, until it is attached again."""
+    book = play(2)
+    client = stopped(book)
+    book.rank(1).refuses["attach"] = "Server[pid=7] is already being debugged."
+    book.lose(1, "connection lost: nothing that was sent is acknowledged since 12 s")
+    for _ in range(3):
+        (entry,) = client.ask("list", ranks="1").body["ranks"]
+        assert entry["state"] == "lost"
+        assert (
+            "acknowledged" in entry["reason"] or "tried again until it is free" in entry["reason"]
+        )
+        with book.quietly("five seconds pass"):
+            book.wait(5)
+    book.rank(1).refuses.clear()
+    with book.quietly("and ten seconds more, now that it is free"):
+        book.wait(11)
+    assert states(client) == ["stopped", "running"]
+    (entry,) = client.ask("list", ranks="1").body["ranks"]
+    assert entry["reason"] is None
+    assert len(client.of("initialized")) == 1
+
+
+def test_nobody_listens_any_more(play: Play) -> None:
+    """A tunnel that is down is told from a rank that has not started yet."""
+    book = play(2)
+    client = attached(book)
+    book.absent.add(("job", 1))
+    book.lose(1, "the rank closed the connection")
+    with book.quietly("some tries"):
+        book.wait(3)
+    (entry,) = client.ask("list", ranks="1").body["ranks"]
+    assert entry["state"] == "lost"
+    assert "the tunnel to it is down" in entry["reason"]
+
+
 def test_backoff(play: Play) -> None:
     """Tries come 0.25 s after each other, doubling to 10 s (R3)."""
     book = play(2)
