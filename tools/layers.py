@@ -29,13 +29,13 @@ class Layer:
     bare: bool = False
 
 
-PURE_PARTS = ("errors", "insight", "pathmap", "printable", "protocol", "rank_sets")
+PURE_PARTS = ("addresses", "errors", "insight", "pathmap", "printable", "protocol", "rank_sets")
 MIDDLE = (*PURE_PARTS, "engine")
 
 # A target names a part, or one module of it when the rest is out of bounds.
 LAYERS: dict[str, Layer] = {
+    "addresses": Layer(ours=(), pure=True),
     "errors": Layer(ours=(), pure=True),
-    "printable": Layer(ours=(), pure=True),
     "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "rank_sets": Layer(ours=("errors",), pure=True),
@@ -94,7 +94,7 @@ IMPURE = {
     "system": {"ctypes", "getpass", "os", "platform", "pty", "signal", "subprocess", "tempfile"},
     "concurrency": {"asyncio", "concurrent", "multiprocessing", "queue", "threading"},
 }
-PURE_NAMES = ("pathlib.Pure",)
+PURE_NAMES = ("pathlib.Pure", "urllib.parse")
 SEEDED = "random.Random"  # chance that a test can repeat; the module's own functions are not
 IMPURE_CALLS = frozenset({"breakpoint", "exec", "eval", "input", "open", "print"})
 

@@ -52,14 +52,14 @@ class Announcer:
     def _picture(self, client: Client, focus: Rank) -> Picture:
         row = self._view.id_for_stop(client, focus)
         running = tuple(r.id for r in self._view.rows(client) if not r.stopped and r.id != row)
-        return Picture(row, running, self._details(focus))
+        return Picture(row, running, self._details(client, focus))
 
-    def _details(self, rank: Rank) -> Body:
+    def _details(self, client: Client, rank: Rank) -> Body:
         if rank.stop is None:
             return {"reason": "pause"}
         details = {"reason": rank.stop.reason, **rank.stop.details}
         if "hitBreakpointIds" in details:
-            ids = self._breakpoints.ids_for(rank, details["hitBreakpointIds"])
+            ids = self._breakpoints.ids_for(client, rank, details["hitBreakpointIds"])
             details["hitBreakpointIds"] = ids
         return details
 

@@ -8,14 +8,16 @@ most `breakpoint_timeout`); what changes after that is told by `breakpoint` even
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.core import Core
-from dap_mux.engine.merge.breakpoints import Slot, Wanted, merged, plan, want
-from dap_mux.engine.merge.exceptions import exceptions_for
+from dap_mux.engine.edge import Edge
+from dap_mux.engine.merge.breakpoints import Wanted, merged, want
+from dap_mux.engine.merge.exceptions import exceptions_for, states_of
+from dap_mux.engine.merge.union import Plan, plan
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.values import values_of
@@ -29,6 +31,7 @@ from dap_mux.protocol.types import (
 from dap_mux.rank_sets import RankId
 
 Place: TypeAlias = str  # a client path, or one of:
+Ids: TypeAlias = dict[int, tuple[Wanted, ...]]  # a rank's own ids, and what they stand for
 FUNCTIONS: Final = "\0functions"
 EXCEPTIONS: Final = "\0exceptions"
 # Ranks that have the breakpoints or soon will: an answer waits for them.
@@ -72,7 +75,8 @@ class Breakpoints:
         self._book = Book()
         self._ids = 0
         self._waiters: list[Waiter] = []
-        self._upstream: dict[tuple[RankId, int], tuple[Wanted, ...]] = {}
+        self._upstream: dict[RankId, dict[Place, Ids]] = {}
+        self._retired: dict[RankId, dict[Place, Ids]] = {}
         self._newest: dict[tuple[RankId, Place], int] = {}
 
     # What clients ask for
@@ -98,15 +102,55 @@ class Breakpoints:
     def set_exceptions(self, request: ClientRequest) -> None:
         """`setExceptionBreakpoints`: the union of what the clients chose."""
         typed(request.arguments, SetExceptionBreakpointsArguments)
-        self._book.exceptions[request.client.id] = plain(request.arguments)
-        self._apply(EXCEPTIONS, lambda: downstream.respond(self._core, request))
+        wanted = self._book.exceptions[request.client.id] = plain(request.arguments)
+        states = states_of(wanted, self._core.world())
+        body: Body | None = {"breakpoints": states} if states else None
+        self._apply_for(request, EXCEPTIONS, lambda: downstream.respond(self._core, request, body))
 
     def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
         client = request.client
         world = self._core.world()
         wanted = [want(self._next_id(), client.id, body, world) for body in bodies]
-        self._book.wanted.setdefault(place, {})[client.id] = wanted
-        self._apply(place, lambda: self._answer(request, wanted))
+        by_client = self._book.wanted.setdefault(place, {})
+        for older in by_client.get(client.id, ()):
+            for item in wanted:
+                if item.succeeds(older):
+                    item.since = min(item.since, older.since)
+        by_client[client.id] = wanted
+        self._apply_for(request, place, lambda: self._answer(request, wanted))
+
+    def _apply_for(self, request: ClientRequest, place: Place, then: Callable[[], None]) -> None:
+        """Who has not attached changes nothing in the ranks yet."""
+        if request.client.role == "controller":
+            self._apply(place, then)
+        else:
+            then()
+
+    def admit(self, client: Client, before: Edge | None) -> None:
+        """A client has become a controller: what it has set already counts from now on.
+
+        `before`: the edge it had when it set that; its files may be known by other paths now.
+        """
+        for place in [place for place, by in self._book.wanted.items() if client.id in by]:
+            self._apply(self._moved(client, before, place), lambda: None)
+        if client.id in self._book.exceptions:
+            self._apply(EXCEPTIONS, lambda: None)
+
+    def _moved(self, client: Client, before: Edge | None, place: Place) -> Place:
+        spelling = before.spelling if before else None
+        sent = spelling.to_client(place) if spelling else place
+        now = client.edge.path(sent) if client.edge and place != FUNCTIONS else place
+        if now != place:
+            wanted = self._book.wanted[place].pop(client.id)
+            self._book.wanted.setdefault(now, {})[client.id] = wanted
+            self._book.sources[now] = {**self._book.sources[place], "path": now}
+            self._tidy(place)
+        return now
+
+    def _tidy(self, place: Place) -> None:
+        if not self._book.wanted.get(place, True):
+            del self._book.wanted[place]
+            self._book.sources.pop(place, None)
 
     def _next_id(self) -> int:
         self._ids += 1
@@ -122,10 +166,11 @@ class Breakpoints:
 
     def forget(self, client: Client) -> None:
         """A client left: its breakpoints go, those of others stay."""
-        places = [place for place, by in self._book.wanted.items() if by.pop(client.id, None)]
+        places = [p for p, by in self._book.wanted.items() if by.pop(client.id, None) is not None]
         had_filters = self._book.exceptions.pop(client.id, None) is not None
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
+            self._tidy(place)
 
     # What ranks are sent
 
@@ -155,8 +200,8 @@ class Breakpoints:
         if place == EXCEPTIONS:
             self._send_exceptions(rank)
             return
-        slots = self._plan(rank, place)
-        bodies = [slot.body for slot in slots]
+        planned = self._plan(rank, place)
+        bodies = [slot.body for slot in planned.slots]
         arguments: Body = {"breakpoints": bodies}
         command = "setFunctionBreakpoints"
         if place != FUNCTIONS:
@@ -168,34 +213,54 @@ class Breakpoints:
             rank,
             command,
             arguments,
-            lambda reply: self._sent(rank, place, version, slots, reply),
+            lambda reply: self._sent(rank, place, version, planned, reply),
         )
 
-    def _plan(self, rank: Rank, place: Place) -> list[Slot]:
-        items = [item for by in self._book.wanted[place].values() for item in by]
+    def _plan(self, rank: Rank, place: Place) -> Plan:
+        by_client = self._book.wanted[place]
+        items = [item for id in self._controllers(by_client) for item in by_client[id]]
         return plan(items, rank.id, self._core.world(), values_of(self._core, rank))
 
-    def _sent(
-        self, rank: Rank, place: Place, version: int, slots: list[Slot], reply: Reply
-    ) -> None:
+    def _controllers(self, clients: Iterable[int]) -> list[int]:
+        known = self._core.clients
+        return [id for id in clients if id in known and known[id].role == "controller"]
+
+    def _sent(self, rank: Rank, place: Place, version: int, planned: Plan, reply: Reply) -> None:
         """A rank answered for a place; an answer overtaken by a newer request is not kept."""
         if self._newest.get((rank.id, place)) != version:
             return
+        self._retire(rank, place)
+        ids = self._upstream.setdefault(rank.id, {})[place] = {}
         states = plain(reply.body).get("breakpoints") or []
-        for index, slot in enumerate(slots):
+        for index, slot in enumerate(planned.slots):
             state = states[index] if index < len(states) else None
-            self._keep(rank, slot.wanted, state if isinstance(state, dict) else _failure(reply))
-        self._arrived(rank, place)
+            state = state if isinstance(state, dict) else _failure(reply)
+            if isinstance(state.get("id"), int):
+                ids[state["id"]] = slot.wanted
+            self._keep(rank, slot.wanted, state)
+        for item, reason in planned.refused:
+            self._keep(rank, (item,), {"verified": False, "message": reason})
+        if not self._sent_again(rank, place):
+            self._arrived(rank, place)
+
+    def _sent_again(self, rank: Rank, place: Place) -> bool:
+        """Unite those that debugpy has moved onto one line, of which it keeps the last only."""
+        ids = self._upstream.get(rank.id, {}).get(place, {})
+        lines = [wanted[0].spot_in(rank.id) for wanted in ids.values()]
+        met = len(set(lines)) < len(lines)
+        if met:
+            self._send(rank, place)
+        return met
 
     def _keep(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
-        if isinstance(state.get("id"), int):
-            self._upstream[rank.id, state["id"]] = wanted
         for item in wanted:
             item.states[rank.id] = state
             self._tell_change(item)
 
     def _send_exceptions(self, rank: Rank) -> None:
-        arguments = exceptions_for(self._book.exceptions.values(), rank.id, self._core.world())
+        by_client = self._book.exceptions
+        wanted = [by_client[id] for id in self._controllers(by_client)]
+        arguments = exceptions_for(wanted, rank.id, self._core.world())
         upstream.ask(
             self._core,
             rank,
@@ -208,16 +273,46 @@ class Breakpoints:
 
     def changed(self, rank: Rank, state: Body) -> None:
         """A rank's `breakpoint` event: it verified, moved or lost one of ours."""
-        id = state.get("id")
-        wanted = self._upstream.get((rank.id, id), ()) if isinstance(id, int) else ()
+        place, wanted = self._find(rank, state.get("id"))
+        self._keep_changed(rank, wanted, state)
+        if place is not None:
+            self._sent_again(rank, place)
+
+    def _keep_changed(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
         for item in wanted:
             item.states[rank.id] = {**item.states.get(rank.id, {}), **state}
             self._tell_change(item)
 
-    def ids_for(self, rank: Rank, hits: object) -> list[int]:
-        """Return our ids for a rank's `hitBreakpointIds`."""
-        upstream_ids = hits if isinstance(hits, list) else []
-        return [item.id for id in upstream_ids for item in self._upstream.get((rank.id, id), ())]
+    def _find(self, rank: Rank, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
+        """Return what a rank's own id stands for, and where."""
+        for known in (self._upstream, self._retired):
+            for place, ids in known.get(rank.id, {}).items():
+                if isinstance(id, int) and id in ids:
+                    return place, ids[id]
+        return None, ()
+
+    def _retire(self, rank: Rank, place: Place) -> None:
+        """New ids replace the old; a stop at one of these goes on being told to who joins."""
+        old = self._upstream.get(rank.id, {}).pop(place, {})
+        if rank.stop:
+            self._retired.setdefault(rank.id, {}).setdefault(place, {}).update(old)
+        else:
+            self._retired.pop(rank.id, None)
+
+    def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
+        """Return a client's own ids for a rank's `hitBreakpointIds`: what it has on those lines."""
+        spots = [
+            (place, item.spot_in(rank.id))
+            for id in (hits if isinstance(hits, list) else [])
+            for place, wanted in [self._find(rank, id)]
+            for item in wanted
+        ]
+        return [
+            item.id
+            for place in dict.fromkeys(place for place, _ in spots if place is not None)
+            for item in self._book.wanted.get(place, {}).get(client.id, ())
+            if (place, item.spot_in(rank.id)) in spots and item.verified_in(rank.id)
+        ]
 
     def _tell_change(self, wanted: Wanted) -> None:
         client = self._core.clients.get(wanted.client)
@@ -247,7 +342,8 @@ class Breakpoints:
 
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
-        self._upstream = {key: v for key, v in self._upstream.items() if key[0] != rank.id}
+        self._upstream.pop(rank.id, None)
+        self._retired.pop(rank.id, None)
         for by_client in self._book.wanted.values():
             for items in by_client.values():
                 for item in items:

@@ -14,6 +14,8 @@ from dap_mux.engine.announce import Announcer
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.core import Core
+from dap_mux.engine.edges import Edges, is_on_windows, paths_of
+from dap_mux.engine.joining import differences
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.model import Body, Client, ClientRequest
 from dap_mux.engine.outputs import Admitted, CloseClient, EndJob, FindRanks
@@ -72,6 +74,8 @@ class Clients:
         self._view = view
         self._capabilities = capabilities
         self._progress = progress
+        self._edges = Edges(core)
+        self._set_up_by: Body = {}  # the first controller's arguments
         self._finding: dict[int, ClientRequest] = {}
         self._lasting: list[str] = []
 
@@ -86,6 +90,7 @@ class Clients:
         client.about = typed(request.arguments, InitializeArguments)
         client.kind = pattern_for(client.about.clientID)
         client.initialized = True
+        self._edges.introduce(client)
         downstream.respond(self._core, request, self._capabilities.now())
 
     def attach(self, request: ClientRequest) -> None:
@@ -106,8 +111,11 @@ class Clients:
         client.events = frozenset(ours.events)
         if ours.role not in ("controller", "observer"):
             raise BadArguments(f"role must be controller or observer, not {ours.role!r}")
+        paths_of(client.arguments)  # refused now rather than when the ranks are found
         if ours.role == "observer":
             client.role = "observer"
+            self._breakpoints.forget(client)
+            self._edges.join(client)
             downstream.respond(self._core, request)
             return
         self._join(request)
@@ -150,12 +158,37 @@ class Clients:
     def _begin(self, request: ClientRequest) -> None:
         client = request.client
         client.attach = request
-        if not self._lifecycle.wanted:
-            self._lifecycle.connect_all(upstream_arguments(client.arguments))
+        joins, before = self._lifecycle.wanted, client.edge
+        if joins:
+            self._edges.join(client)
+        else:
+            self._lead(client)
+        self._breakpoints.admit(client, before)
         downstream.send_event(self._core, client, "initialized")
+        if joins:
+            self._tell_differences(client)
         for text in self._lasting:
             self._tell(client, text)
         self._finish_attach(client)
+
+    def _lead(self, client: Client) -> None:
+        """The first controller: what it says of the ranks and their files is the session's."""
+        before, self._set_up_by = self._set_up_by, client.arguments
+        self._edges.lead(client)
+        arguments = upstream_arguments(client.arguments)
+        if is_on_windows(client.arguments):
+            arguments.setdefault("clientOS", "windows")
+        elif is_on_windows(before):  # debugpy remembers it in the rank
+            arguments.setdefault("clientOS", "unix")
+        self._lifecycle.connect_all(arguments)
+
+    def _tell_differences(self, client: Client) -> None:
+        core = self._core
+        ours = {"view": core.view, "scope": core.scope, "threads": core.settings.threads}
+        text = differences(client.arguments, {**self._set_up_by, **ours})
+        if text:
+            body: Body = {"category": "console", "output": text}
+            downstream.send_event(core, client, "output", body)
 
     def configuration_done(self, request: ClientRequest) -> None:
         """`configurationDone`: the ranks may run on; answers `attach` too."""

@@ -7,7 +7,7 @@ from msgspec import UNSET, Raw
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Client, ClientRequest, Dropped
 from dap_mux.engine.outputs import ToClient
-from dap_mux.errors import DapMuxError
+from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.protocol.messages import Event, Response, encode, raw
 from dap_mux.protocol.types import UNAUTHORIZED
 
@@ -23,10 +23,16 @@ class AnsweredTwice(DapMuxError):
 def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) -> None:
     """Answer a request with success."""
     client = request.client
+    payload = UNSET if body is None else body
+    if client.edge is not None and body is not None:
+        try:
+            payload = client.edge.body(request.command, raw(body))
+        except PeerFault as error:
+            refuse(core, request, f"the answer makes no sense: {error}")
+            return
     if not _take(core, request):
         return
     client.seq += 1
-    payload = UNSET if body is None else body
     answer = Response(client.seq, request.seq, True, request.command, body=payload)
     core.out.append(ToClient(client.id, encode(answer)))
 
@@ -74,8 +80,14 @@ def send_event(
     """Send one event to one client, unless it has left meanwhile."""
     if client.id not in core.clients:
         return
-    client.seq += 1
     payload = UNSET if body is None else raw(body)
+    if client.edge is not None and body is not None:
+        try:
+            payload = client.edge.event(name, raw(body))
+        except PeerFault as error:
+            core.warn("client", f"dropped a bad {name!r} event: {error}")
+            return
+    client.seq += 1
     data = encode(Event(client.seq, name, payload))
     core.out.append(ToClient(client.id, data))
 

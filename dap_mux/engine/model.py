@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Raw, Struct
 
 from dap_mux.engine.admission import Token
+from dap_mux.engine.edge import Edge
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import NO_RAW
@@ -160,6 +161,7 @@ class Client:
     seq: int = 0
     launched: bool = False
     about: InitializeArguments = field(default_factory=InitializeArguments)
+    edge: Edge | None = None  # None: it counts and spells as the session does
     arguments: Body = field(default_factory=dict)
     attach: ClientRequest | None = None
     open: dict[int, ClientRequest] = field(default_factory=dict)

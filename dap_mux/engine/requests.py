@@ -39,7 +39,10 @@ class Requests:
         if handler is None:
             downstream.refuse(self._core, request, _problem(request.client.role, request.command))
             return
+        edge = request.client.edge
         try:
+            if edge is not None:
+                request.arguments = edge.arguments(request.command, request.arguments)
             handler(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             downstream.refuse(self._core, request, str(error))

@@ -7,13 +7,12 @@ explains how a path is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
-from dap_mux.protocol.handle_paths import Field, Fields, Id, IdFault, Kind, Translate
+from dap_mux.protocol.handle_paths import Field, Fields, Id, IdFault, Kind, Translate, table
 from dap_mux.protocol.messages import EMPTY, MessageError
 
 __all__ = [
@@ -65,13 +64,6 @@ def exchange(body: Raw, fields: Fields, translate: Translate) -> Raw:
     return Raw(_encode(whole)) if swapped else body or EMPTY
 
 
-def _table(rows: Mapping[str, Mapping[str, Kind]]) -> Mapping[str, Fields]:
-    return {
-        message: Fields(Field(path, kind) for path, kind in row.items())
-        for message, row in rows.items()
-    }
-
-
 _THREAD: Final = {"threadId": Kind.THREAD}
 _FRAME: Final = {"frameId": Kind.FRAME}
 _VARIABLES: Final = {"variablesReference": Kind.VARIABLES}
@@ -85,7 +77,7 @@ _BREAKPOINTS: Final = {
     "breakpoints[].instructionReference": Kind.MEMORY,
 }
 
-REQUESTS: Final = _table(
+REQUESTS: Final = table(
     {
         "attach": {},
         "breakpointLocations": _SOURCE,
@@ -135,7 +127,7 @@ REQUESTS: Final = _table(
     }
 )
 
-RESPONSES: Final = _table(
+RESPONSES: Final = table(
     {
         "attach": {},
         "breakpointLocations": {},
@@ -201,7 +193,7 @@ RESPONSES: Final = _table(
     }
 )
 
-EVENTS: Final = _table(
+EVENTS: Final = table(
     {
         "breakpoint": {
             "breakpoint.id": Kind.BREAKPOINT,

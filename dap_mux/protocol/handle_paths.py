@@ -1,4 +1,4 @@
-"""How a row of `handle_fields` is written, and how it is carried out fast.
+"""How a row of `handle_fields` and `place_fields` is written, and how it is carried out fast.
 
 A path names fields from the top of the arguments or body: `a.b` steps into an object, `a[]`
 into each element of a list, and `a*` stands for the object itself and, at any depth, for each
@@ -9,7 +9,7 @@ from). Whatever is absent, null or of another shape is left as it is.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +17,7 @@ from dap_mux.errors import PeerFault
 
 
 class Kind(enum.Enum):
-    """What an id stands for; the value is what a reader of an error calls it."""
+    """What a field stands for; the value is what a reader of an error calls it."""
 
     THREAD = "thread id"
     FRAME = "frame id"
@@ -33,6 +33,10 @@ class Kind(enum.Enum):
     DATA = "data id"
     PROGRESS = "progress id"
     REQUEST = "request number"
+    # Not ids, but exchanged all the same: where something is, as one client counts and spells it.
+    LINE = "line number"
+    COLUMN = "column"
+    PATH = "path"
 
     # Members are singletons: the C hash by identity, not Enum's in Python, on the hot path.
     __hash__ = object.__hash__
@@ -43,7 +47,7 @@ Translate: TypeAlias = "Callable[[Kind, Id], Id]"
 Step: TypeAlias = "Callable[[dict[str, Any], Translate], None]"
 
 ZERO_IS_NONE: Final = frozenset({Kind.VARIABLES, Kind.SOURCE, Kind.LOCATION})
-_TEXT: Final = frozenset({Kind.MEMORY, Kind.DATA, Kind.PROGRESS})
+_TEXT: Final = frozenset({Kind.MEMORY, Kind.DATA, Kind.PROGRESS, Kind.PATH})
 
 
 class IdFault(PeerFault):
@@ -52,7 +56,7 @@ class IdFault(PeerFault):
 
 @dataclass(frozen=True)
 class Field:
-    """One id in a message: where it is and what it stands for."""
+    """One field of a message: where it is and what it stands for."""
 
     path: str
     kind: Kind
@@ -82,6 +86,14 @@ class Fields(tuple[Field, ...]):  # noqa: SLOT001 - a tuple can hold `walk` in n
         leaves = ((path[0], kind) for path, kind in paths if len(path) == 1)
         made.zeroes = frozenset(name for name, kind in leaves if kind in ZERO_IS_NONE)
         return made
+
+
+def table(rows: Mapping[str, Mapping[str, Kind]]) -> Mapping[str, Fields]:
+    """Compile the rows of a table: message to path to kind."""
+    return {
+        message: Fields(Field(path, kind) for path, kind in row.items())
+        for message, row in rows.items()
+    }
 
 
 def _walk(paths: list[tuple[list[str], Kind]]) -> Step:

@@ -21,9 +21,12 @@ class BadArguments(UsageError):
 
 
 class InitializeArguments(msgspec.Struct):
-    """`initialize`: what kind of client this is."""
+    """`initialize`: what kind of client this is, how it counts and how it spells paths."""
 
     clientID: str = ""
+    linesStartAt1: bool = True
+    columnsStartAt1: bool = True
+    pathFormat: str = "path"
     supportsProgressReporting: bool = False
 
 

@@ -170,7 +170,7 @@ def test_two_clients_on_one_line(play: Play) -> None:
 
 
 def test_each_client_has_its_own_ids(play: Play) -> None:
-    """Both stop at one line: each hears its own breakpoint's id."""
+    """Both stop at one line: each hears its own breakpoint's id, also who comes later."""
     book = play(2)
     first, second = attached(book, "first"), attached(book, "second")
     one, two = set_one(first), set_one(second)
@@ -178,7 +178,14 @@ def test_each_client_has_its_own_ids(play: Play) -> None:
     with book.happens():
         book.rank(0).hits(LINE)
     book.wait(0.1)
-    assert one["id"] in first.of("stopped")[0]["hitBreakpointIds"]
+    assert first.of("stopped")[0]["hitBreakpointIds"] == [one["id"]]
+    assert second.of("stopped")[0]["hitBreakpointIds"] == [two["id"]]
+    late = book.client("late")
+    introduce(late)
+    late.ask("attach", justMyCode=True)
+    three = set_one(late)
+    late.ask("configurationDone")
+    assert late.of("stopped")[0]["hitBreakpointIds"] == [three["id"]]
 
 
 def test_cleared(play: Play) -> None:

@@ -2,18 +2,16 @@
 
 A condition, hit condition or log message may begin with a rank set (DESIGN.md, "Ranks in
 breakpoints"). The prefix picks the ranks; the rest goes to them unchanged but for `$rank` and
-its like. debugpy keeps only the last of two breakpoints on one line (FACTS), so those that meet
-in one rank are united before they are sent.
+its like. Those that meet on one line are united before they are sent: see `union`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix, substitute
+from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
 
 Body: TypeAlias = dict[str, Any]
 CONDITION: Final = "condition"
@@ -26,17 +24,42 @@ NO_BARRIER: Final = "barrier breakpoints are not built yet; use ranks(...) with 
 
 @dataclass(eq=False)
 class Wanted:
-    """A breakpoint as one client asked for it, and what each rank made of it."""
+    """A breakpoint as one client asked for it, and what each rank made of it.
+
+    `since`: the id it had when its client first asked for it; editors send all again each time.
+    """
 
     id: int
     client: int
     body: Body
+    since: int = 0
     sets: tuple[RankSet, ...] = ()
     clean: Body = field(default_factory=dict)
     refusal: str = ""
     hint: str = ""
     states: dict[RankId, Body] = field(default_factory=dict)
     told: Body | None = None
+
+    def succeeds(self, older: Wanted) -> bool:
+        """Whether this is the same breakpoint, sent again."""
+        same = ("line", "column", "name")
+        return (LOG in self.body) == (LOG in older.body) and all(
+            self.body.get(key) == older.body.get(key) for key in same
+        )
+
+    def verified_in(self, rank: RankId) -> bool:
+        """Whether a rank has it."""
+        return bool(self.states.get(rank, {}).get("verified"))
+
+    def line_in(self, rank: RankId) -> object:
+        """Return the line it has in a rank: debugpy moves it where there is no code."""
+        moved = self.states[rank].get("line") if self.verified_in(rank) else None
+        return moved if isinstance(moved, int) else self.body.get("line")
+
+    def spot_in(self, rank: RankId) -> tuple[object, object]:
+        """Return its line, or its function's name: debugpy has one breakpoint on each."""
+        name = self.body.get("name")
+        return (None if name else self.line_in(rank)), name
 
     def selects(self, rank: RankId, world: World) -> bool:
         """Whether this rank shall have it."""
@@ -59,7 +82,7 @@ def _select(ranks: RankSet, world: World) -> set[RankId]:
 
 def want(id: int, client: int, body: Body, world: World) -> Wanted:
     """Read a client's breakpoint; what is wrong with it ends up in `refusal`."""
-    wanted = Wanted(id, client, body, clean=dict(body))
+    wanted = Wanted(id, client, body, since=id, clean=dict(body))
     try:
         for name in PREFIXED:
             _read_prefix(wanted, name)
@@ -84,53 +107,6 @@ def _read_prefix(wanted: Wanted, name: str) -> None:
     wanted.clean[name] = prefix.rest
     if not prefix.rest:
         del wanted.clean[name]
-
-
-@dataclass(frozen=True)
-class Slot:
-    """One breakpoint as a rank is sent it, and the wanted ones that it stands for."""
-
-    body: Body
-    wanted: tuple[Wanted, ...]
-
-
-def plan(
-    wanted: Iterable[Wanted], rank: RankId, world: World, values: Mapping[str, object]
-) -> list[Slot]:
-    """Return what one rank is sent for one source: those that select it, united by place."""
-    places: dict[tuple[object, ...], list[Wanted]] = {}
-    for item in wanted:
-        if item.selects(rank, world):
-            place = (item.body.get("line"), item.body.get("column"), item.body.get("name"))
-            places.setdefault(place, []).append(item)
-    return [_slot(items, values) for items in places.values()]
-
-
-def _slot(items: list[Wanted], values: Mapping[str, object]) -> Slot:
-    bodies = [_substituted(item.clean, values) for item in items]
-    return Slot(bodies[0] if len(bodies) == 1 else _united(bodies), tuple(items))
-
-
-def _substituted(body: Body, values: Mapping[str, object]) -> Body:
-    texts: Body = {name: substitute(body[name], values) for name in PREFIXED if name in body}
-    return {**body, **texts}
-
-
-def _united(bodies: list[Body]) -> Body:
-    """No condition wins over a condition; two conditions become `(a) or (b)`."""
-    merged = {key: value for key, value in bodies[0].items() if key not in PREFIXED}
-    stops = [body for body in bodies if LOG not in body]
-    if not stops:
-        return {**merged, LOG: "\n".join(body[LOG] for body in bodies)}
-    conditions = list(dict.fromkeys(body.get(CONDITION, "") for body in stops))
-    if all(conditions):
-        merged[CONDITION] = (
-            conditions[0] if len(conditions) == 1 else " or ".join(f"({c})" for c in conditions)
-        )
-    hits = {body.get(HIT, "") for body in stops}
-    if len(hits) == 1 and hits != {""}:
-        merged[HIT] = hits.pop()
-    return merged
 
 
 def merged(wanted: Wanted, world: World, default_group: str) -> Body:

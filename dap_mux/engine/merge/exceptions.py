@@ -1,44 +1,68 @@
-"""Exception filters of several clients, each with an optional rank set, for one rank."""
+"""Exception filters of several clients, each with an optional rank set, for one rank.
+
+debugpy looks at `filters` only where there are no `exceptionOptions`, keeps the last of those
+for one exception, and knows neither `filterOptions` nor conditions (read in 1.8.22): so all of
+it is turned into what it understands, rank by rank.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias
 
 from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix
 
 Body: TypeAlias = dict[str, Any]
+# What a filter is as an exception option, and which of two options stops more often.
+MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
+STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")
+EVERYTHING: Final = [{"names": ["Python Exceptions"]}]
+NO_CONDITIONS: Final = "debugpy knows no conditions for exceptions; only a rank set may stand here"
 
 
 def exceptions_for(wanted: Iterable[Body], rank: RankId, world: World) -> Body:
-    """Return `setExceptionBreakpoints` arguments for one rank: the union of all filters."""
-    filters: list[str] = []
-    options: list[Body] = []
-    rest: Body = {}
-    for arguments in wanted:
-        filters += [name for name in arguments.get("filters") or [] if name not in filters]
-        options += _options(arguments, rank, world)
-        rest = {**arguments, **rest}
-    rest |= {"filters": filters}
-    if "filterOptions" in rest:
-        rest["filterOptions"] = options
-    return rest
+    """Return `setExceptionBreakpoints` arguments for one rank: the union of all clients'."""
+    asked = list(wanted)
+    names = [name for arguments in asked for name in _filters(arguments, rank, world)]
+    filters = list(dict.fromkeys(names))
+    options = [option for arguments in asked for option in arguments.get("exceptionOptions") or []]
+    if not options:
+        return {"filters": filters}
+    options += [{"path": EVERYTHING, "breakMode": MODES[f]} for f in filters if f in MODES]
+    return {"filters": filters, "exceptionOptions": sorted(options, key=_strength)}
 
 
-def _options(arguments: Body, rank: RankId, world: World) -> list[Body]:
-    chosen = (_option(option, rank, world) for option in arguments.get("filterOptions") or [])
-    return [option for option in chosen if option is not None]
+def _strength(option: Body) -> int:
+    mode = option.get("breakMode")
+    return STRENGTH.index(mode) if mode in STRENGTH else 0
 
 
-def _option(option: Body, rank: RankId, world: World) -> Body | None:
-    condition = option.get("condition")
-    if not isinstance(condition, str):
-        return option
+def _filters(arguments: Body, rank: RankId, world: World) -> Iterator[str]:
+    yield from arguments.get("filters") or []
+    for option in arguments.get("filterOptions") or []:
+        ranks, problem = _ranks(option, world)
+        if not problem and (ranks is None or rank in ranks):
+            yield str(option.get("filterId"))
+
+
+def _ranks(option: Body, world: World) -> tuple[set[RankId] | None, str]:
+    """Return the ranks that a filter option is for (None for all), and what is wrong with it."""
     try:
-        prefix = split_prefix(condition)
-        if prefix.ranks and rank not in prefix.ranks.select(world, strict=False):
-            return None
-    except RankSetError:
-        return None
-    rest = {key: value for key, value in option.items() if key != "condition"}
-    return rest | ({"condition": prefix.rest} if prefix.rest else {})
+        prefix = split_prefix(str(option.get("condition") or ""))
+        if prefix.rest or prefix.barrier:
+            return None, NO_CONDITIONS
+        return set(prefix.ranks.select(world, strict=False)) if prefix.ranks else None, ""
+    except RankSetError as error:
+        return None, str(error)
+
+
+def states_of(arguments: Body, world: World) -> list[Body]:
+    """Return the DAP Breakpoints of filters and filter options; [] where nobody needs them."""
+    options = arguments.get("filterOptions") or []
+    if not options:
+        return []
+    problems = [_ranks(option, world)[1] for option in options]
+    return [{"verified": True} for _ in arguments.get("filters") or []] + [
+        {"verified": not problem, **({"message": problem} if problem else {})}
+        for problem in problems
+    ]
