@@ -84,7 +84,8 @@ async def debugpy_ranks(
 ) -> AsyncIterator[list[Rank]]:
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
-    `wait` holds them at their start until a client has configured them (style `module`).
+    `wait` holds them at their start until a client has configured them (style `module`), and
+    `DEBUGPY_HOST` in `env` is another loopback address to listen on.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -93,8 +94,8 @@ async def debugpy_ranks(
         ranks: list[Rank] = []
         stack.push_async_callback(_end_all, ranks)
         for rank in range(n):
-            command = _command(first + rank, script, style, wait=wait)
             variables = {**_variables(rank, n, first + rank), **(env or {})}
+            command = _command(variables, script, style, wait=wait)
             log = folder / f"rank-{rank}.log"
             process = await _start([*command, *arguments], variables, log)
             ranks.append(Rank(rank, first + rank, process, log))
@@ -103,11 +104,14 @@ async def debugpy_ranks(
         yield ranks
 
 
-def _command(port: int, script: Path | str, style: Style, *, wait: bool) -> list[str]:
+def _command(
+    variables: Mapping[str, str], script: Path | str, style: Style, *, wait: bool
+) -> list[str]:
     if style == "script":
         return [sys.executable, str(script)]
     hold = ["--wait-for-client"] if wait else []
-    return [sys.executable, "-m", "debugpy", "--listen", f"{HOST}:{port}", *hold, str(script)]
+    address = f"{variables.get('DEBUGPY_HOST', HOST)}:{variables['DEBUGPY_PORT']}"
+    return [sys.executable, "-m", "debugpy", "--listen", address, *hold, str(script)]
 
 
 def _variables(rank: int, world: int, port: int) -> dict[str, str]:

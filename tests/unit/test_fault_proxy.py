@@ -174,6 +174,21 @@ async def test_refuse_and_listen_again(proxy: FaultProxy, streams: Streams) -> N
     again[1].close()
 
 
+async def test_an_orphan_is_kept_and_others_are_served(
+    proxy: FaultProxy, upper: Upper, streams: Streams
+) -> None:
+    await hears(streams, b"one", b"ONE")
+    await proxy.fail(faults.Orphan())
+    assert await is_cut(streams) == b"(reset)"
+    again = await asyncio.open_connection("127.0.0.1", proxy.port)
+    await hears(again, b"two", b"TWO")
+    assert (upper.met, upper.ended) == (2, 0)
+    await proxy.heal()
+    await until(lambda: upper.ended == 1, within=LIMIT, what="the server sees the end")
+    await hears(again, b"three", b"THREE")
+    again[1].close()
+
+
 async def test_a_black_hole_tells_nobody(proxy: FaultProxy, upper: Upper, streams: Streams) -> None:
     await hears(streams, b"one", b"ONE")
     await proxy.fail(faults.BlackHole())

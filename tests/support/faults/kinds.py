@@ -35,6 +35,10 @@ class Fault:
         """This direction has ended: pass that on."""
         pipe.write_eof()
 
+    async def broke(self, pipe: Pipe) -> None:
+        """This connection was reset: pass that on."""
+        pipe.pair.reset()
+
 
 PASS: Final = Fault()
 
@@ -141,6 +145,31 @@ class Refuse(Fault):
 
     async def end(self, proxy: FaultProxy) -> None:
         await proxy.listen()
+
+
+class Orphan(Fault):
+    """The client's end breaks and the server is not told until healed; new ones are served.
+
+    As by a tunnel whose near half has died: its far half keeps its connection.
+    """
+
+    async def begin(self, proxy: FaultProxy) -> None:
+        proxy.reset(servers=False)
+
+    async def end(self, proxy: FaultProxy) -> None:
+        proxy.reset(orphans=True)
+
+    async def finish(self, pipe: Pipe) -> None:
+        if pipe.pair.orphan:
+            await pipe.way.healed(self)
+        else:
+            pipe.write_eof()
+
+    async def broke(self, pipe: Pipe) -> None:
+        if pipe.pair.orphan:
+            await pipe.way.healed(self)
+        else:
+            pipe.pair.reset()
 
 
 class BlackHole(Fault):

@@ -58,7 +58,7 @@ class Pipe:
                 await self.way.fault.carry(self, data)
             await self.way.fault.finish(self)
         except OSError:
-            self.pair.reset()
+            await self.way.fault.broke(self)
 
     async def write(self, data: bytes) -> None:
         """Write, and wait where the other side does not read."""
@@ -78,6 +78,7 @@ class Pair:
     def __init__(self, client: asyncio.StreamWriter) -> None:
         self.client = client
         self.server: asyncio.StreamWriter | None = None
+        self.orphan = False
 
     def close(self) -> None:
         """End both sides after what was written."""
@@ -86,7 +87,16 @@ class Pair:
 
     def reset(self) -> None:
         """End both sides at once."""
-        for writer in self._writers():
+        self._reset(self._writers())
+
+    def leave_server(self) -> None:
+        """End the client's side at once; the server is not told."""
+        self.orphan = True
+        self._reset([self.client])
+
+    @staticmethod
+    def _reset(writers: list[asyncio.StreamWriter]) -> None:
+        for writer in writers:
             sock = writer.get_extra_info("socket")
             with contextlib.suppress(OSError):  # it is closed already
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NOW)
@@ -133,10 +143,13 @@ class FaultProxy:
         self.down.switch(PASS)
         await fault.end(self)
 
-    def reset(self) -> None:
-        """Reset every connection."""
+    def reset(self, *, servers: bool = True, orphans: bool = False) -> None:
+        """Reset every connection; without its server's side, or only what that has left."""
         for pair in self._pairs:
-            pair.reset()
+            if not servers:
+                pair.leave_server()
+            elif pair.orphan or not orphans:
+                pair.reset()
 
     async def listen(self) -> None:
         """Accept connections, on the port that we had before if there was one."""

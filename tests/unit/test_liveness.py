@@ -1,0 +1,109 @@
+"""A peer that acknowledges nothing is gone; one that does not read, or says nothing, is not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from dap_mux.shell import liveness, sockets
+from dap_mux.shell.liveness import Pulse, unacknowledged_for
+from tests.support.private_network import PrivateNetwork, possible, private_network
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="needs Linux's TCP_INFO")
+THERE = "127.0.0.9"
+Ends = tuple[socket.socket, socket.socket]
+half_open = pytest.mark.skipif(not possible(), reason="only root may have a network of its own")
+
+
+@pytest.fixture
+def network() -> Iterator[PrivateNetwork]:
+    with private_network() as ours:
+        yield ours
+
+
+def connected() -> Ends:
+    """Our end, and that of a peer at THERE."""
+    with socket.create_server((THERE, 0)) as server:
+        here = socket.create_connection(server.getsockname(), timeout=10)
+        there, _ = server.accept()
+    for sock in (here, there):
+        sock.setblocking(False)
+    return here, there
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    here, there = connected()
+    yield here, there
+    here.close()
+    there.close()
+
+
+def fill(sock: socket.socket) -> None:
+    """Write until the peer's window is closed and our buffer full."""
+    with contextlib.suppress(BlockingIOError):
+        while sock.send(bytes(1 << 16)):
+            pass
+
+
+def test_the_limits_keep_the_promise() -> None:
+    """R1: within 20 s, on idle connections (keepalive) and on busy ones."""
+    option = dict(sockets._KEEPALIVE)
+    idle = option["TCP_KEEPIDLE"] + option["TCP_KEEPINTVL"] * option["TCP_KEEPCNT"]
+    assert idle <= 20
+    assert liveness.PATIENCE + liveness.LOOK <= 20
+
+
+async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What TCP_USER_TIMEOUT does not know."""
+    monkeypatch.setattr(liveness, "LOOK", 0.05)
+    monkeypatch.setattr(liveness, "PATIENCE", 0.3)
+    fill(ends[0])
+    complaints: list[str] = []
+    pulse = Pulse(ends[0], complaints.append)
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+    await until(lambda: loop.time() > since + 1.5, within=10, what="five times the patience")
+    assert not complaints
+    pulse.stop()
+
+
+@half_open
+async def test_who_acknowledges_nothing_is_gone(
+    network: PrivateNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness, "LOOK", 0.05)
+    monkeypatch.setattr(liveness, "PATIENCE", 0.5)
+    here, there = connected()
+    complaints: list[str] = []
+    Pulse(here, complaints.append)
+    here.send(b"heard")
+    await until(lambda: unacknowledged_for(here) == 0, within=10, what="acknowledged")
+    network.lose(THERE)
+    here.send(b"lost")
+    await until(lambda: bool(complaints), within=10, what="a complaint")
+    assert "nothing that was sent is acknowledged since" in complaints[0]
+    here.close()
+    there.close()
+
+
+@half_open
+async def test_who_did_not_read_and_is_gone_is_gone(network: PrivateNetwork) -> None:
+    """Its window was closed: the probes for that are not answered any more."""
+    here, there = connected()
+    fill(here)
+    await until(lambda: unacknowledged_for(here) == 0, within=10, what="all is acknowledged")
+    network.lose(THERE)
+    await until(lambda: unacknowledged_for(here) > 1, within=30, what="noticed")
+    here.close()
+    there.close()
+
+
+async def test_a_closed_socket_is_no_complaint(ends: Ends) -> None:
+    ends[0].close()
+    assert unacknowledged_for(ends[0]) == 0
