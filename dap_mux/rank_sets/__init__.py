@@ -46,6 +46,7 @@ from dap_mux.rank_sets.algebra import RankSet
 from dap_mux.rank_sets.errors import RankSetError
 from dap_mux.rank_sets.fold import fold
 from dap_mux.rank_sets.grammar import parse
+from dap_mux.rank_sets.leading import split_leading, with_group
 from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.prefix import Prefix, split_prefix, substitute
 from dap_mux.rank_sets.tokens import is_name
@@ -62,6 +63,8 @@ __all__ = [
     "fold",
     "is_name",
     "parse",
+    "split_leading",
     "split_prefix",
     "substitute",
+    "with_group",
 ]

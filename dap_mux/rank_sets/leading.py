@@ -1,0 +1,58 @@
+"""Ranks in front of a command: `ranks(0:4) p loss`, `0-3,7 n`, Monarch's `debugee ranks(3) c`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from dap_mux.rank_sets.errors import Place, RankSetError
+from dap_mux.rank_sets.grammar import parse
+from dap_mux.rank_sets.tokens import NAME
+from dap_mux.rank_sets.world import STATES
+
+_OWN_WORDS = {"all", "ranks", *STATES}
+_NAMED = re.compile(rf"(?P<name>{NAME})\s+(?:(?P<call>ranks\s*\()|\d)")
+_PIECE = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<space>\s+)")
+_MOST_CUTS = 40  # a set of more words than that wants a name of its own
+
+
+def split_leading(text: str) -> tuple[str, str]:
+    """Return the rank set at the head of a text and the command behind it; neither is empty.
+
+    The set is the longest one that leaves a command: write `p -1`, for `0-3 -1 + x` is `+ x` for
+    `0-3` without rank 1. Raises RankSetError where no set stands there, or nothing behind it.
+    """
+    text = with_group(text.strip())
+    cuts = list(islice(_cuts(text), _MOST_CUTS))
+    for cut in reversed(cuts):
+        if _is_set(text[:cut]):
+            return text[:cut], text[cut:].strip()
+    parse(text[: cuts[0]] if cuts else text)  # where that is no set, this says where and why
+    raise RankSetError("a command must follow the ranks", Place(text, len(text)))
+
+
+def with_group(text: str) -> str:
+    """Write Monarch's `debugee ranks(3)` and `debugee 13` as the grammar does, columns kept."""
+    named = _NAMED.match(text)
+    if named is None or named["name"] in _OWN_WORDS:
+        return text
+    end = named.end("name")
+    return text[:end] + ("." if named["call"] else ":") + text[end + 1 :]
+
+
+def _cuts(text: str) -> Iterator[int]:
+    """Where the ranks may end: at each space that is in no bracket."""
+    depth = 0
+    for piece in _PIECE.finditer(text):
+        depth += (piece["open"] is not None) - (piece["close"] is not None)
+        if piece["space"] is not None and depth <= 0:
+            yield piece.start()
+
+
+def _is_set(text: str) -> bool:
+    try:
+        parse(text)
+    except RankSetError:
+        return False
+    return True
