@@ -1,0 +1,237 @@
+"""Clients that count from 0, speak URIs, sit on Windows or have the sources elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.engine import Engine, inputs, outputs
+from dap_mux.protocol.messages import decode, raw
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, introduce
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client
+
+Json = dict[str, Any]
+POSIX: Final = [{"localRoot": "/job", "remoteRoot": "/app"}]
+WINDOWS: Final = [{"localRoot": "C:\\work", "remoteRoot": "/app"}]
+HERE: Final = "C:\\Work\\train.py"  # as the Windows editor spells it
+BY_MAPPING: Final = "c:\\work\\train.py"
+
+
+def joined(book: Playbook, name: str, path: str = PATH, line: int = LINE, **more: Any) -> Client:
+    """A client with a breakpoint; `more`: what it says in `initialize`, and `attach`."""
+    client = book.client(name)
+    about = {key: more.pop(key) for key in ("linesStartAt1", "pathFormat") if key in more}
+    client.ask("initialize", clientID="some", adapterID="debugpy", **about)
+    client.ask("attach", **({"justMyCode": True} | more))
+    told = client.ask("setBreakpoints", source={"path": path}, breakpoints=[{"line": line}])
+    assert told.body["breakpoints"][0]["verified"]
+    client.ask("configurationDone")
+    return client
+
+
+def stands(client: Client, thread: int) -> tuple[str, int]:
+    """Where the top frame of a thread is."""
+    frame = client.ask("stackTrace", threadId=thread, levels=1).body["stackFrames"][0]
+    return frame["source"]["path"], frame["line"]
+
+
+def edges(book: Playbook) -> list[bool]:
+    """Which clients have an edge."""
+    return [client.edge is not None for client in book.engine.core.clients.values()]
+
+
+def test_lines_from_0(play: Play) -> None:
+    """Every line is one less for this client, and the ranks see none of it."""
+    book = play(2)
+    client = joined(book, "zero", line=LINE - 1, linesStartAt1=False)
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+        book.rank(1).hits(LINE)
+    assert stands(client, book.thread(0)) == (PATH, LINE - 1)
+    assert [one["line"] for one in client.ask("list").body["ranks"]] == [LINE - 1] * 2
+    assert client.ask("focus", rank=1).body["line"] == LINE - 1
+    goto = client.ask("gotoTargets", source={"path": PATH}, line=6, column=1)
+    assert goto.body["targets"][0]["line"] == 6
+
+
+def test_columns_from_0(play: Play) -> None:
+    """Columns are counted apart from lines; a column that is unknown does not become -1."""
+    book = play(1)
+    client = book.client("zero")
+    client.ask("initialize", adapterID="debugpy", columnsStartAt1=False)
+    client.ask("attach", justMyCode=True)
+    client.ask("configurationDone")
+    with book.happens():
+        book.rank(0).hits(LINE)
+    frame = client.ask("stackTrace", threadId=book.thread(0)).body["stackFrames"][0]
+    assert (frame["line"], frame["column"]) == (LINE, 0)
+    completing = client.ask("completions", text="st", column=2, frameId=frame["id"])
+    assert completing.body["targets"][0]["label"] == "step"
+
+
+def test_uris(play: Play) -> None:
+    """A client that names files by URI gets them back as it wrote them."""
+    book = play(1)
+    client = joined(book, "uri", "file:///job/tr%61in.py", pathFormat="uri")
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert stands(client, book.thread(0)) == ("file:///job/tr%61in.py", LINE)
+
+
+def test_windows_beside_linux(play: Play) -> None:
+    """Both have the sources elsewhere: one file for the ranks, and each its own paths."""
+    book = play(2)
+    linux = joined(book, "linux", pathMappings=POSIX, clientOS="unix")
+    windows = joined(book, "windows", HERE, pathMappings=WINDOWS, clientOS="windows")
+    assert edges(book) == [False, True]
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+        book.rank(1).hits(LINE)
+    assert stands(linux, book.thread(0)) == (PATH, LINE)
+    assert stands(windows, book.thread(0)) == (HERE, LINE)
+    linux.ask("disconnect")
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+
+
+def test_linux_beside_windows(play: Play) -> None:
+    """The Windows editor came first: its paths are the session's, in one spelling."""
+    book = play(2)
+    for rank in book.ranks.values():
+        rank.program.path = BY_MAPPING
+    windows = joined(book, "windows", HERE.replace("Work", "work"), pathMappings=WINDOWS)
+    linux = joined(book, "linux", pathMappings=POSIX, clientOS="unix")
+    for rank in book.ranks.values():
+        assert (rank.attached_with or {})["clientOS"] == "windows"
+        assert rank.last_breakpoints == [{"line": LINE}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+        book.rank(1).hits(LINE)
+    assert stands(windows, book.thread(0)) == (HERE.replace("Work", "work"), LINE)
+    assert stands(linux, book.thread(0)) == (PATH, LINE)
+
+
+def test_another_os_after_windows(play: Play) -> None:
+    """debugpy remembers the system of a client that has left: the next one names its own."""
+    book = play(1)
+    with book.quietly("a Windows editor came and went"):
+        book.rank(0).program.path = BY_MAPPING
+        windows = joined(book, "windows", BY_MAPPING, pathMappings=WINDOWS)
+        windows.ask("disconnect")
+        book.rank(0).program.path = PATH
+        book.wait(1)
+    joined(book, "linux", pathMappings=POSIX)
+    assert (book.rank(0).attached_with or {})["clientOS"] == "unix"
+
+
+def test_files_that_only_one_side_maps(play: Play) -> None:
+    """A joiner on the ranks' own machine has no other roots than theirs."""
+    book = play(1)
+    joined(book, "laptop", pathMappings=POSIX)
+    same = [{"localRoot": "/app", "remoteRoot": "/app"}]
+    console = joined(book, "console", "/app/train.py", pathMappings=same)
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert stands(console, book.thread(0)) == ("/app/train.py", LINE)
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+
+
+def test_roots_that_differ_by_rank(play: Play) -> None:
+    """Which file a path means may depend on the rank; the ways there are found by rank."""
+    book = play(2)
+    session = [
+        {"localRoot": "/job", "remoteRoot": "/app", "ranks": "0"},
+        {"localRoot": "/old", "remoteRoot": "/app", "ranks": "1"},
+    ]
+    other = [
+        {"localRoot": "/new", "remoteRoot": "/app", "ranks": "0"},
+        {"localRoot": "/was", "remoteRoot": "/app", "ranks": "1"},
+    ]
+    joined(book, "first", pathMappings=session)
+    joiner = joined(book, "joiner", "/new/train.py", pathMappings=other)
+    book.rank(1).program.path = "/old/train.py"
+    with book.happens():
+        book.rank(0).hits(LINE)
+        book.rank(1).hits(LINE)
+    assert stands(joiner, book.thread(0)) == ("/new/train.py", LINE)
+    assert stands(joiner, book.thread(1)) == ("/was/train.py", LINE)
+
+
+def test_breakpoints_from_before_attach(play: Play) -> None:
+    """Set before anybody knows where the client's files are: they count from attach on."""
+    book = play(1)
+    joined(book, "linux", pathMappings=POSIX)
+    early = book.client("early")
+    introduce(early)
+    told = early.ask("setBreakpoints", source={"path": BY_MAPPING}, breakpoints=[{"line": 8}])
+    assert not told.body["breakpoints"][0]["verified"]
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+    early.ask("attach", pathMappings=WINDOWS)
+    assert book.rank(0).last_breakpoints == [{"line": LINE}, {"line": 8}]
+    assert early.of("breakpoint")[-1]["breakpoint"]["source"]["path"] == BY_MAPPING
+    early.ask("configurationDone")
+
+
+def test_a_new_first_client(play: Play) -> None:
+    """An observer stays while the controllers change: it is told the new session's paths."""
+    book = play(1)
+    with book.quietly("linux has come and gone; an observer on Windows stays"):
+        first = joined(book, "linux", pathMappings=POSIX)
+        observer = book.client("observer")
+        introduce(observer)
+        observer.ask("attach", role="observer", pathMappings=WINDOWS)
+        first.ask("disconnect")
+        book.wait(1)
+        book.rank(0).program.path = "/home/u/train.py"
+    next_roots = [{"localRoot": "/home/u", "remoteRoot": "/app"}]
+    joined(book, "next", "/home/u/train.py", pathMappings=next_roots)
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert observer.ask("list").body["ranks"][0]["path"] == BY_MAPPING
+
+
+@pytest.mark.parametrize("line", ["5", 5.5, [5]])
+def test_a_line_that_is_no_number_is_refused(line: object) -> None:
+    """What cannot be counted reaches nobody."""
+    engine = Engine()
+    said = [
+        {"command": "initialize", "arguments": {"adapterID": "x", "linesStartAt1": False}},
+        {"command": "attach", "arguments": {"role": "observer"}},
+        {"command": "source", "arguments": {"sourceReference": 0, "source": {"path": 5}}},
+        {"command": "evaluate", "arguments": {"expression": "1", "line": line}},
+    ]
+    engine.receive(inputs.ClientConnected(1))
+    heard = []
+    for seq, request in enumerate(said, 1):
+        message = raw({"seq": seq, "type": "request", **request})
+        heard += engine.receive(inputs.ClientSaid(1, decode(bytes(message))))
+    answers = [decode(one.body) for one in heard if isinstance(one, outputs.ToClient)]
+    assert [answer.success for answer in answers] == [True, True, False, False]
+    assert answers[2].message == "path is no path: 5"
+    assert answers[3].message.startswith("line is no line number: ")
+
+
+def test_mappings_that_cannot_be_read(play: Play) -> None:
+    """They are refused in attach, by entry; the client may try again."""
+    book = play(1)
+    client = book.client()
+    introduce(client)
+    answer = client.ask("attach", pathMappings=[{"localRoot": "/job"}])
+    assert "entry 1: remoteRoot is missing" in answer.refusal
+    client.ask("attach", pathMappings=POSIX)
+    client.ask("configurationDone")
+    assert client.of("initialized")
+
+
+def test_the_usual_client_has_no_edge(play: Play) -> None:
+    """DAP's defaults, and the session's own mappings, cost nothing."""
+    book = play(1)
+    with book.quietly("two clients with DAP's defaults and the same mappings"):
+        for name in ("first", "second"):
+            joined(book, name, pathMappings=POSIX, clientOS="unix")
+    assert edges(book) == [False, False]
