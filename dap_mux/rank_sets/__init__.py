@@ -4,8 +4,8 @@ The console, `evaluate`, launch.json, breakpoints and the language server all us
 goes through `tokens` and `grammar` into a tree of frozen nodes (`algebra`, `indices`), each
 a `RankSet`. A tree knows no session: `RankSet.select` holds it against a `World`, a
 snapshot of the ranks, their states, meshes and named sets. `fold` goes the other way, from
-ranks to the shortest text, and `prefix` finds the rank set at the head of a breakpoint's
-condition. All of it is pure.
+ranks to the shortest text, `prefix` finds the rank set at the head of a breakpoint's
+condition, and `completion` says what may stand at a column. All of it is pure.
 
 The grammar, loosest binding first (the order of Python's own operators):
 
@@ -43,7 +43,8 @@ Every mistake is a `RankSetError` that points at the column.
 from __future__ import annotations
 
 from dap_mux.rank_sets.algebra import RankSet
-from dap_mux.rank_sets.errors import RankSetError
+from dap_mux.rank_sets.completion import Completion, complete
+from dap_mux.rank_sets.errors import RankSetError, UnknownDimension, did_you_mean
 from dap_mux.rank_sets.fold import fold
 from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.leading import split_leading, with_group
@@ -54,12 +55,16 @@ from dap_mux.rank_sets.world import STATES, RankId, World
 
 __all__ = [
     "STATES",
+    "Completion",
     "Mesh",
     "Prefix",
     "RankId",
     "RankSet",
     "RankSetError",
+    "UnknownDimension",
     "World",
+    "complete",
+    "did_you_mean",
     "fold",
     "is_name",
     "parse",

@@ -48,6 +48,14 @@ class RankSetError(UsageError):
         return f"  {line}\n  {' ' * (self.column - start)}{carets}"
 
 
+class UnknownDimension(RankSetError):
+    """A dimension that the mesh of `group` lacks, as far as is known: the ranks may know it."""
+
+    def __init__(self, group: str, message: str, place: Place) -> None:
+        super().__init__(message, place)
+        self.group = group
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The likeliest of the known words as a question, else the list of them."""
     names = sorted(known)

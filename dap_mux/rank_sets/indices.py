@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dap_mux.rank_sets.algebra import RankSet, Scope
-from dap_mux.rank_sets.errors import Place, RankSetError, did_you_mean
+from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension, did_you_mean
 from dap_mux.rank_sets.fold import fold_numbers
 from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.world import RankId
@@ -123,17 +123,17 @@ class Coordinates(RankSet):
         mesh = scope.world.meshes.get(group, Mesh(()))
         wanted = {dim.name: dim.wanted(self._size(group, mesh, dim)) for dim in self.dims}
         # Ranks beyond the mesh have no coordinates, so no coordinates choose them.
-        inside = (rank for rank in ranks or () if rank < mesh.size)
+        inside = (rank for rank in ranks or () if rank in mesh)
         return frozenset((group, rank) for rank in inside if _at(mesh.coords(rank), wanted))
 
     def _size(self, group: str, mesh: Mesh, dim: Dim) -> int:
         sizes = dict(mesh.dims)
         if not sizes:
             message = f"group {group} has no mesh dimensions: --mesh dp=2,tp=4 names them"
-            raise RankSetError(message, dim.place)
+            raise UnknownDimension(group, message, dim.place)
         if dim.name not in sizes:
             message = f"no dimension '{dim.name}': {did_you_mean(dim.name, sizes)}"
-            raise RankSetError(message, dim.place)
+            raise UnknownDimension(group, message, dim.place)
         return sizes[dim.name]
 
     def __str__(self) -> str:
@@ -145,7 +145,8 @@ def _owner(group: str | None) -> str:
 
 
 def _at(coords: dict[str, int], wanted: dict[str, frozenset[int]]) -> bool:
-    return all(coords[name] in places for name, places in wanted.items())
+    # Where a rank did not tell its place in a dimension, no place there chooses it.
+    return all(coords.get(name) in places for name, places in wanted.items())
 
 
 def _pick(indices: tuple[Index, ...], known: frozenset[int]) -> frozenset[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets.errors import Place, RankSetError
@@ -14,9 +15,14 @@ _DIM = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*=\s*(?P<size>0*[1-9][0-9]{0,8})\s*
 
 @dataclass(frozen=True)
 class Mesh:
-    """Dimension names and sizes, row-major: the last one varies fastest with the rank."""
+    """Dimension names and sizes, and which rank is where.
+
+    Row-major, the last dimension varying fastest with the rank, unless `places` gives each
+    rank's place in each dimension; a rank without a place is not in the mesh.
+    """
 
     dims: tuple[tuple[str, int], ...]
+    places: Mapping[int, Mapping[str, int]] | None = field(default=None, hash=False)
 
     @classmethod
     def parse(cls, text: str) -> Mesh:
@@ -33,13 +39,19 @@ class Mesh:
 
     @property
     def size(self) -> int:
-        """The number of ranks; 1 without dimensions."""
+        """The number of ranks that it has room for; 1 without dimensions."""
         return math.prod(size for _, size in self.dims)
+
+    def __contains__(self, rank: int) -> bool:
+        """Whether the rank has a place here."""
+        return 0 <= rank < self.size if self.places is None else rank in self.places
 
     def coords(self, rank: int) -> dict[str, int]:
         """The rank's place in each dimension. Raises UsageError outside of the mesh."""
-        if not 0 <= rank < self.size:
+        if rank not in self:
             raise UsageError(f"rank {rank} is outside of the mesh {self} of {self.size} ranks")
+        if self.places is not None:
+            return dict(self.places[rank])
         places: dict[str, int] = {}
         for name, size in reversed(self.dims):
             rank, places[name] = divmod(rank, size)

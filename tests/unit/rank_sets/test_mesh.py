@@ -55,3 +55,27 @@ def test_mistakes(text: str, column: int, message: str) -> None:
     with pytest.raises(RankSetError, match=message) as caught:
         Mesh.parse(text)
     assert caught.value.column == column
+
+
+class TestPlaces:
+    """A mesh that is not row-major: which rank is where was read from the ranks."""
+
+    SWAPPED = Mesh(
+        (("dp", 2), ("tp", 2)),
+        places={
+            rank: {"dp": dp, "tp": tp}
+            for dp, row in enumerate([[0, 2], [1, 3]])
+            for tp, rank in enumerate(row)
+        },
+    )
+
+    def test_coords(self) -> None:
+        assert self.SWAPPED.coords(2) == {"dp": 0, "tp": 1}
+        assert 3 in self.SWAPPED
+        assert 4 not in self.SWAPPED
+        with pytest.raises(UsageError, match="rank 4 is outside of the mesh dp=2,tp=2"):
+            self.SWAPPED.coords(4)
+
+    def test_a_mesh_is_still_hashable(self) -> None:
+        assert hash(self.SWAPPED) == hash(Mesh(self.SWAPPED.dims))
+        assert Mesh(self.SWAPPED.dims) != self.SWAPPED

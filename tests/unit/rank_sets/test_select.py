@@ -57,6 +57,55 @@ def test_dimensions_index_the_mesh_as_numpy_does(
     assert numbers(f"ranks({text})", where) == sorted(expected.ravel().tolist())
 
 
+@given(data=st.data(), dims=meshes())
+def test_a_permuted_mesh_is_indexed_as_numpy_does(
+    data: st.DataObject, dims: tuple[tuple[str, int], ...]
+) -> None:
+    """The ranks lie anyhow in the mesh, as DeviceMesh allows."""
+    sizes = [size for _, size in dims]
+    order = data.draw(st.permutations(range(int(np.prod(sizes)))))
+    grid = np.array(order).reshape(sizes)
+    places = {
+        int(rank): {name: int(at) for (name, _), at in zip(dims, place, strict=True)}
+        for place, rank in np.ndenumerate(grid)
+    }
+    where = World(
+        tuple(("job", rank) for rank in range(len(order))), {"job": Mesh(dims, places)}, {}, {}
+    )
+    axis = data.draw(st.integers(0, len(dims) - 1))
+    text, expected = data.draw(choices(sizes[axis]))
+    chosen = np.take(grid, expected, axis=axis).ravel().tolist()
+    assert numbers(f"ranks({dims[axis][0]}={text})", where) == sorted(set(chosen))
+
+
+def test_a_rank_whose_place_is_not_known_is_chosen_by_none() -> None:
+    mesh = Mesh((("dp", 2), ("tp", 2)), {0: {"dp": 0, "tp": 0}, 1: {"dp": 0}})
+    where = World(tuple(("job", rank) for rank in range(3)), {"job": mesh}, {}, {})
+    assert numbers("ranks(dp=0)", where) == [0, 1]
+    assert numbers("ranks(tp=:)", where) == [0]
+
+
+class TestMonarchsForms:
+    """The four forms of Monarch's pull request, on a 3 x 4 x 8 mesh."""
+
+    WHERE = world(groups={"job": 96}, mesh="pp=3,dp=4,tp=8")
+
+    @pytest.mark.parametrize(
+        ("text", "ranks"),
+        [
+            ("ranks(3)", [3]),
+            ("ranks(1,3,5)", [1, 3, 5]),
+            ("ranks(1:10:2)", [1, 3, 5, 7, 9]),
+            (
+                "ranks(pp=2, dp=(1,3), tp=2:8)",
+                [64 + dp * 8 + tp for dp in (1, 3) for tp in range(2, 8)],
+            ),
+        ],
+    )
+    def test_form(self, text: str, ranks: list[int]) -> None:
+        assert numbers(text, self.WHERE) == ranks
+
+
 @given(size=st.integers(1, 20), part=slices())
 def test_slices_of_ranks_are_python_slices(size: int, part: slice) -> None:
     where = world(groups={"job": size})
