@@ -62,6 +62,11 @@ class Config:
     step_grace: float
     request_timeout: float
     max_message: int
+    token_file: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
+    insecure: bool
     origins: Mapping[str, Origin]
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 
 from dap_mux.config.values import (
     ADDRESS,
+    FILE,
     FOLDER,
     MESH,
     PORT,
@@ -21,6 +22,7 @@ from dap_mux.config.values import (
 
 ALL = ("run", "attach", "adapter")
 RUN = ("run",)
+JOIN = ("list",)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,21 @@ OPTIONS: tuple[Option, ...] = (
     Option("max_message", size(64 * 1024, 1024**3), 16 * 1024**2,
            "--max-message", "DAP_MUX_MAX_MESSAGE", "maxMessage",
            ALL, "the largest message taken from an editor or a rank"),
+    Option("token_file", FILE, None,
+           "--token-file", "DAP_MUX_TOKEN_FILE", "tokenFile",
+           (*ALL, *JOIN), "where the session's token is; a session makes it if it is missing"),
+    Option("tls_cert", FILE, None,
+           "--tls-cert", "DAP_MUX_TLS_CERT", "tlsCert",
+           ALL, "the certificate (PEM) for editors that connect by TLS"),
+    Option("tls_key", FILE, None,
+           "--tls-key", "DAP_MUX_TLS_KEY", "tlsKey",
+           ALL, "its private key, where that is in a file of its own"),
+    Option("tls_ca", FILE, None,
+           "--tls-ca", "DAP_MUX_TLS_CA", "tlsCa",
+           JOIN, "connect by TLS; the certificate (PEM) that vouches for the session's"),
+    Option("insecure", TRUTH, False,
+           "--insecure", "DAP_MUX_INSECURE", "insecure",
+           (*ALL, *JOIN), "beyond loopback the token is enough, without TLS"),
 )
 # fmt: on
 BY_NAME = {option.name: option for option in OPTIONS}

@@ -130,7 +130,7 @@ def _read_mesh(raw: object) -> Mesh:
         raise ValueError(raw) from error
 
 
-def _read_folder(raw: object) -> Path:
+def _read_path(raw: object) -> Path:
     if not isinstance(raw, str) or not raw.strip():
         raise ValueError(raw)
     return Path(raw).expanduser()
@@ -145,4 +145,5 @@ ADDRESS = Kind(
     str,
 )
 MESH = Kind("dimensions and sizes like dp=2,tp=4", "DIMS", _read_mesh, str)
-FOLDER = Kind("a folder", "FOLDER", _read_folder, str)
+FOLDER = Kind("a folder", "FOLDER", _read_path, str)
+FILE = Kind("a file", "FILE", _read_path, str)

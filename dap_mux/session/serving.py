@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 import anyio
@@ -13,13 +18,17 @@ from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.private_files import own_folder
 from dap_mux.rank_sets import Mesh
+from dap_mux.session.access import access_of, beyond_loopback
 from dap_mux.session.voices import say
-from dap_mux.session_files import SessionFile
-from dap_mux.shell.auth import check_bind
+from dap_mux.session_files import SessionFile, session_folder
+from dap_mux.shell.auth import Guard
+from dap_mux.shell.doors import listen_unix
 from dap_mux.shell.driver import Driver
-from dap_mux.shell.listeners import listen
+from dap_mux.shell.listeners import entrance, listen
 
+logger = logging.getLogger("dap_mux.session")
 RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 GOODBYE = 1.0  # s for clients to take leave after `terminated`
@@ -42,7 +51,12 @@ class Session:
         return f"{self.host}:{self.port}"
 
     def known(self, records: Iterable[RankRecord]) -> None:
-        """Tell the engine where ranks listen."""
+        """Tell the engine where ranks listen, and everybody where that is unsafe."""
+        records = list(records)
+        warning = beyond_loopback(record.host for record in records)
+        if warning:
+            logger.warning("%s", warning)
+            self.driver.feed(inputs.Notice(warning, lasting=True))
         for record in records:
             assert record.rank is not None
             self.rank_known(record.group, record.rank, endpoint_of(record))
@@ -110,6 +124,28 @@ def ending_signals() -> list[signal.Signals]:
     return signals
 
 
+@dataclass(frozen=True)
+class UnixSocket:
+    """Where this user's own programs connect, if the system has it."""
+
+    path: str | None
+    server: asyncio.AbstractServer | None
+
+    def close(self) -> None:
+        """Stop listening, and leave no file behind."""
+        if self.server is not None and self.path is not None:
+            self.server.close()
+            Path(self.path).unlink(missing_ok=True)
+
+
+async def _listen_unix(driver: Driver, guard: Guard) -> UnixSocket:
+    folder = session_folder()
+    own_folder(folder)
+    path = folder / f"{os.getpid()}.sock"
+    server = await listen_unix(entrance(driver, guard), path)
+    return UnixSocket(str(path) if server else None, server)
+
+
 @asynccontextmanager
 async def serving(
     config: Config,
@@ -119,18 +155,26 @@ async def serving(
     groups: Sequence[str] = (),
 ) -> AsyncIterator[Session]:
     """Listen for clients until the block is left; `avoid` are ports that ranks want."""
-    check_bind(config.listen.host)
+    access, (host, wanted) = access_of(config), config.listen
     driver = Driver(Engine(settings), max_message=config.max_message)
-    server, port = await listen(driver, config.listen.host, config.listen.port, avoid=avoid)
-    if config.listen.port not in (0, port):
-        say(f"port {config.listen.port} is in use; listening on {port} instead")
-    file = SessionFile(config.listen.host, port, groups=tuple(groups) or (settings.default_group,))
+    server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
+    if wanted not in (0, port):
+        say(f"port {wanted} is in use; listening on {port} instead")
+    unix = await _listen_unix(driver, access.unix)
+    file = SessionFile(
+        host,
+        port,
+        unix=unix.path,
+        token=access.secret,
+        groups=tuple(groups) or (settings.default_group,),
+    )
     # From here on a signal is heard, whoever listens to it later: there is something to clean up.
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         file.write()
         try:
-            yield Session(driver, config.listen.host, port, signals)
+            yield Session(driver, host, port, signals)
         finally:
             file.remove()
+            unix.close()
             server.close()
             await driver.close()

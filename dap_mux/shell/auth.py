@@ -1,58 +1,64 @@
-"""Who may connect, and where we may listen (promises S1 and S5).
+"""Who is at the other end of a connection, and whether it has to show the token (promise S5).
 
-On loopback the same user needs nothing and everybody else is refused. TCP does not carry user
-ids, so the peer's socket is looked up in the kernel's own table.
+The same user needs none, by loopback or by the unix socket; every other user does, root too: so a
+port-forward into a pod arrives. TCP does not carry user ids, so the peer's socket is looked up in
+the kernel's own table.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import os
+import secrets
 import socket
 import struct
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dap_mux.errors import Refused
+from dap_mux.engine.admission import Token
 
 _TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
+_LINUX = sys.platform.startswith("linux")
 
 
-def check_bind(host: str) -> None:
-    """Raise `Refused` for anything but a loopback address: there is no token to ask for yet."""
-    if not is_loopback(host):
-        raise Refused(
-            f"refused to listen on {host}: whoever reaches this port can run code in every rank. "
-            "Listen on 127.0.0.1 and use an ssh or kubectl port-forward."
-        )
+def _unknown_token() -> Token:
+    return Token(secrets.token_urlsafe(32))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether `host` names this machine and nothing else."""
-    if host == "localhost":
+@dataclass(frozen=True)
+class Guard:
+    """What a listener asks of those who connect. `asks_all`: of this user too."""
+
+    token: Token = field(default_factory=_unknown_token)
+    asks_all: bool = False
+
+    def trusts(self, connection: socket.socket) -> bool:
+        """Whether the peer of an accepted connection may come in without the token."""
+        return not self.asks_all and _is_this_user(connection)
+
+
+def _is_this_user(connection: socket.socket) -> bool:
+    """Elsewhere than on Linux nobody says: there the unix socket's mode, and loopback, decide."""
+    if not _LINUX:
         return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    uid = unix_uid(connection) if connection.family == socket.AF_UNIX else peer_uid(connection)
+    return uid == os.getuid()
 
 
-def allowed(connection: socket.socket) -> bool:
-    """Whether the peer of an accepted TCP connection is this user (on Linux; elsewhere yes)."""
-    if not sys.platform.startswith("linux"):
-        return True
-    uid = peer_uid(connection)
-    return uid is None or uid == os.getuid()
+def unix_uid(connection: socket.socket) -> int:
+    """Return the user id of the process that connected a unix socket."""
+    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", packed)[1])
 
 
 def peer_uid(connection: socket.socket) -> int | None:
     """Return the user id that owns the peer's end of a local connection, None if not listed."""
-    local, peer = connection.getsockname()[:2], connection.getpeername()[:2]
-    wanted = (_hex(connection.family, peer), _hex(connection.family, local))
     try:
+        local, peer = connection.getsockname()[:2], connection.getpeername()[:2]
         lines = _TABLES[connection.family].read_text().splitlines()[1:]
-    except (OSError, KeyError):
+    except (OSError, KeyError):  # it has gone already, or there is no such table
         return None
+    wanted = (_hex(connection.family, peer), _hex(connection.family, local))
     return next((int(f[7]) for f in map(str.split, lines) if (f[1], f[2]) == wanted), None)
 
 

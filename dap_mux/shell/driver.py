@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import anyio
 
 from dap_mux.engine import Engine, inputs, outputs
+from dap_mux.engine.admission import Token
 from dap_mux.protocol.framing import MAX_BODY
 from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
 
@@ -22,6 +23,9 @@ class Peer(Protocol):
 
     def send(self, bodies: list[bytes]) -> None:
         """Write whole messages."""
+
+    def admitted(self) -> None:
+        """It has shown the token."""
 
     def close(self) -> None:
         """Close once everything is out."""
@@ -48,6 +52,7 @@ class Driver:
         self._numbers = 0
         self._change = asyncio.Event()
         self._carry: dict[type, Callable[[Any], None]] = {
+            outputs.Admitted: self._admitted,
             outputs.CloseClient: self._close_client,
             outputs.Connect: self._connect,
             outputs.CloseLink: self._close_link,
@@ -77,11 +82,13 @@ class Driver:
 
     # Clients
 
-    def client_connected(self, peer: Peer) -> int:
-        """A client is there; return its number."""
+    def client_connected(
+        self, peer: Peer, token: Token | None = None, *, trusted: bool = True
+    ) -> int:
+        """A client is there; return its number. Who is not `trusted` has to show the token."""
         self._numbers += 1
         self._clients[self._numbers] = peer
-        self.feed(inputs.ClientConnected(self._numbers))
+        self.feed(inputs.ClientConnected(self._numbers, trusted, token))
         return self._numbers
 
     def client_gone(self, client: int) -> None:
@@ -89,6 +96,11 @@ class Driver:
         if self._clients.pop(client, None):
             self.feed(inputs.ClientGone(client))
             self._change.set()
+
+    def _admitted(self, output: outputs.Admitted) -> None:
+        peer = self._clients.get(output.client)
+        if peer:
+            peer.admitted()
 
     def _close_client(self, output: outputs.CloseClient) -> None:
         peer = self._clients.get(output.client)
@@ -170,8 +182,10 @@ class Driver:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        for peer in [*self._clients.values(), *self._links.values()]:
+        for peer in list(self._clients.values()):
             peer.close()
+        for link in list(self._links.values()):
+            link.close()
         with contextlib.suppress(TimeoutError):
             with anyio.fail_after(1.0):
                 await self.no_clients()

@@ -1,7 +1,8 @@
 """Connections of clients: TCP and standard streams, with the limits for strangers.
 
-Promises S5, S6, S8, F3, F4, F7: another user is refused, anything that is not DAP is closed
-unread, little is taken before `initialize`, and a stalled message ends only its own connection.
+Promises S5, S6, S8, F3, F4, F7: another user has to show the token, anything that is not DAP is
+closed unread, little is taken before `initialize` (and before the token, of those who have to show
+it), and a stalled message ends only its own connection.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import errno
 import logging
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 from io import FileIO
 from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
@@ -19,12 +22,14 @@ from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import decode
-from dap_mux.shell.auth import allowed
+from dap_mux.shell.auth import Guard
+from dap_mux.shell.doors import TlsDoor
 from dap_mux.shell.liveness import Pulse
 from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
 
 if TYPE_CHECKING:
     import socket
+    import ssl
 
     from dap_mux.shell.driver import Driver
 
@@ -32,6 +37,7 @@ logger = logging.getLogger("dap_mux.client")
 FIRST_LIMIT: Final = 64 * 1024  # bytes of `initialize` (S8)
 STALL: Final = {"header": 10.0, "body": 30.0}  # s (F4)
 FIRST_WITHIN: Final = 10.0  # s (S8)
+TLS_HELLO: Final = b"\x16\x03"
 HIGH: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped (F5)
 LOW: Final = HIGH // 2
 MOST: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
@@ -40,10 +46,15 @@ LAST_PORT: Final = 65536
 
 
 class ClientConnection(asyncio.Protocol):
-    """One client. `writer` differs from the reader for standard streams."""
+    """One client. `writer` differs from the reader for standard streams.
 
-    def __init__(self, driver: Driver) -> None:
+    Without a `guard` it is trusted; else the limits for strangers bind it until it is admitted.
+    """
+
+    def __init__(self, driver: Driver, guard: Guard | None = None) -> None:
         self._driver = driver
+        self._guard = guard
+        self._trusted = guard is None
         self._framer = Framer(max_body=min(FIRST_LIMIT, driver.max_message))
         self._writer: asyncio.WriteTransport | None = None
         self._reader: asyncio.BaseTransport | None = None
@@ -64,15 +75,14 @@ class ClientConnection(asyncio.Protocol):
         if self._writer is None:  # uvloop's transports are none of asyncio's classes
             self._writer = cast("asyncio.WriteTransport", transport)
         self._socket = tcp_of(transport)
-        if self._socket is not None and not allowed(self._socket):
-            logger.warning("refused a connection of another user")
-            self._abort()
-            return
+        if self._guard is not None:
+            self._trusted = self._guard.trusts(transport.get_extra_info("socket"))
         prepare(self._socket)
         self._pulse = Pulse(self._socket, self._stalled)
         self._writer.set_write_buffer_limits(high=HIGH, low=LOW)
-        self._client = self._driver.client_connected(self)
-        self._arm("first message", FIRST_WITHIN)
+        token = self._guard.token if self._guard is not None else None
+        self._client = self._driver.client_connected(self, token, trusted=self._trusted)
+        self._arm("first message" if self._trusted else "token", FIRST_WITHIN)
 
     def data_received(self, data: bytes) -> None:
         """Cut into messages and hand them on."""
@@ -82,15 +92,17 @@ class ClientConnection(asyncio.Protocol):
             bodies = self._framer.feed(data)
             said = [inputs.ClientSaid(self._client, decode(body)) for body in bodies]
         except PeerFault as error:
-            logger.warning("closed client %d: %s", self._client, error)
+            hint = " (it speaks TLS, and this port does not)" if data[:2] == TLS_HELLO else ""
+            logger.warning("closed client %d: %s%s", self._client, error, hint)
             self._abort()
             return
-        if said and not self._known:
-            self._accepted()
+        if said and self._trusted and not self._known:
+            self.admitted()
         self._driver.feed(*said)
         self._watch_stall()
 
-    def _accepted(self) -> None:
+    def admitted(self) -> None:
+        """It has spoken, and shown the token where it must: the limits for strangers are off."""
         self._known = True
         self._framer.allow(self._driver.max_message)
 
@@ -161,17 +173,25 @@ class ClientConnection(asyncio.Protocol):
 
 
 async def listen(
-    driver: Driver, host: str, port: int, *, avoid: range = range(0)
+    driver: Driver,
+    host: str,
+    port: int,
+    *,
+    avoid: range = range(0),
+    guard: Guard | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> tuple[asyncio.Server, int]:
     """Listen on `port`, or on the next free one; return the server and the port it has.
 
     `avoid`: ports that ranks want, never taken instead of a busy one.
     """
     loop = asyncio.get_running_loop()
+    inside = entrance(driver, guard or Guard())
+    outside = inside if tls is None else partial(TlsDoor, tls, inside)
     others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
     for candidate in [port, *islice(others, PORTS_TRIED)] if port else [0]:
         try:
-            server = await loop.create_server(lambda: ClientConnection(driver), host, candidate)
+            server = await loop.create_server(outside, host, candidate)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 continue
@@ -191,6 +211,11 @@ class _Output(asyncio.BaseProtocol):
 
     def resume_writing(self) -> None:
         self._connection.resume_writing()
+
+
+def entrance(driver: Driver, guard: Guard) -> Callable[[], ClientConnection]:
+    """Return what makes a connection for each client that comes."""
+    return partial(ClientConnection, driver, guard)
 
 
 async def serve_stdio(driver: Driver) -> asyncio.Event:

@@ -30,6 +30,11 @@ GOOD: dict[str, tuple[str, object]] = {
     "step_grace": ("1.5", 1.5),
     "request_timeout": ("10s", 10.0),
     "max_message": ("1MiB", 1024**2),
+    "token_file": ("/run/secrets/token", Path("/run/secrets/token")),
+    "tls_cert": ("/etc/tls/cert.pem", Path("/etc/tls/cert.pem")),
+    "tls_key": ("/etc/tls/key.pem", Path("/etc/tls/key.pem")),
+    "tls_ca": ("/etc/tls/ca.pem", Path("/etc/tls/ca.pem")),
+    "insecure": ("yes", True),
 }
 BAD = {
     "listen": "70000",
@@ -46,6 +51,11 @@ BAD = {
     "step_grace": "-1",
     "request_timeout": "soon",
     "max_message": "1KiB",
+    "token_file": " ",
+    "tls_cert": "",
+    "tls_key": " ",
+    "tls_ca": "",
+    "insecure": "perhaps",
 }
 
 

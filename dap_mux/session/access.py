@@ -1,0 +1,99 @@
+"""Who may come in: the token, TLS, and whether we may listen where we are told (S1, S2, S9)."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dap_mux.addresses import is_loopback
+from dap_mux.config import Config
+from dap_mux.engine.admission import Token
+from dap_mux.errors import Refused, UsageError
+from dap_mux.private_files import check_private, new_token, token_of
+from dap_mux.shell.auth import Guard
+
+SHOWN = 4  # hosts that a warning names
+BETTER = "Or listen on 127.0.0.1, and forward the port with ssh -L or kubectl port-forward"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a session's listeners ask for. `tcp` and `unix` have the same token."""
+
+    tcp: Guard
+    unix: Guard
+    tls: ssl.SSLContext | None
+    secret: str = field(repr=False)
+
+
+def access_of(config: Config) -> Access:
+    """Read the token and the certificate. Raises Refused, UsageError."""
+    check_bind(config)
+    secret = token_of(config.token_file) if config.token_file else new_token()
+    token = Token(secret)
+    return Access(
+        tcp=Guard(token, asks_all=not is_loopback(config.listen.host)),
+        unix=Guard(token),
+        tls=_tls_of(config),
+        secret=secret,
+    )
+
+
+def check_bind(config: Config) -> None:
+    """Raise Refused for an address beyond loopback without a token, or with one to be overheard."""
+    host = config.listen.host
+    if is_loopback(host):
+        return
+    if not config.token_file:
+        raise Refused(
+            f"refused to listen on {host} without a token: whoever reaches this port can run code "
+            "in every rank. Give a file for it (--token-file), and TLS (--tls-cert, --tls-key). "
+            f"{BETTER}"
+        )
+    if not (config.tls_cert or config.insecure):
+        raise Refused(
+            f"refused to listen on {host} without TLS: whoever sees the traffic has the token. "
+            "Give a certificate (--tls-cert, --tls-key), or say --insecure where nobody can "
+            f"listen in. {BETTER}"
+        )
+
+
+def _tls_of(config: Config) -> ssl.SSLContext | None:
+    if config.tls_cert is None:
+        if config.tls_key is not None:
+            raise UsageError(f"--tls-key {config.tls_key} needs the certificate: --tls-cert")
+        return None
+    key = config.tls_key or config.tls_cert
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        check_private(key, key.stat())
+        context.load_cert_chain(config.tls_cert, key, password=lambda: _no_password(key))
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"{config.tls_cert} and {key} are no certificate and its key: {error.reason}"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename or key}: {error.strerror}") from None
+    return context
+
+
+def _no_password(key: Path) -> str:
+    raise UsageError(f"{key} has a password, and nobody is there to be asked for it")
+
+
+def beyond_loopback(hosts: Iterable[str]) -> str:
+    """Return the warning about ranks that others can reach, '' where there are none (S9)."""
+    open_to_all = sorted({host for host in hosts if not is_loopback(host)})
+    if not open_to_all:
+        return ""
+    named = ", ".join(open_to_all[:SHOWN])
+    if len(open_to_all) > SHOWN:
+        named += f" and {len(open_to_all) - SHOWN} more hosts"
+    return (
+        f"ranks listen on {named}, not on loopback: debugpy asks for no password, so whoever "
+        "reaches these ports can run code there, and the traffic is in the clear. Safer: ranks "
+        "on 127.0.0.1, and a forward (ssh -L, kubectl port-forward)"
+    )
