@@ -63,5 +63,6 @@ def _problem(role: str, command: str) -> str:
     if not role and not route.before_attach:
         return f"{command!r} needs an attached client: send `attach` first"
     if role == "observer" and not route.observers:
-        return f"{command!r} is for controllers; this client attached as observer"
+        text = f"{command!r} is for controllers; this client attached as observer"
+        return f"{text}: leave `role` out of its attach arguments to let it do more than look"
     return ""

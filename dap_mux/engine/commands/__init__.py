@@ -70,13 +70,13 @@ class Commands:
 
     def scope(self, request: ClientRequest) -> None:
         """`scope`: what one control request acts on."""
-        value = typed(request.arguments, ValueArguments).value
+        value = _asked(request)
         self._core.scope = _word(value, SCOPES, "scope", self._core.scope)
         downstream.respond(self._core, request, {"value": self._core.scope})
 
     def view(self, request: ClientRequest) -> None:
         """`view`: how ranks appear as threads; may change in mid-session."""
-        value = typed(request.arguments, ValueArguments).value
+        value = _asked(request)
         before, self._core.view = self._core.view, _word(value, VIEWS, "view", self._core.view)
         downstream.respond(self._core, request, {"value": self._core.view})
         if self._core.view != before:
@@ -99,6 +99,16 @@ class Commands:
 
     def _chosen(self, text: str) -> list[Rank]:
         return [self._core.ranks[id] for id in parse(text).select(self._core.world())]
+
+
+def _asked(request: ClientRequest) -> str | None:
+    """Return the value to put in force, None where the client only asks for it."""
+    value = typed(request.arguments, ValueArguments).value
+    if value is not None and request.client.role == "observer":
+        raise UsageError(
+            f"an observer may ask for the {request.command}, not change it for everybody"
+        )
+    return value
 
 
 def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> str:
