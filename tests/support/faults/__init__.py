@@ -1,6 +1,7 @@
 """A TCP proxy that fails on demand, and the ways in which it can: one small class each."""
 
 from tests.support.faults.kinds import (
+    PASS,
     BlackHole,
     Corrupt,
     Cut,
@@ -17,6 +18,7 @@ from tests.support.faults.kinds import (
 from tests.support.faults.proxy import FaultProxy, proxied, proxies
 
 __all__ = [
+    "PASS",
     "BlackHole",
     "Corrupt",
     "Cut",
