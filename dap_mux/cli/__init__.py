@@ -3,7 +3,8 @@
 `commands` is the table of commands and what each takes, `parser` turns words into a namespace,
 `entry` runs the command and turns errors into a sentence and an exit code. A command's own module
 (`work`, `list_ranks`, `sessions`, `config_show`) is imported when it runs, because `dap-mux
-adapter` must start in the time an editor allows. `table` prints columns safely.
+adapter` must start in the time an editor allows. `joining` is how a one-shot comes into a session;
+`table` prints columns safely.
 """
 
 from __future__ import annotations

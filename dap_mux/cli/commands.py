@@ -78,6 +78,7 @@ def _list(parser: ArgumentParser) -> None:
         "ranks", nargs="?", metavar="RANKS", help="a rank set such as 0-3 or stopped"
     )
     _json(parser)
+    _options(parser, "list")
 
 
 def _config(parser: ArgumentParser) -> None:

@@ -8,21 +8,14 @@ from pathlib import PurePath
 from typing import Any
 
 from dap_mux.cli.table import columns
-from dap_mux.errors import DapMuxError, NothingToConnect
+from dap_mux.cli.work import load_config
+from dap_mux.config import Config
 from dap_mux.printable import one_line
 from dap_mux.session_files import HOST_PORT, SessionFile, find
 
 Rank = dict[str, Any]
 HEAD = ("GROUP", "RANK", "COORDS", "HOST", "STATE", "REASON", "FUNCTION", "LINE")
-PATIENCE = 10.0  # seconds for each answer
 LOWEST_PORT = 1024  # `job:3` is rank 3 of group job, `job:5677` a session on host job
-INTRODUCTION = {
-    "clientID": "dap-mux list",
-    "adapterID": "dap-mux",
-    "pathFormat": "path",
-    "linesStartAt1": True,
-    "columnsStartAt1": True,
-}
 
 
 def main(args: Namespace) -> int:
@@ -34,7 +27,7 @@ def main(args: Namespace) -> int:
         from dap_mux.rank_sets import parse
 
         parse(ranks)  # a mistake is pointed at before anybody is asked
-    body = anyio.run(fetch, find(session), ranks)
+    body = anyio.run(fetch, find(session), ranks, load_config(args))
     print(json.dumps(body, indent=1) if args.json else render(body))
     return 0
 
@@ -56,27 +49,13 @@ def names_session(text: str) -> bool:
     )
 
 
-async def fetch(session: SessionFile, ranks: str | None) -> dict[str, Any]:
-    """Ask a session for its ranks. Raises NothingToConnect, RequestFailed, DapMuxError."""
-    from dap_mux.client import DapClient
+async def fetch(session: SessionFile, ranks: str | None, config: Config) -> dict[str, Any]:
+    """Ask a session for its ranks. Raises what `joined` does."""
+    from dap_mux.cli.joining import PATIENCE, joined
 
-    try:
-        client = await DapClient.connect(session.host, session.port)
-    except OSError as error:
-        raise NothingToConnect(
-            f"nobody answers at {session.address} ({error.strerror or error}); "
-            "`dap-mux sessions` shows what runs here"
-        ) from error
-    token = {} if session.token is None else {"token": session.token}
-    try:
-        await client.request("initialize", INTRODUCTION, timeout=PATIENCE)
-        await client.request("attach", {"role": "observer", **token}, timeout=PATIENCE)
+    async with joined(session, config, "dap-mux list") as client:
         wanted = {} if ranks is None else {"ranks": ranks}
         return await client.request("list", wanted, timeout=PATIENCE)
-    except TimeoutError as error:
-        raise DapMuxError(f"{session.address} did not answer: {error}") from error
-    finally:
-        await client.close()
 
 
 def render(body: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -39,11 +40,18 @@ class DapClient:
         self._wire = Wire(reader, writer, self._receive, self._ended, tap)
 
     @classmethod
-    async def connect(cls, host: str, port: int, *, tap: Tap | None = None) -> DapClient:
-        """Connect over TCP; raise `OSError` where nobody listens."""
-        reader, writer = await asyncio.open_connection(host, port)
+    async def connect(
+        cls, host: str, port: int, *, tls: ssl.SSLContext | None = None, tap: Tap | None = None
+    ) -> DapClient:
+        """Connect over TCP, inside `tls` where given; raise `OSError` where nobody listens."""
+        reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(reader, writer, tap)
+
+    @classmethod
+    async def connect_unix(cls, path: str, *, tap: Tap | None = None) -> DapClient:
+        """Connect to a unix socket; raise `OSError` where nobody listens."""
+        return cls(*await asyncio.open_unix_connection(path), tap)
 
     @classmethod
     def over(

@@ -39,6 +39,7 @@ class Framer:
         self._line = 0  # where the unfinished header line starts: no line is read twice
         self._length = -1  # what the header said so far, else -1
         self._need = -1  # body length once the header is read, else -1
+        self._begun = False  # a message has been read
 
     def allow(self, max_body: int) -> None:
         """Change the body limit from the next header on (S8: little before `initialize`)."""
@@ -56,6 +57,7 @@ class Framer:
         if self._need < 0 and not self._buffer and (usual := _USUAL.match(data)):
             start, length = usual.end(), int(usual[1])  # one whole message, as most reads are
             if start + length == len(data) and length <= self._max_body:
+                self._begun = True
                 return [data[start:]]
         self._buffer += data
         bodies: list[bytes] = []
@@ -71,6 +73,7 @@ class Framer:
         body = bytes(memoryview(self._buffer)[: self._need])
         del self._buffer[: self._need]
         self._need = -1
+        self._begun = True
         return body
 
     def _read_header(self) -> bool:
@@ -94,10 +97,10 @@ class Framer:
         return False
 
     def _take_line(self, line: bytes) -> None:
-        _check_line_start(line)
+        self._check_line_start(line)
         name, colon, value = line.partition(b":")
         if not colon:
-            raise FramingError(f"not a DAP header: {line[:40]!r}")
+            raise self._no_header(line)
         if name.lower() == _LENGTH:
             if self._length >= 0:
                 raise FramingError("two Content-Length headers, expected one")
@@ -113,18 +116,23 @@ class Framer:
         self._check_size(len(self._buffer) - 2 * len(_NEWLINE) + 1)  # all but the end's last byte
         line = bytes(self._buffer[self._line :])
         if line != b"\r" or not self._line:  # else half of the header's end
-            _check_line_start(line)
+            self._check_line_start(line)
 
     def _check_size(self, size: int) -> None:
         if size > self._max_header:
             raise FramingError(f"header block longer than {self._max_header} bytes")
 
+    def _check_line_start(self, line: bytes) -> None:
+        start = line[:15].lower()
+        known = any(name.startswith(start) or start.startswith(name) for name in _ALLOWED)
+        if not known or b"\n" in line or b"\r" in line[:-1]:
+            raise self._no_header(line)
 
-def _check_line_start(line: bytes) -> None:
-    start = line[:15].lower()
-    known = any(name.startswith(start) or start.startswith(name) for name in _ALLOWED)
-    if not known or b"\n" in line or b"\r" in line[:-1]:
-        raise FramingError(f"not a DAP header: {line[:40]!r}")
+    def _no_header(self, line: bytes) -> FramingError:
+        """Quote a stranger's first words; later ones may be the end of a message, and secret."""
+        if self._begun:
+            return FramingError("not a DAP header, behind a message: is its length right?")
+        return FramingError(f"not a DAP header: {line[:40]!r}")
 
 
 def _number(text: bytes, limit: int) -> int:

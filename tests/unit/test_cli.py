@@ -21,7 +21,7 @@ from dap_mux.cli.commands import BY_NAME, COMMANDS
 from dap_mux.cli.parser import parse
 from dap_mux.cli.table import columns
 from dap_mux.cli.work import load_config, run_options
-from dap_mux.config import Address
+from dap_mux.config import Address, Config
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.session_files import SessionFile
 
@@ -278,7 +278,7 @@ async def serving(answers: dict[str, Any]) -> AsyncIterator[tuple[SessionFile, l
 
 async def test_list_asks_as_an_observer_and_no_more() -> None:
     async with serving({"list": BODY}) as (session, heard):
-        assert await list_ranks.fetch(session, "0-3") == BODY
+        assert await list_ranks.fetch(session, "0-3", Config.load()) == BODY
     assert [command for command, _ in heard] == ["initialize", "attach", "list"]
     assert [arguments for _, arguments in heard[1:]] == [{"role": "observer"}, {"ranks": "0-3"}]
 
@@ -286,7 +286,7 @@ async def test_list_asks_as_an_observer_and_no_more() -> None:
 async def test_list_passes_a_refusal_on() -> None:
     async with serving({"list": "there is no rank 9"}) as (session, _):
         with pytest.raises(DapMuxError, match="there is no rank 9"):
-            await list_ranks.fetch(session, "9")
+            await list_ranks.fetch(session, "9", Config.load())
 
 
 async def test_list_as_a_process() -> None:
