@@ -8,6 +8,8 @@ from typing import Final
 
 from dap_mux.engine import downstream, inputs, upstream
 from dap_mux.engine.announce import Announcer
+from dap_mux.engine.arrivals import Arrivals
+from dap_mux.engine.asking import Asking
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.clients import Clients
@@ -70,6 +72,8 @@ class Engine:
         self.capabilities = Capabilities(core, OFFERED)
         self.progress = Progress(core)
         self.job = Job(core)
+        self.arrivals = Arrivals()
+        self.asking = Asking(core, self.arrivals)
         self.clients = Clients(
             core,
             self.lifecycle,
@@ -220,11 +224,13 @@ class Engine:
         if was_live and not self.core.flow.ended:  # then `terminated` says it all
             self.announcer.left(rank)
         self.control.stops.forget(rank)
+        self.arrivals.moved(rank)
         self._consider_end()
 
     def moved(self, rank: Rank) -> None:
         """What `list` shows of a rank has changed."""
         self.news.moved(rank)
+        self.arrivals.moved(rank)
 
     # The end
 

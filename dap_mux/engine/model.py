@@ -58,9 +58,16 @@ class Stop:
     reason: str
     details: Body
     frames: tuple[Frame, ...] | None = None
+    frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
+    selected: int = 0  # the frame that `u` and `d` went to, 0 for the innermost
     unhandled: bool = False  # an uncaught exception: the process ends when it runs on
     settled: bool = False  # where it stands is known, and it does not run on by itself
     announced: bool = False
+
+    @property
+    def frame_id(self) -> int | None:
+        """Debugpy's id of the selected frame; None where the stack is not known."""
+        return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
 
 
 @dataclass

@@ -191,7 +191,9 @@ DETAILS = frozenset({"description", "text", "hitBreakpointIds"})
 def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
     frames = body.get("stackFrames")
     if isinstance(frames, list):
-        stop.frames = tuple(_frame(frame) for frame in frames if isinstance(frame, dict))
+        known = [frame for frame in frames if isinstance(frame, dict)]
+        stop.frames = tuple(map(_frame, known))
+        stop.frame_ids = tuple(int(frame.get("id") or 0) for frame in known)
 
 
 def _frame(body: Body) -> Frame:

@@ -21,7 +21,20 @@ from dap_mux.rank_sets import RankId
 NO_DEADLINE: Final = 0.0
 # What decoding a rank's bytes as DAP may raise: they are hostile too.
 NONSENSE: Final = (PeerFault, TypeError, ValueError, AttributeError, KeyError)
+_SEQ: Final = 1
+_MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
 Then: TypeAlias = Callable[[Reply], None]
+
+
+class Broadcast:
+    """A request to many ranks: encoded once, with each rank's own `seq` put in."""
+
+    def __init__(self, command: str, arguments: Raw | Body) -> None:
+        self._head, _, self._tail = encode(Request(_SEQ, command, arguments)).partition(_MARK)
+
+    def body(self, seq: int) -> bytes:
+        """Return the message for one rank."""
+        return b'%b"seq":%d%b' % (self._head, seq, self._tail)
 
 
 def ask(

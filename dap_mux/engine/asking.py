@@ -1,0 +1,257 @@
+"""One expression to a set of ranks, and their answers, by a time.
+
+A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
+its `__main__` (debugpy allows that even while it is blocked in C; FACTS, debugpy 10). Nobody waits
+for a silent rank longer than asked for: who has not answered by then is `missing`.
+
+A broadcast to many ranks is one timer, and one encoding for each distinct question.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from dap_mux.engine.arrivals import Arrivals
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Body, Pending, Rank, Reply, Stop
+from dap_mux.engine.outputs import ToRank
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.upstream import Broadcast
+from dap_mux.engine.values import values_of
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.rank_sets import RankId, substitute
+
+TIMEOUT: Final = 5.0  # s
+RAW: Final[Body] = {"format": {"rawString": True}}
+"""Ask for a text as it is; otherwise debugpy gives its repr (FACTS, debugpy 10)."""
+
+# What a running rank is asked. Without a frame only text comes back, so the type goes before it;
+# longer values are cut where debugpy cuts those of a frame.
+_IN_MAIN: Final = (
+    "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
+    "(eval({!r}, __import__('sys').modules['__main__'].__dict__))"
+)
+IN_MAIN: Final = " (it runs: evaluated in the globals of __main__)"
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """A rank's value. `reference`: the rank's own, 0 for none; `handle_of` gives the client's."""
+
+    value: str
+    type: str = ""
+    reference: int = 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a set of ranks said. `in_main`: who was running, so the globals of `__main__` spoke."""
+
+    values: dict[RankId, Answer]
+    errors: dict[RankId, str]
+    missing: frozenset[RankId]
+    in_main: frozenset[RankId]
+
+
+Then: TypeAlias = Callable[[Answers], None]
+Text: TypeAlias = "str | Callable[[Rank], str]"
+
+
+class Gathering:
+    """Answers of ranks on their way; tells `then` once: all there, or `timeout` s later."""
+
+    def __init__(self, core: Core, ranks: Iterable[RankId], then: Then, timeout: float) -> None:
+        self._core = core
+        self._then = then
+        self._values: dict[RankId, Answer] = {}
+        self._errors: dict[RankId, str] = {}
+        self.waiting = set(ranks)
+        self.in_main: set[RankId] = set()
+        self.stops: dict[RankId, Stop] = {}
+        self._timer = core.after(timeout, self.end) if self.waiting else None
+        self._open = True
+
+    def answer(self, rank: RankId, answer: Answer) -> None:
+        """A rank has a value; what comes too late, or twice, is dropped."""
+        if rank in self.waiting:
+            self._values[rank] = answer
+            self._done(rank)
+
+    def fail(self, rank: RankId, message: str) -> None:
+        """A rank has none, and says why."""
+        if rank in self.waiting:
+            self._errors[rank] = message
+            self._done(rank)
+
+    def _done(self, rank: RankId) -> None:
+        self.waiting.discard(rank)
+        if not self.waiting:
+            self.end()
+
+    def end(self) -> None:
+        """Tell what is there."""
+        if not self._open:
+            return
+        self._open = False
+        self._core.cancel(self._timer)
+        missing, self.waiting = frozenset(self.waiting), set()
+        values = {id: self._current(id, answer) for id, answer in self._values.items()}
+        self._then(Answers(values, self._errors, missing, frozenset(self.in_main)))
+
+    def _current(self, id: RankId, answer: Answer) -> Answer:
+        """Return a value without its reference where the rank has run on meanwhile."""
+        rank = self._core.ranks.get(id)
+        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(id)):
+            return answer
+        return Answer(answer.value, answer.type)
+
+
+class _Evaluated(Struct, gc=False):
+    """The body of debugpy's answer to `evaluate`."""
+
+    result: str = ""
+    type: str | None = None
+    variablesReference: int = 0
+
+
+_evaluated: Final = msgspec.json.Decoder(_Evaluated).decode
+
+
+class Asking:
+    """The engine's part that asks many ranks the same."""
+
+    def __init__(self, core: Core, arrivals: Arrivals) -> None:
+        self._core = core
+        self._arrivals = arrivals
+
+    def evaluate(
+        self,
+        ranks: Iterable[Rank],
+        text: Text,
+        then: Then,
+        timeout: float = TIMEOUT,
+        *,
+        raw: bool = False,
+        stopped_only: str = "",
+    ) -> None:
+        """Evaluate in each rank; `then` is called once, within `timeout` seconds.
+
+        `text`: an expression or statement, `$rank` and its like replaced; a callable gives each
+        rank its own. `raw`: a text comes as it is, not as its repr. `stopped_only`: why this cannot
+        be asked of a running rank, '' where it can.
+        """
+        asked = list(ranks)
+        question = _Question(self._core, text, raw=raw, stopped_only=stopped_only)
+        gathering = Gathering(self._core, (rank.id for rank in asked), then, timeout)
+        for rank in asked:
+            if rank.stop is not None and not rank.stop.settled:
+                self._arrivals.wait(rank, partial(question.put, gathering))
+            else:
+                question.put(gathering, rank)
+        if not asked:
+            gathering.end()
+
+
+class _Question:
+    """One question, encoded once for all ranks that are asked it in the same words."""
+
+    def __init__(self, core: Core, text: Text, *, raw: bool, stopped_only: str) -> None:
+        self._core = core
+        self._text = text
+        self._more = RAW if raw else {}
+        self._stopped_only = stopped_only
+        self._encoded: dict[tuple[str, int | None], Broadcast] = {}
+
+    def put(self, gathering: Gathering, rank: Rank) -> None:
+        """Ask one rank, or say why that cannot be."""
+        stop = rank.stop
+        frame = stop.frame_id if stop else None
+        problem = self._problem(rank, stop, frame)
+        if problem:
+            gathering.fail(rank.id, problem)
+            return
+        if stop:
+            gathering.stops[rank.id] = stop
+        else:
+            gathering.in_main.add(rank.id)
+        assert rank.link is not None
+        rank.seq += 1
+        rank.pending[rank.seq] = Pending("evaluate", partial(_take, gathering, rank), None)
+        body = self._broadcast(rank, frame).body(rank.seq)
+        self._core.out.append(ToRank(rank.link, body))
+
+    def _problem(self, rank: Rank, stop: Stop | None, frame: int | None) -> str:
+        if rank.phase is not Phase.LIVE or rank.link is None:
+            return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
+        if stop is None:
+            return self._stopped_only
+        return "" if frame is not None else "its stack is not known: pause it again"
+
+    def _broadcast(self, rank: Rank, frame: int | None) -> Broadcast:
+        text = self._text if isinstance(self._text, str) else self._text(rank)
+        if "$" in text:
+            text = substitute(text, values_of(self._core, rank))
+        known = self._encoded.get((text, frame))
+        if known is None:
+            known = Broadcast("evaluate", self._arguments(text, frame))
+            self._encoded[text, frame] = known
+        return known
+
+    def _arguments(self, text: str, frame: int | None) -> Body:
+        if frame is None:
+            return {"expression": _IN_MAIN.format(text)}
+        context = "watch" if is_expression(text) else "repl"
+        return {"expression": text, "frameId": frame, "context": context, **self._more}
+
+
+def _take(gathering: Gathering, rank: Rank, reply: Reply) -> None:
+    """A rank answered, or cannot any more."""
+    if reply.ok:
+        try:
+            body = _evaluated(reply.body) if reply.body else _Evaluated()
+        except msgspec.DecodeError as error:
+            raise PeerFault(str(error)) from None
+        gathering.answer(rank.id, _answer(body, in_main=rank.id in gathering.in_main))
+        return
+    message = reply.missing or in_one_line(reply.message)
+    if rank.id in gathering.in_main and not reply.missing:
+        message += IN_MAIN
+    gathering.fail(rank.id, message)
+
+
+def _answer(body: _Evaluated, *, in_main: bool) -> Answer:
+    if not in_main:
+        return Answer(body.result, body.type or "", body.variablesReference)
+    name, newline, value = body.result.partition("\n")
+    return Answer(value, name) if newline else Answer(body.result)
+
+
+def is_expression(text: str) -> bool:
+    """Whether Python takes this for an expression; anything else is run as a statement."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def in_one_line(message: str) -> str:
+    """Return the end of a traceback: what was raised, and with which words."""
+    lines = message.strip().splitlines()
+    inside = [index for index, line in enumerate(lines) if line.startswith("  ")]
+    return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed without a word"
+
+
+def handle_of(core: Core, rank: RankId, answer: Answer) -> int:
+    """Return the `variablesReference` that a client knows an answer by.
+
+    Valid while `then` runs: later the rank may have run on.
+    """
+    return core.handles.mint(rank, Kind.VARIABLES, answer.reference) if answer.reference else 0
