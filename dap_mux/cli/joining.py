@@ -94,8 +94,9 @@ async def _connect(session: SessionFile, config: Config) -> DapClient:
             f"{session.address}: its certificate is not vouched for by {config.tls_ca}: "
             f"{error.verify_message}"
         ) from error
-    except ssl.SSLError as error:
-        raise DapMuxError(f"{session.address} does not speak TLS ({error.reason})") from error
+    except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
+        why = "does not speak TLS; leave out --tls-ca" if tls else "hung up"
+        raise DapMuxError(f"{session.address} {why} ({error})") from error
     except OSError as error:
         raise NothingToConnect(
             f"nobody answers at {session.address} ({error.strerror or error}); "
