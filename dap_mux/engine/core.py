@@ -12,7 +12,7 @@ from dap_mux.engine.handles import Handles
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
-from dap_mux.rank_sets import RankId, World
+from dap_mux.rank_sets import Mesh, RankId, World
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Core:
         self.links: dict[int, Rank] = {}
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
+        self.found_meshes: dict[str, Mesh] = {}  # by group: what its ranks say, and what is given
         self.flow = Flow()
         self.out: list[Output] = []
         self.random = random.Random(settings.seed)
@@ -108,11 +109,16 @@ class Core:
         groups = {id[0] for id in self.ranks}
         return groups.pop() if len(groups) == 1 else self.settings.default_group
 
+    @property
+    def meshes(self) -> Mapping[str, Mesh]:
+        """Each group's mesh as far as it is known: given, or read from its ranks."""
+        return {**self.settings.meshes, **self.found_meshes}
+
     def world(self) -> World:
         """Return what rank sets are evaluated against, now."""
         return World(
             ranks=tuple(sorted(self.ranks)),
-            meshes=self.settings.meshes,
+            meshes=self.meshes,
             states=States(self.ranks),
             names={},
             default_group=self.settings.default_group,

@@ -20,6 +20,7 @@ from dap_mux.engine.events import Events
 from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.job import Job
 from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Client, Dropped, Rank
 from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
 from dap_mux.engine.phases import Phase
@@ -83,7 +84,10 @@ class Engine:
             self.capabilities,
             self.progress,
         )
-        self.commands = Commands(core, self.view, self.control, self.lifecycle, self.announcer)
+        self.meshes = Meshes(core, self.view, self.news, self.announcer)
+        self.commands = Commands(
+            core, self.view, self.meshes, self.control, self.lifecycle, self.announcer
+        )
         self.heard = RankEvents(
             core,
             self.view,

@@ -159,10 +159,9 @@ def _base(path: str) -> str:
 
 def coords_of(core: Core, rank: Rank) -> dict[str, int]:
     """Return the rank's place in its mesh, {} where no mesh is known."""
-    if rank.endpoint.coords:
-        return dict(rank.endpoint.coords)
-    mesh = core.settings.meshes.get(rank.id[0])
-    return dict(mesh.coords(rank.number)) if mesh and rank.number < mesh.size else {}
+    mesh = core.meshes.get(rank.id[0])
+    coords = mesh.coords(rank.number) if mesh and rank.number in mesh else {}
+    return {**(rank.endpoint.coords or {}), **coords}
 
 
 def main_thread(rank: Rank) -> int:

@@ -63,7 +63,7 @@ def groups_of(records: Iterable[RankRecord]) -> list[str]:
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
-    """Return the mesh of each group whose ranks have all told their places in one, row-major."""
+    """Return the mesh of each group whose ranks have all told their places in one."""
     groups: dict[str, list[RankRecord]] = {}
     for record in records:
         groups.setdefault(record.group, []).append(record)
@@ -78,7 +78,7 @@ def _mesh_of(members: list[RankRecord]) -> Mesh | None:
         return None
     mesh = Mesh(tuple((dim, 1 + max(place[dim] for _, place in places)) for dim in dims))
     fits = all(rank < mesh.size and mesh.coords(rank) == place for rank, place in places)
-    return mesh if fits else None
+    return mesh if fits else Mesh(mesh.dims, dict(places))
 
 
 def _ports(records: list[RankRecord]) -> range:

@@ -7,6 +7,7 @@ Ids come from one small counter for each process. A frame keeps its id while its
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ class FakeData:
         self.threads = {1: "MainThread"}
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
+        self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self._counter = itertools.count(_FIRST_ID)
         self._ids: dict[object, int] = {}
         self.answers: dict[str, Answer] = {
@@ -124,6 +126,8 @@ class FakeData:
         if "setsockopt" in expression or expression in self.values or expression == "1+1":
             result = self.values.get(expression, "2" if expression == "1+1" else "True")
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
+        if "'DeviceMesh'" in expression:
+            return {"result": json.dumps(self.meshes), "variablesReference": 0}
         if expression.startswith("__import__"):
             return {"result": "", "variablesReference": 0, "presentationHint": {}}
         raise Refused(f"NameError: name {expression!r} is not defined")

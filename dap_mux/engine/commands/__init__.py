@@ -8,6 +8,7 @@ from dap_mux.engine.commands.list import listing
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
 from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Body, ClientRequest, Rank
 from dap_mux.engine.scope import SCOPES
 from dap_mux.engine.view import VIEWS, View
@@ -19,17 +20,23 @@ from dap_mux.protocol.types import (
     ValueArguments,
     typed,
 )
-from dap_mux.rank_sets import parse
 
 
 class Commands:
     """The engine's part that answers our own requests."""
 
     def __init__(
-        self, core: Core, view: View, control: Control, lifecycle: Lifecycle, announcer: Announcer
+        self,
+        core: Core,
+        view: View,
+        meshes: Meshes,
+        control: Control,
+        lifecycle: Lifecycle,
+        announcer: Announcer,
     ) -> None:
         self._core = core
         self._view = view
+        self._meshes = meshes
         self._control = control
         self._lifecycle = lifecycle
         self._announcer = announcer
@@ -37,9 +44,13 @@ class Commands:
     def list_ranks(self, request: ClientRequest) -> None:
         """`list`: every rank's state and place."""
         arguments = typed(request.arguments, ListArguments)
-        ranks = self._chosen(arguments.ranks)
-        body = listing(self._core, self._view, ranks, arguments.states)
-        downstream.respond(self._core, request, body)
+        states = arguments.states
+
+        def chosen(ranks: list[Rank]) -> None:
+            body = listing(self._core, self._view, ranks, states)
+            downstream.respond(self._core, request, body)
+
+        self._meshes.choose(request, arguments.ranks, chosen)
 
     def focus(self, request: ClientRequest) -> None:
         """`focus`: look at this stopped rank; resumes nobody."""
@@ -85,20 +96,25 @@ class Commands:
 
     def release(self, request: ClientRequest) -> None:
         """`release`: these ranks are detached and run on."""
-        ranks = self._chosen(typed(request.arguments, RanksArguments).ranks)
-        downstream.respond(self._core, request)
-        for rank in ranks:
-            self._lifecycle.leave(rank, release=True)
+        text = typed(request.arguments, RanksArguments).ranks
+
+        def chosen(ranks: list[Rank]) -> None:
+            downstream.respond(self._core, request)
+            for rank in ranks:
+                self._lifecycle.leave(rank, release=True)
+
+        self._meshes.choose(request, text, chosen)
 
     def drop(self, request: ClientRequest) -> None:
         """`drop`: these ranks are forgotten; the rest go on without them."""
-        ranks = self._chosen(typed(request.arguments, RanksArguments).ranks)
-        downstream.respond(self._core, request)
-        for rank in ranks:
-            self._lifecycle.drop(rank)
+        text = typed(request.arguments, RanksArguments).ranks
 
-    def _chosen(self, text: str) -> list[Rank]:
-        return [self._core.ranks[id] for id in parse(text).select(self._core.world())]
+        def chosen(ranks: list[Rank]) -> None:
+            downstream.respond(self._core, request)
+            for rank in ranks:
+                self._lifecycle.drop(rank)
+
+        self._meshes.choose(request, text, chosen)
 
 
 def _asked(request: ClientRequest) -> str | None:

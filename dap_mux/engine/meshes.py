@@ -1,0 +1,114 @@
+"""The ranks' own meshes: read from them when a rank set names a dimension that is not known.
+
+The frameless evaluate works while a rank runs, blocked in a collective too (FACTS, debugpy 10),
+so nobody is stopped for it. What was read stays until it is read again: a mesh that the job has
+renamed or reshaped shows up with the first rank set that speaks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from dap_mux.engine import downstream, upstream
+from dap_mux.engine.announce import Announcer
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import ClientRequest, Rank, Reply
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.rank_news import RankNews
+from dap_mux.engine.view import View, coords_of
+from dap_mux.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.insight.device_mesh import mesh_of, united
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankId, RankSet, UnknownDimension, parse
+
+# [[dimension names, sizes, this rank's place or null], ...]; torch is not needed for it.
+EXPRESSION: Final = (
+    "__import__('json').dumps([[list(m.mesh_dim_names), list(map(int, m.mesh.shape)),"
+    " m.get_coordinate() and list(map(int, m.get_coordinate()))]"
+    " for m in __import__('gc').get_objects()"
+    " if type(m).__name__ == 'DeviceMesh' and m.mesh_dim_names])"
+)
+Chosen = Callable[[list[Rank]], None]
+
+
+class Meshes:
+    """The engine's part that knows where ranks are, and so which ranks a rank set means."""
+
+    def __init__(self, core: Core, view: View, news: RankNews, announcer: Announcer) -> None:
+        self._core = core
+        self._view = view
+        self._news = news
+        self._announcer = announcer
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
+
+    def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
+        """Call `then` with the ranks that a client's rank set means; refuse what means nothing.
+
+        At once where that can be, else when the ranks have told their mesh.
+        """
+        ranks = parse(text)
+        try:
+            chosen = self._select(ranks)
+        except UnknownDimension as error:
+            self.read(error.group, lambda: self._again(request, ranks, then))
+        else:
+            then(chosen)
+
+    def _again(self, request: ClientRequest, ranks: RankSet, then: Chosen) -> None:
+        try:
+            then(self._select(ranks))
+        except (UsageError, StaleHandle, PeerFault) as error:
+            if not request.answered:
+                downstream.refuse(self._core, request, str(error))
+
+    def _select(self, ranks: RankSet) -> list[Rank]:
+        return [self._core.ranks[id] for id in ranks.select(self._core.world())]
+
+    def read(self, group: str, then: Callable[[], None]) -> None:
+        """Ask every attached rank of a group for its meshes; call `then` when that is known."""
+        waiting = self._waiting.setdefault(group, [])
+        waiting.append(then)
+        if len(waiting) > 1:
+            return
+        live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
+        arguments = {"expression": EXPRESSION, "context": "watch"}
+        upstream.gather(
+            self._core, live, "evaluate", lambda _: arguments, lambda r: self._learn(group, r)
+        )
+
+    def _members(self, group: str) -> list[Rank]:
+        return [rank for rank in self._core.sorted_ranks() if rank.id[0] == group]
+
+    def _learn(self, group: str, replies: dict[RankId, Reply]) -> None:
+        members = self._members(group)
+        before = [coords_of(self._core, rank) for rank in members]
+        numbers = [rank.number for rank in members]
+        told = {id[1]: _report(reply) for id, reply in replies.items()}
+        found = mesh_of(told, numbers)
+        mesh = united(self._core.settings.meshes.get(group), found, numbers)
+        self._core.found_meshes.pop(group, None)
+        if found and mesh:
+            self._core.found_meshes[group] = mesh
+        for rank, place in zip(members, before, strict=True):
+            if coords_of(self._core, rank) != place:
+                self._renamed(rank)
+        for then in self._waiting.pop(group):
+            then()
+
+    def _renamed(self, rank: Rank) -> None:
+        """A rank's row tells its place, which is another now: have the names read again."""
+        self._news.moved(rank)
+        if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
+            self._announcer.joined(rank)
+
+
+def _report(reply: Reply) -> object:
+    """Return what a rank says of its meshes; None where it says nothing that can be read."""
+    if reply.ok:
+        with suppress(PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return msgspec.json.decode(str(plain(reply.body).get("result", "")))
+    return None

@@ -1,0 +1,112 @@
+"""One mesh from what the ranks say of theirs.
+
+A job has one big mesh and parts of it, flattened dimensions, perhaps several meshes over the same
+ranks; each rank knows its own place in each. So dimensions are united by name over all meshes, and
+which rank is where is as the ranks themselves say: a `DeviceMesh` need not be row-major.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Final, NamedTuple
+
+from dap_mux.rank_sets import Mesh
+
+_DIM: Final = re.compile(r"[^\W\d]\w{0,63}")
+_MOST: Final = 64  # meshes of one rank that are looked at, and dimensions of one mesh
+
+
+class _Told(NamedTuple):
+    """One mesh as one rank sees it; `at` is empty where the rank is not in it."""
+
+    dims: tuple[tuple[str, int], ...]
+    at: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(size for _, size in self.dims)
+
+
+def mesh_of(reports: Mapping[int, object], ranks: Iterable[int]) -> Mesh | None:
+    """Return the mesh of `ranks`, from what some of them reported; None where nobody has one.
+
+    A report is a list of `[names, sizes, place or null]`; anything else in it is passed over.
+    A rank that told no place has one where the others show that the mesh is row-major.
+    """
+    told = {rank: list(_read(report)) for rank, report in reports.items()}
+    widest = sorted(
+        {mesh.dims for meshes in told.values() for mesh in meshes},
+        key=lambda dims: (-len(dims), -prod(size for _, size in dims), dims),
+    )
+    sizes: dict[str, int] = {}
+    for dims in widest:
+        for name, size in dims:
+            sizes.setdefault(name, size)
+    if not sizes:
+        return None
+    found = {rank: _place(meshes, sizes) for rank, meshes in told.items()}
+    places = {rank: place for rank, place in found.items() if place}
+    plain = Mesh(widest[0])
+    if _agree(plain, places):
+        places = {rank: plain.coords(rank) for rank in ranks if rank in plain} | places
+    mesh = Mesh(tuple(sizes.items()))
+    return mesh if _agree(mesh, places) else Mesh(mesh.dims, places)
+
+
+def united(first: Mesh | None, more: Mesh | None, ranks: Iterable[int]) -> Mesh | None:
+    """Return both meshes' dimensions as one; what `first` says of a dimension counts."""
+    if first is None or more is None:
+        return first or more
+    dims = {**dict(more.dims), **dict(first.dims)}
+    order = [*dict(first.dims), *(name for name, _ in more.dims if name not in dict(first.dims))]
+    if len(order) == len(first.dims):
+        return first
+    places = {
+        rank: _coords(more, rank) | _coords(first, rank)
+        for rank in ranks
+        if rank in first or rank in more
+    }
+    return Mesh(tuple((name, dims[name]) for name in order), places)
+
+
+def _coords(mesh: Mesh, rank: int) -> dict[str, int]:
+    return mesh.coords(rank) if rank in mesh else {}
+
+
+def _agree(mesh: Mesh, places: Mapping[int, Mapping[str, int]]) -> bool:
+    """Whether every rank that told its place is where the row-major mesh has it."""
+    return all(
+        rank in mesh and mesh.coords(rank).items() <= place.items()
+        for rank, place in places.items()
+    )
+
+
+def _place(meshes: list[_Told], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return a rank's place in each dimension that it has told of, the widest mesh first."""
+    place: dict[str, int] = {}
+    for mesh in sorted(meshes, key=lambda mesh: (-len(mesh.dims), -mesh.size, mesh.dims)):
+        for (name, size), at in zip(mesh.dims, mesh.at, strict=False):
+            if sizes[name] == size:
+                place.setdefault(name, at)
+    return place
+
+
+def _read(report: object) -> Iterable[_Told]:
+    """Ranks' bytes are hostile too: what is no mesh is none."""
+    for item in report[:_MOST] if isinstance(report, list) else ():
+        if not (isinstance(item, list) and len(item) == 3):
+            continue
+        names, sizes, at = item
+        if not (_are(str, names) and _are(int, sizes) and len(names) == len(sizes)):
+            continue
+        fits = all(_DIM.fullmatch(name) for name in names) and all(size > 0 for size in sizes)
+        if names and fits and len(set(names)) == len(names) <= _MOST:
+            dims = tuple(zip(names, sizes, strict=True))
+            inside = _are(int, at) and len(at) == len(dims)
+            yield _Told(dims, tuple(at) if inside else ())
+
+
+def _are(kind: type, items: object) -> bool:
+    return isinstance(items, list) and all(type(item) is kind for item in items)
