@@ -1,0 +1,98 @@
+"""TLS beyond loopback: our own client, any other, and those who do not speak it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, Command, User
+from tests.support.security import (
+    NOWHERE,
+    certificate,
+    certificate_in,
+    far,
+    list_from_afar,
+    secret_in,
+    token,
+    user,
+)
+
+__all__ = ["certificate", "token", "user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+
+
+async def test_tls_for_our_own_client(user: User, token: Path, certificate: Path) -> None:
+    tls = ("--tls-cert", str(certificate))
+    command, address = await far(user, token, *tls)
+    show = ("--token-file", str(token))
+    done = await list_from_afar(user, address, *show, "--tls-ca", str(certificate))
+    assert (done.code, done.err) == (0, "")
+    other = certificate_in(user.folder / "other.pem")
+    done = await list_from_afar(user, address, *show, "--tls-ca", str(other))
+    assert done.code == 4
+    assert "is not vouched for" in done.err
+    done = await user.does("list")
+    assert (done.code, done.err) == (0, ""), "on this machine by the unix socket, without TLS"
+    await closes_who_does_not_speak_tls(user, command, address)
+
+
+async def closes_who_does_not_speak_tls(user: User, command: Command, address: str) -> None:
+    """Plain words are closed with a line in the log, and silence holds nobody up."""
+    host, port = address.split(":")
+    _, silent = await asyncio.open_connection(host, int(port))
+    done = await list_from_afar(user, address)
+    assert done.code == 1
+    assert "Where the session speaks TLS, say --tls-ca" in done.err
+    await command.says("closed a connection: this port speaks TLS, and it does not")
+    silent.close()
+    assert (await user.does("list")).code == 0
+
+
+async def test_tls_to_a_port_that_does_not(user: User, token: Path, certificate: Path) -> None:
+    command, address = await far(user, token, "--insecure")
+    done = await list_from_afar(user, address, "--tls-ca", str(certificate))
+    assert done.code == 1
+    assert "does not speak TLS" in done.err
+    await command.says("it speaks TLS, and this port does not")
+    assert (await user.does("list")).code == 0
+
+
+async def test_tls_for_any_client(user: User, token: Path, certificate: Path) -> None:
+    """All words in one piece behind the handshake, and a message of a megabyte."""
+    _, address = await far(user, token, "--tls-cert", str(certificate))
+    host, port = address.split(":")
+    context = ssl.create_default_context(cafile=certificate)
+    client = await DapClient.connect(host, int(port), tls=context)
+    asked = [
+        client.send("initialize", {"adapterID": "x"}),
+        client.send("attach", {"role": "observer", "token": secret_in(token)}),
+        client.send("list"),
+        client.send("list", {"states": ["x" * 1_000_000]}),
+    ]
+    answers = await asyncio.wait_for(asyncio.gather(*asked), LIMIT)
+    assert [answer["success"] for answer in answers[:3]] == [True] * 3
+    await client.disconnect()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "sentence"),
+    [
+        (lambda path: path.chmod(0o644), 4, "others may read"),
+        (lambda path: path.write_text("nonsense"), 2, "are no certificate and its key"),
+        (lambda path: path.unlink(), 2, "cannot read"),
+    ],
+)
+async def test_tls_files_that_will_not_do(
+    user: User, certificate: Path, spoil: Callable[[Path], object], code: int, sentence: str
+) -> None:
+    spoil(certificate)
+    done = await user.does("attach", NOWHERE, "--tls-cert", str(certificate))
+    assert (done.code, sentence in done.err) == (code, True), done.err
+    done = await user.does("attach", NOWHERE, "--tls-key", str(certificate))
+    assert (done.code, "needs the certificate" in done.err) == (2, True), done.err
