@@ -15,8 +15,10 @@ from typing import Final, TypeAlias
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
+from dap_mux.engine.files import Files
 from dap_mux.engine.merge.breakpoints import Wanted, merged, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
+from dap_mux.engine.merge.files import NOTHING_WRONG
 from dap_mux.engine.merge.union import Plan, plan
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
@@ -70,8 +72,10 @@ class Book:
 class Breakpoints:
     """The engine's part that owns the book."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, files: Files) -> None:
         self._core = core
+        self._files = files
+        files.changed = self._file_changed
         self._book = Book()
         self._ids = 0
         self._waiters: list[Waiter] = []
@@ -88,11 +92,14 @@ class Breakpoints:
         if path is None:
             downstream.refuse(self._core, request, "a breakpoint needs a source with a path")
             return
-        self._book.sources[path] = plain(request.arguments)["source"]
+        source = plain(request.arguments)["source"]
+        source.pop("sourceReference", None)  # ours, or another rank's
+        self._book.sources[path] = source
         bodies = arguments.breakpoints
         if bodies is None:
             bodies = [{"line": line} for line in arguments.lines]
         self._set(request, path, bodies)
+        self._files.opened(request.client, path)
 
     def set_functions(self, request: ClientRequest) -> None:
         """`setFunctionBreakpoints`."""
@@ -162,7 +169,11 @@ class Breakpoints:
         downstream.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
 
     def _merged(self, wanted: Wanted) -> Body:
-        return merged(wanted, self._core.world(), self._core.settings.default_group)
+        client, place = self._core.clients.get(wanted.client), self._place_of(wanted)
+        about = NOTHING_WRONG
+        if place not in (None, FUNCTIONS):
+            about = self._files.about(client, place, wanted.states)
+        return merged(wanted, self._core.world(), self._core.settings.default_group, about)
 
     def forget(self, client: Client) -> None:
         """A client left: its breakpoints go, those of others stay."""
@@ -242,6 +253,8 @@ class Breakpoints:
             self._keep(rank, (item,), {"verified": False, "message": reason})
         if not self._sent_again(rank, place):
             self._arrived(rank, place)
+        if place != FUNCTIONS:
+            self._files.taken(rank, place, [s for s in states if isinstance(s, dict)])
 
     def _sent_again(self, rank: Rank, place: Place) -> bool:
         """Unite those that debugpy has moved onto one line, of which it keeps the last only."""
@@ -316,7 +329,7 @@ class Breakpoints:
 
     def _tell_change(self, wanted: Wanted) -> None:
         client = self._core.clients.get(wanted.client)
-        if wanted.told is None or client is None or not self._current(wanted):
+        if wanted.told is None or client is None or self._place_of(wanted) is None:
             return
         now = self._merged(wanted)
         if now != wanted.told:
@@ -324,8 +337,16 @@ class Breakpoints:
             body: Body = {"reason": "changed", "breakpoint": now}
             downstream.send_event(self._core, client, "breakpoint", body)
 
-    def _current(self, wanted: Wanted) -> bool:
-        return any(wanted in by.get(wanted.client, ()) for by in self._book.wanted.values())
+    def _place_of(self, wanted: Wanted) -> Place | None:
+        """Return where it is wanted, None where it is not any more."""
+        places = self._book.wanted.items()
+        return next((place for place, by in places if wanted in by.get(wanted.client, ())), None)
+
+    def _file_changed(self, place: Place) -> None:
+        """There is news about a file: tell those who have breakpoints in it."""
+        for items in self._book.wanted.get(place, {}).values():
+            for item in items:
+                self._tell_change(item)
 
     def _arrived(self, rank: Rank, place: Place | None) -> None:
         for waiter in list(self._waiters):

@@ -14,9 +14,10 @@ from dap_mux.engine.announce import Announcer
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.core import Core
-from dap_mux.engine.edges import Edges, is_on_windows, paths_of
+from dap_mux.engine.edges import Edges, is_on_windows
 from dap_mux.engine.joining import differences
 from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.mappings import mappings_of
 from dap_mux.engine.model import Body, Client, ClientRequest
 from dap_mux.engine.outputs import Admitted, CloseClient, EndJob, FindRanks
 from dap_mux.engine.patterns import pattern_for
@@ -50,6 +51,8 @@ OURS: Final = frozenset(
         "threads",
         "mesh",
         "subProcess",
+        "pathMappings",
+        "workspaceFolder",
     }
 )
 
@@ -111,7 +114,7 @@ class Clients:
         client.events = frozenset(ours.events)
         if ours.role not in ("controller", "observer"):
             raise BadArguments(f"role must be controller or observer, not {ours.role!r}")
-        paths_of(client.arguments)  # refused now rather than when the ranks are found
+        client.path_map = mappings_of(client.arguments, settings.folder)
         if ours.role == "observer":
             client.role = "observer"
             self._breakpoints.forget(client)
@@ -167,18 +170,22 @@ class Clients:
         downstream.send_event(self._core, client, "initialized")
         if joins:
             self._tell_differences(client)
+        if client.path_map.leans and client.path_map.guessed:
+            self._tell(
+                client, f"pathMappings: the workspace is taken to be {client.path_map.folder}"
+            )
         for text in self._lasting:
             self._tell(client, text)
         self._finish_attach(client)
 
     def _lead(self, client: Client) -> None:
         """The first controller: what it says of the ranks and their files is the session's."""
-        before, self._set_up_by = self._set_up_by, client.arguments
+        before, self._set_up_by = (self._set_up_by, self._core.path_map), client.arguments
         self._edges.lead(client)
         arguments = upstream_arguments(client.arguments)
-        if is_on_windows(client.arguments):
+        if is_on_windows(client.arguments, client.path_map):
             arguments.setdefault("clientOS", "windows")
-        elif is_on_windows(before):  # debugpy remembers it in the rank
+        elif is_on_windows(*before):  # debugpy remembers it in the rank
             arguments.setdefault("clientOS", "unix")
         self._lifecycle.connect_all(arguments)
 

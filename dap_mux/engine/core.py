@@ -12,6 +12,7 @@ from dap_mux.engine.handles import Handles
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
+from dap_mux.pathmap import PathMap
 from dap_mux.rank_sets import Mesh, RankId, World
 
 
@@ -38,6 +39,9 @@ class Core:
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
         self.found_meshes: dict[str, Mesh] = {}  # by group: what its ranks say, and what is given
+        self.path_map = PathMap()  # the first controller's
+        self.folders: dict[RankId, str] = {}  # where ranks run, as far as mappings need it
+        self.mapped: set[RankId] = set()  # ranks that were given mappings
         self.flow = Flow()
         self.out: list[Output] = []
         self.random = random.Random(settings.seed)

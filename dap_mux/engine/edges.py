@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
-from dap_mux.engine.model import Body, Client, Rank
+from dap_mux.engine.mappings import place_of
+from dap_mux.engine.model import Body, Client
 from dap_mux.engine.spelling import Route, Routes, Spelling, no_routes
-from dap_mux.pathmap import PathMap, Place, is_windows, parse
+from dap_mux.pathmap import PathMap, Place, is_windows
 from dap_mux.protocol.types import InitializeArguments
 
 
@@ -21,7 +22,6 @@ class Edges:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._session = PathMap()
 
     def introduce(self, client: Client) -> None:
         """`initialize` has told how the client counts."""
@@ -29,31 +29,26 @@ class Edges:
 
     def lead(self, client: Client) -> None:
         """The first controller: its paths are the session's; everybody else's lead to them."""
-        self._session = paths_of(client.arguments)
+        self._core.path_map = client.path_map
         for other in self._core.clients.values():
             if other.role or other is client:
                 self.join(other)
 
     def join(self, client: Client) -> None:
         """`attach` has told where the client's files are."""
-        own = paths_of(client.arguments)
-        differs = own.entries and own.entries != self._session.entries
-        routes = _Routes(self._core, own, self._session).now if differs else no_routes
-        windows = is_on_windows(client.arguments)
+        own, session = client.path_map, self._core.path_map
+        differs = own.entries and own.entries != session.entries
+        routes = _Routes(self._core, own, session).now if differs else no_routes
+        windows = is_on_windows(client.arguments, own)
         client.edge = _edge(client.about, _spelling(client.about, windows=windows, routes=routes))
 
 
-def paths_of(arguments: Body) -> PathMap:
-    """Read the `pathMappings` of attach arguments. Raises `BadMapping`."""
-    return parse(arguments.get("pathMappings"), str(arguments.get("workspaceFolder") or ""))
-
-
-def is_on_windows(arguments: Body) -> bool:
+def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
     """Whether a client's own files are on Windows: it says so, or its local roots do."""
     said = arguments.get("clientOS")
     if isinstance(said, str):
         return said.casefold().startswith("win")
-    return any(is_windows(entry.local) for entry in paths_of(arguments).entries)
+    return any(is_windows(entry.local) for entry in path_map.entries)
 
 
 def _spelling(
@@ -84,7 +79,7 @@ class _Routes:
 
     def now(self) -> Sequence[Route]:
         """Return them; worked out again only when ranks came, went or moved."""
-        places = tuple(_place(rank) for rank in self._core.sorted_ranks())
+        places = tuple(place_of(rank) for rank in self._core.sorted_ranks())
         if places != self._of or not self._made:
             self._of, self._made = places, tuple(dict.fromkeys(self._all(places)))
         return self._made
@@ -95,7 +90,3 @@ class _Routes:
         for place in places or (nowhere,):
             client, session = (m.for_rank(place, world) for m in (self._client, self._session))
             yield Route(client, session)
-
-
-def _place(rank: Rank) -> Place:
-    return Place(rank.id, (host_of(rank), rank.endpoint.host))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 class Endpoint:
     """One debugpy endpoint.
 
+    `remote_root`: what a ranks file says of where the sources are there.
     `announces`: the rank says when it listens, and is left alone until then; `ready`: it has
     said so (FACTS: K3).
     """
@@ -19,6 +20,7 @@ class Endpoint:
     pid: int | None = None
     coords: Mapping[str, int] = field(default_factory=dict)
     host_name: str = ""
+    remote_root: str = ""
     announces: bool = False
     ready: bool = False
 

@@ -17,6 +17,7 @@ from dap_mux.engine.commands import Commands
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
 from dap_mux.engine.events import Events
+from dap_mux.engine.files import Files
 from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.job import Job
 from dap_mux.engine.lifecycle import Lifecycle
@@ -30,6 +31,7 @@ from dap_mux.engine.rank_news import RankNews
 from dap_mux.engine.requests import Requests
 from dap_mux.engine.routes import OFFERED, ROUTES
 from dap_mux.engine.settings import Settings
+from dap_mux.engine.sources import Sources
 from dap_mux.engine.view import View
 from dap_mux.protocol.messages import Message, Response, encode
 
@@ -52,6 +54,7 @@ INPUTS: Final = {
     inputs.LinkUp: "_link_up",
     inputs.LinkSaid: "_link_said",
     inputs.LinkDown: "_link_down",
+    inputs.LocalHash: "_local_hash",
     inputs.Deadline: "_deadline",
     inputs.Notice: "_notice",
     inputs.Shutdown: "_shutdown",
@@ -64,11 +67,13 @@ class Engine:
     def __init__(self, settings: Settings | None = None) -> None:
         core = self.core = Core(settings or Settings())
         self.view = View(core)
-        self.breakpoints = Breakpoints(core)
+        self.files = Files(core)
+        self.breakpoints = Breakpoints(core, self.files)
         self.news = RankNews(core, self.view)
         self.announcer = Announcer(core, self.view, self.breakpoints)
         self.control = Control(core, self.view, self.announcer)
-        self.inspector = Inspector(core, self.view, self.announcer)
+        self.sources = Sources(core, self.files)
+        self.inspector = Inspector(core, self.view, self.announcer, self.sources)
         self.lifecycle = Lifecycle(core, self)
         self.capabilities = Capabilities(core, OFFERED)
         self.progress = Progress(core)
@@ -150,6 +155,9 @@ class Engine:
     def _notice(self, happened: inputs.Notice) -> None:
         self.clients.notice(happened.text, lasting=happened.lasting)
 
+    def _local_hash(self, happened: inputs.LocalHash) -> None:
+        self.files.answered(happened)
+
     # Ranks
 
     def _rank_known(self, happened: inputs.RankKnown) -> None:
@@ -224,6 +232,7 @@ class Engine:
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone."""
         self.heard.close_output(rank)
+        self.files.forget(rank)
         self.breakpoints.unavailable(rank)
         if was_live and not self.core.flow.ended:  # then `terminated` says it all
             self.announcer.left(rank)

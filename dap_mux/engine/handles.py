@@ -69,6 +69,16 @@ class Handles:
             self._owners[handle] = _Owner(rank, kind, upstream)
         return handle
 
+    def reserve(self) -> int:
+        """Return a number that is no rank's, and will never be."""
+        number = self._new(0)
+        assert isinstance(number, int)
+        return number
+
+    def is_alive(self, handle: Id) -> bool:
+        """Whether a handle can be resolved."""
+        return handle in self._owners
+
     @overload
     def resolve(self, kind: Kind, handle: int) -> tuple[RankId, int]: ...
     @overload

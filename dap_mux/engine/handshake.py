@@ -13,8 +13,11 @@ from dap_mux.engine import upstream
 from dap_mux.engine.agent import CHILDREN, CURE, CURED
 from dap_mux.engine.capabilities import offers_of
 from dap_mux.engine.links import Links
+from dap_mux.engine.mappings import arguments_for, paths_of
 from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.phases import Phase, Signal
+from dap_mux.engine.rank_files import WHERE
+from dap_mux.pathmap import HERE
 from dap_mux.protocol.messages import plain
 
 ABOUT_US: Final[Body] = {
@@ -98,7 +101,7 @@ class Handshake(Links):
         self._ask_attach(rank, lambda reply: self._attached(rank, reply))
 
     def _ask_attach(self, rank: Rank, then: upstream.Then) -> None:
-        arguments = {**self.arguments, "subProcess": False}
+        arguments = {**arguments_for(self._core, rank, self.arguments), "subProcess": False}
         if self._core.settings.redirect_output:
             arguments.setdefault("redirectOutput", True)
         upstream.ask(self._core, rank, "attach", arguments, then, upstream.NO_DEADLINE)
@@ -110,6 +113,8 @@ class Handshake(Links):
         self._to(rank, Signal.INITIALIZED)
         self._evaluate(rank, CHILDREN, self._children_kept)
         self._evaluate(rank, CURE, self._cured)
+        if any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
+            self._evaluate(rank, WHERE, self._located)
         self._watcher.configuring(rank)
         if self._core.flow.configured:
             self._start(rank)
@@ -129,6 +134,12 @@ class Handshake(Links):
         rank.cured = reply.ok and plain(reply.body).get("result") == CURED
         if not rank.cured:
             self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
+
+    def _located(self, rank: Rank, reply: Reply) -> None:
+        """Where the rank runs, which is what a `remoteRoot` of "." means."""
+        folder = plain(reply.body).get("result") if reply.ok else None
+        if isinstance(folder, str):
+            self._core.folders[rank.id] = folder
 
     def _start(self, rank: Rank) -> None:
         self._to(rank, Signal.CONFIGURED)

@@ -111,6 +111,17 @@ class Deadline(Struct, frozen=True, gc=False):
     token: int
 
 
+class LocalHash(Struct, frozen=True, gc=False):
+    """Answers `HashLocal`: SHA-256 by path, "" where there is no such file on this machine.
+
+    Nothing of a client whose connection comes from elsewhere; one from here may still be the end
+    of a tunnel.
+    """
+
+    token: int
+    digests: dict[str, str]
+
+
 class Notice(Struct, frozen=True, gc=False):
     """The session has something to say that a person at the editor should read.
 
@@ -141,6 +152,7 @@ Input: TypeAlias = (
     | LinkSaid
     | LinkDown
     | Deadline
+    | LocalHash
     | Notice
     | Shutdown
 )

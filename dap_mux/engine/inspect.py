@@ -17,6 +17,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.model import ClientRequest, Rank, Reply, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.scope import focused, looked_at
+from dap_mux.engine.sources import Sources
 from dap_mux.engine.view import View
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
@@ -31,10 +32,11 @@ EXPLICIT: Final = frozenset({"scopes", "evaluate"})
 class Inspector:
     """The engine's part that passes one client's question to one rank."""
 
-    def __init__(self, core: Core, view: View, announcer: Announcer) -> None:
+    def __init__(self, core: Core, view: View, announcer: Announcer, sources: Sources) -> None:
         self._core = core
         self._view = view
         self._announcer = announcer
+        self._sources = sources
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
@@ -51,6 +53,11 @@ class Inspector:
             downstream.refuse(self._core, request, "no rank is attached yet")
             return
         self._ask(request, rank, arguments)
+
+    def source(self, request: ClientRequest) -> None:
+        """`source`: a text that is kept or fetched; else the rank's own word on it."""
+        if not self._sources.answer(request):
+            self.to_owner_or_focus(request)
 
     def exception_info(self, request: ClientRequest) -> None:
         """`exceptionInfo`, only after an exception stop: debugpy never answers it otherwise."""
@@ -71,6 +78,8 @@ class Inspector:
         fields = REQUESTS.get(request.command, NO_IDS)
 
         def translate(kind: Kind, id: Id) -> Id:
+            if kind is Kind.SOURCE and self._sources.owns(id):
+                return 0  # a path says as much to any rank
             rank, upstream_id = self._upstream(request, kind, id)
             owners.append(rank)
             if kind is Kind.FRAME and request.command in EXPLICIT:
@@ -104,11 +113,16 @@ class Inspector:
     def _answer(self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply) -> None:
         if reply.ok:
             self._pass_body(request, rank, stop, reply)
-        elif reply.missing:
+            return
+        if reply.missing:
             text = f"{self._view.name_of(rank)}: {reply.missing}"
             downstream.refuse(self._core, request, text)
         else:
             downstream.pass_failure(self._core, request, reply.message)
+        self._followed_up(request)
+
+    def _followed_up(self, request: ClientRequest) -> None:
+        """What is to be said after a stack comes after it, however late that is."""
         if request.command == "stackTrace":
             self._announcer.stack_answered(request.client, self._row(request))
 
@@ -121,6 +135,7 @@ class Inspector:
         fields = RESPONSES.get(request.command, NO_IDS)
         if not fields or not reply.body:
             downstream.respond(self._core, request, reply.body or None)
+            self._followed_up(request)
             return
         minted = False
 
@@ -135,5 +150,14 @@ class Inspector:
         if minted and rank.stop is not stop:
             text = f"{self._view.name_of(rank)} has run on meanwhile"
             downstream.refuse(self._core, request, text)
+            self._followed_up(request)
             return
-        downstream.respond(self._core, request, body)
+        if request.command != "stackTrace":
+            downstream.respond(self._core, request, body)
+            return
+
+        def marked(stack: Raw) -> None:
+            downstream.respond(self._core, request, stack)
+            self._followed_up(request)
+
+        self._sources.mark(request.client, rank, body, marked)

@@ -17,6 +17,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.phases import Phase
+from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import NO_RAW
 from dap_mux.protocol.types import InitializeArguments
 from dap_mux.rank_sets import RankId
@@ -170,6 +171,7 @@ class Client:
     about: InitializeArguments = field(default_factory=InitializeArguments)
     edge: Edge | None = None  # None: it counts and spells as the session does
     arguments: Body = field(default_factory=dict)
+    path_map: PathMap = field(default_factory=PathMap)
     attach: ClientRequest | None = None
     open: dict[int, ClientRequest] = field(default_factory=dict)
     focus: Focus = field(default_factory=Focus)

@@ -71,6 +71,14 @@ class FindRanks(Struct, frozen=True, gc=False):
     arguments: dict[str, Any]
 
 
+class HashLocal(Struct, frozen=True, gc=False):
+    """What do these files of a client hold? Always answered with `LocalHash(token)`."""
+
+    token: int
+    client: int
+    paths: tuple[str, ...]
+
+
 class EndJob(Struct, frozen=True, gc=False):
     """A client asked to end the job: whoever started the ranks ends them."""
 
@@ -102,6 +110,7 @@ Output: TypeAlias = (
     | SetDeadline
     | CancelDeadline
     | FindRanks
+    | HashLocal
     | EndJob
     | RestartJob
     | Finished

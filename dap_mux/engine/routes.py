@@ -67,7 +67,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     ),
     "setVariable": Route(OWNER, ("supportsSetVariable",)),
     "setExpression": Route(OWNER_OR_FOCUS, ("supportsSetExpression",)),
-    "source": Route(OWNER_OR_FOCUS, observers=True),
+    "source": Route("inspector.source", observers=True),
     "stepInTargets": Route(OWNER, ("supportsStepInTargetsRequest",)),
     "goto": Route(OWNER),
     "exceptionInfo": Route(

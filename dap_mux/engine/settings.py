@@ -11,6 +11,7 @@ from dap_mux.rank_sets import Mesh
 @dataclass(frozen=True)
 class Settings:
     """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
+    `folder` stands for a client's workspace that it does not name.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     """
 
@@ -33,6 +34,7 @@ class Settings:
     ranks_from_client: bool = False
     redirect_output: bool = False
     job_name: str = ""
+    folder: str = ""
     seed: int = 0
     meshes: Mapping[str, Mesh] = field(default_factory=dict)
     default_group: str = "job"

@@ -106,10 +106,15 @@ class RankPaths:
 
 @dataclass(frozen=True)
 class PathMap:
-    """All entries of a session. `folder` is what "." and `${workspaceFolder}` meant."""
+    """All entries of a session. `folder` is what "." and `${workspaceFolder}` mean.
+
+    `leans`: an entry stands on it; `guessed`: it is not what the client said.
+    """
 
     entries: tuple[Entry, ...] = ()
     folder: str = ""
+    leans: bool = False
+    guessed: bool = False
 
     def for_rank(self, place: Place, world: World) -> RankPaths:
         """Return one rank's mappings; the root that its ranks file names beats the user's."""

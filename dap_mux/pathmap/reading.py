@@ -33,8 +33,9 @@ def parse(value: object, folder: str = "") -> PathMap:
         return PathMap(folder=folder)
     if not isinstance(value, list):
         raise BadMapping(f"pathMappings must be a list such as {EXAMPLE}, not {_shown(value)}")
-    reader = [_Reader(entry, number, folder) for number, entry in enumerate(value, 1)]
-    return PathMap(tuple(each.entry() for each in reader), folder)
+    readers = [_Reader(entry, number, folder) for number, entry in enumerate(value, 1)]
+    entries = tuple(reader.entry() for reader in readers)
+    return PathMap(entries, folder, any(reader.leans for reader in readers))
 
 
 class _Reader:
@@ -48,6 +49,7 @@ class _Reader:
             )
         self._value = value
         self._folder = folder
+        self.leans = False
 
     def entry(self) -> Entry:
         """Return what it says."""
@@ -59,6 +61,7 @@ class _Reader:
             return root
         if not self._folder or root.startswith("~"):
             raise self._bad("localRoot", root, UNKNOWN)
+        self.leans = True
         return join(self._folder, pure(self._folder)(root).parts)
 
     def _remote(self) -> str:
@@ -80,6 +83,7 @@ class _Reader:
             raise self._bad(key, value, f"your editor has left ${{{name}}} as it is; give the path")
         if not self._folder:
             raise self._bad(key, value, UNKNOWN)
+        self.leans = True
         return self._folder if name in _FOLDERS else pure(self._folder)(self._folder).name
 
     def _hosts(self) -> tuple[str, ...]:

@@ -106,13 +106,19 @@ def settings_of(
         redirect_output=owns_job,
         meshes=meshes,
         default_group=group,
+        folder=str(Path.cwd()),
     )
 
 
 def endpoint_of(record: RankRecord) -> Endpoint:
     """Return what the engine needs of a rank's record."""
     return Endpoint(
-        record.host, record.port, pid=record.pid, coords=record.coords or {}, ready=record.ready
+        record.host,
+        record.port,
+        pid=record.pid,
+        coords=record.coords or {},
+        remote_root=record.remote_root or "",
+        ready=record.ready,
     )
 
 

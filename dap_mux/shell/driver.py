@@ -14,6 +14,7 @@ from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.protocol.framing import MAX_BODY
 from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
+from dap_mux.shell.local_files import LocalFiles
 
 logger = logging.getLogger("dap_mux")
 
@@ -29,6 +30,9 @@ class Peer(Protocol):
 
     def close(self) -> None:
         """Close once everything is out."""
+
+    def is_near(self) -> bool:
+        """Whether its connection comes from this machine."""
 
 
 Writes: TypeAlias = "dict[Peer | RankLink, list[bytes]]"
@@ -48,6 +52,7 @@ class Driver:
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
         self._connecting: dict[int, asyncio.Task[None]] = {}
+        self._files = LocalFiles()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._numbers = 0
         self._change = asyncio.Event()
@@ -58,6 +63,7 @@ class Driver:
             outputs.CloseLink: self._close_link,
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
+            outputs.HashLocal: self._hash_local,
             outputs.EndJob: lambda output: self.end_job(),
             outputs.RestartJob: lambda output: self.restart_job(),
             outputs.FindRanks: lambda output: self.find_ranks(output),  # noqa: PLW0108  (set later)
@@ -106,6 +112,14 @@ class Driver:
         peer = self._clients.get(output.client)
         if peer:
             peer.close()
+
+    def _hash_local(self, output: outputs.HashLocal) -> None:
+        peer = self._clients.get(output.client)
+
+        def tell(digests: dict[str, str]) -> None:
+            self.feed(inputs.LocalHash(output.token, digests))
+
+        self._files.digests(output.paths if peer and peer.is_near() else (), tell)
 
     # Ranks
 
@@ -179,6 +193,7 @@ class Driver:
         """Close every socket; what was sent goes out first."""
         for task in list(self._connecting.values()):
             task.cancel()
+        self._files.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

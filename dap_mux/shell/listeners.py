@@ -25,7 +25,7 @@ from dap_mux.protocol.messages import decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.doors import TlsDoor
 from dap_mux.shell.liveness import Pulse
-from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
+from dap_mux.shell.sockets import acknowledge_now, is_from_here, prepare, tcp_of
 
 if TYPE_CHECKING:
     import socket
@@ -160,6 +160,10 @@ class ClientConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """It reads again."""
         self._driver.feed(inputs.ClientReads(self._client))
+
+    def is_near(self) -> bool:
+        """Whether it connects from this machine."""
+        return self._reader is not None and is_from_here(self._reader)
 
     def close(self) -> None:
         """Close once everything is out."""

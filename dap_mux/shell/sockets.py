@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import socket
 import sys
 from typing import Final
@@ -18,6 +19,15 @@ def tcp_of(transport: asyncio.BaseTransport) -> socket.socket | None:
     sock = transport.get_extra_info("socket")
     known = sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6)
     return sock if known else None
+
+
+def is_from_here(transport: asyncio.BaseTransport) -> bool:
+    """Whether the peer is on this machine, as a pipe, a unix socket and loopback are.
+
+    Any of them may be the end of a tunnel.
+    """
+    peer = transport.get_extra_info("peername") if tcp_of(transport) else None
+    return peer is None or ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback
 
 
 def prepare(sock: socket.socket | None) -> None:

@@ -93,7 +93,7 @@ def test_differing_answers(play: Play) -> None:
     client = attached(book)
     told = set_one(client)
     assert told["verified"]
-    assert told["message"] == "ranks 1-2: Breakpoint in file that does not exist."
+    assert told["message"] == f"file missing on ranks 1-2: {PATH}"
 
 
 def test_verified_nowhere(play: Play) -> None:
@@ -104,7 +104,7 @@ def test_verified_nowhere(play: Play) -> None:
     client = attached(book)
     told = set_one(client)
     assert not told["verified"]
-    assert "does not exist" in told["message"]
+    assert told["message"] == f"file missing on ranks 0-1: {PATH}"
 
 
 def test_silent_rank(play: Play) -> None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from tests.support.fake_disk import FakeDisk
 from tests.support.fake_program import FIRST, Program
 
 Json = dict[str, Any]
@@ -30,6 +31,7 @@ class FakeData:
         self.program = program
         self.stopped: Json | None = None
         self.threads = {1: "MainThread"}
+        self.disk = FakeDisk()
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
@@ -119,6 +121,8 @@ class FakeData:
         """Any expression is known by what the test put in `values`; integers mean themselves."""
         expression = arguments["expression"]
         self.evaluated.append(expression)
+        if (about := self.disk.answer(expression)) is not None:
+            return {"result": about, "variablesReference": 0, "presentationHint": {}}
         if "frameId" in arguments:
             self._known(arguments["frameId"], "frame")
             if self.stopped is None:

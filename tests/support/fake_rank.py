@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.support.fake_data import FakeData, Refused
+from tests.support.fake_disk import NO_FILE
 from tests.support.fake_program import RAISE, Program
 
 Json = dict[str, Any]
@@ -69,11 +70,12 @@ class FakeRank:
         self.slow = False
         self.met = True
         self.silent: set[str] = set()
-        self.missing: set[str] = set()
         self.refuses: dict[str, str] = {}
         self.last_breakpoints: list[Json] = []
         self.outbox: list[Json] = []
         self.data = FakeData(number, self.program)
+        self.disk = self.data.disk
+        self.missing = self.disk.missing
         self._forget()
 
     def _forget(self) -> None:
@@ -277,11 +279,19 @@ class FakeRank:
             line = self.program.moved(wanted["line"])
             body = self._breakpoint({"source": {"path": path}, "line": line})
             known[line] = body["id"]
-            if path in self.missing:
-                text = "Breakpoint in file that does not exist."
-                body |= {"verified": False, "message": text, "line": wanted["line"]}
+            if self._remote(path) in self.missing:
+                body |= {"verified": False, "message": NO_FILE, "line": wanted["line"]}
             bodies.append(body)
         return {"breakpoints": bodies}
+
+    def _remote(self, path: str) -> str:
+        """As `pathMappings` say; the first root that the path begins with."""
+        for each in (self.attached_with or {}).get("pathMappings", ()):
+            local, remote = each["localRoot"], each["remoteRoot"]
+            if path.startswith(local):
+                root = f"{self.disk.cwd}/" if remote == "." else remote
+                return str(root + path[len(local) :])
+        return path
 
     def _breakpoint(self, more: Json) -> Json:
         body = {"verified": True, "id": self._breakpoint_ids, **more}

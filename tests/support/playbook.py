@@ -51,6 +51,8 @@ class Playbook:
         self.now = 0.0
         self.ranks: dict[tuple[str, int], FakeRank] = {}
         self.absent: set[tuple[str, int]] = set()  # nothing listens there
+        self.local: dict[str, str] | None = None  # files beside the clients, None if elsewhere
+        self.disk_hangs = False
         self.finished = False
         self.ended_job = False
         self._clients: dict[int, Client] = {}
@@ -241,6 +243,13 @@ class Playbook:
     def _cancel_deadline(self, output: outputs.CancelDeadline) -> None:
         self._cancelled.add(output.token)
 
+    def _hash_local(self, output: outputs.HashLocal) -> None:
+        if self.disk_hangs:
+            return
+        local = self.local
+        digests = {} if local is None else {path: local.get(path, "") for path in output.paths}
+        self.later(lambda: self.feed(inputs.LocalHash(output.token, digests)))
+
     def _end_job(self, output: outputs.EndJob) -> None:
         self.ended_job = True
         self.transcript.line("session", "=", "the job shall end")
@@ -267,6 +276,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.CloseLink: Playbook._close_link,
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
+    outputs.HashLocal: Playbook._hash_local,
     outputs.EndJob: Playbook._end_job,
     outputs.RestartJob: Playbook._restart_job,
     outputs.Finished: Playbook._finish,

@@ -15,15 +15,18 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
 from dap_mux.engine.agent import CHILDREN, CURE
+from dap_mux.engine.rank_files import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
+from tests.support.fake_disk import arguments_of
 
 Json = dict[str, Any]
 Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
 _NOTHING: Final = Fields(())
-_OURS: Final = {CURE: "<no delay>", CHILDREN: "<no children>"}  # what is evaluated in every rank
+# what is evaluated in every rank
+_OURS: Final = {CURE: "<no delay>", CHILDREN: "<no children>", WHERE: "<where it runs>"}
 
 
 class Transcript:
@@ -166,6 +169,8 @@ def _pairs(body: Json) -> str:
     """A body as `key=value` pairs."""
     if isinstance(body.get("expression"), str) and body["expression"] in _OURS:
         return _OURS[body["expression"]]
+    if (asked := arguments_of(str(body.get("expression")))) is not None:
+        return f"<{'file' if len(asked) > 1 else 'text'} {asked[0]}>"
     flags = [key for key, value in body.items() if key.startswith("support") and value is True]
     if len(flags) > _MANY:
         offered = [re.sub("^supports?|Request$", "", key) for key in flags]

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
 
 Body: TypeAlias = dict[str, Any]
@@ -109,15 +110,24 @@ def _read_prefix(wanted: Wanted, name: str) -> None:
         del wanted.clean[name]
 
 
-def merged(wanted: Wanted, world: World, default_group: str) -> Body:
-    """Return the DAP Breakpoint that the client sees for all its ranks."""
+def merged(
+    wanted: Wanted, world: World, default_group: str, about: AboutFile = NOTHING_WRONG
+) -> Body:
+    """Return the DAP Breakpoint that the client sees for all its ranks.
+
+    `about`: in which ranks its file is missing or another one.
+    """
     if wanted.refusal:
         return {"id": wanted.id, "verified": False, "message": wanted.refusal} | _place(wanted.body)
     selected = sorted(wanted.selection(world))
     verified = [rank for rank in selected if wanted.states.get(rank, {}).get("verified")]
     answered = verified or [rank for rank in selected if rank in wanted.states]
     body = dict(wanted.states[answered[0]]) if answered else _place(wanted.body)
-    message = _message(wanted, selected, verified, default_group) or wanted.hint
+    others = [rank for rank in selected if rank not in about.missing]
+    reasons = _reasons(wanted, others, verified, default_group, alone=len(selected) == 1)
+    message = "; ".join([*reasons, *about.sentences]) or wanted.hint
+    if not selected:
+        message = "no rank of this session is selected"
     body.pop("message", None)
     body |= {"id": wanted.id, "verified": bool(verified)}
     return body | ({"message": message} if message else {})
@@ -127,21 +137,25 @@ def _place(body: Body) -> Body:
     return {key: body[key] for key in ("line", "column") if key in body}
 
 
-def _message(
-    wanted: Wanted, selected: list[RankId], verified: list[RankId], default_group: str
-) -> str:
-    if not selected:
-        return "no rank of this session is selected"
+def _reasons(
+    wanted: Wanted,
+    ranks: list[RankId],
+    verified: list[RankId],
+    default_group: str,
+    *,
+    alone: bool,
+) -> list[str]:
+    """Return why it is not verified in these ranks, `alone` without naming the only one."""
     reasons: dict[str, list[RankId]] = {}
-    for rank in selected:
+    for rank in ranks:
         if rank not in verified or wanted.states[rank].get("message"):
             reasons.setdefault(_reason(wanted, rank), []).append(rank)
-    if len(selected) == 1:
-        return next(iter(reasons), "")
-    return "; ".join(
+    if alone:
+        return list(reasons)
+    return [
         f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks, default_group)}: {reason}"
         for reason, ranks in reasons.items()
-    )
+    ]
 
 
 def _reason(wanted: Wanted, rank: RankId) -> str:

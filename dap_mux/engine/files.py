@@ -1,0 +1,195 @@
+"""Is the file that a client looks at the file that a rank runs? Asked once a rank and file.
+
+Contents are compared by digests: of the rank's file by an evaluate in the rank, of the client's
+by the shell, where the client's files are on this machine. A rank is asked after it has taken
+breakpoints for a file, so no answer waits for it: what it says is told by `breakpoint` events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from dap_mux.engine import rank_files, upstream
+from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.inputs import LocalHash
+from dap_mux.engine.mappings import paths_of
+from dap_mux.engine.merge.files import (
+    DIFFERS,
+    MISSING,
+    NOTHING_WRONG,
+    AboutFile,
+    FileNews,
+    Others,
+    about_file,
+    fitting,
+)
+from dap_mux.engine.model import Body, Client, Rank, Reply
+from dap_mux.engine.outputs import HashLocal
+from dap_mux.engine.rank_files import Found
+from dap_mux.engine.spelling import from_uri
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankId
+
+NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
+GATHER: Final = 0.2  # s from the first answer of a rank about a file to the news
+LOOPBACK: Final = ("127.", "localhost", "::1")
+Then: TypeAlias = Callable[[dict[str, str]], None]
+
+
+class Files:
+    """The engine's part that knows what files hold. `changed` is told of news about a path."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.changed: Callable[[str], None] = lambda path: None
+        self._asked: dict[int, tuple[Client, Then]] = {}
+        self._here: set[int] = set()
+        self._local: dict[str, str] = {}
+        self._compared: dict[str, str] = {}
+        self._taken: set[tuple[RankId, str]] = set()
+        self._found: dict[tuple[RankId, str], Found | None] = {}
+        self._open: dict[str, int] = {}  # how many ranks owe an answer about a path
+        self._timers: dict[str, int] = {}
+
+    # Beside the client
+
+    def are_here(self, client: Client) -> bool:
+        """Whether a client's files are on this machine, as far as is known."""
+        return client.id in self._here
+
+    def find(self, client: Client, paths: tuple[str, ...], then: Then) -> None:
+        """Have the digests of files beside a client; never answered for one that is elsewhere."""
+        token = self._core.number()
+        self._asked[token] = client, then
+        self._core.out.append(HashLocal(token, client.id, paths))
+
+    def answered(self, happened: LocalHash) -> None:
+        """The shell has looked. One file of a client is proof enough that its files are here."""
+        client, then = self._asked.pop(happened.token, (None, None))
+        if client is None or then is None or client.id not in self._core.clients:
+            return
+        if any(happened.digests.values()):
+            self._here.add(client.id)
+        if client.id in self._here:
+            self._local.update(happened.digests)
+            then(happened.digests)
+
+    def known(self, paths: tuple[str, ...]) -> dict[str, str] | None:
+        """Return the digests of files, if all of them were looked at before."""
+        if any(path not in self._local for path in paths):
+            return None
+        return {path: self._local[path] for path in paths}
+
+    def opened(self, client: Client, path: str) -> None:
+        """A client has set breakpoints in a file."""
+        local = local_path(client, path)
+        self.find(client, (local,), lambda digests: self._compare(path, digests[local]))
+
+    def _compare(self, path: str, digest: str) -> None:
+        if not digest or self._compared.get(path) == digest:
+            return
+        self._compared[path] = digest
+        for id, taken in sorted(self._taken):
+            if taken == path:
+                self._look(self._core.ranks[id], path)
+        self.changed(path)
+
+    # In the ranks
+
+    def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
+        """A rank has answered for the breakpoints in a file."""
+        self._taken.add((rank.id, path))
+        missing = any(state.get("message") == NO_FILE for state in states)
+        if states and (missing or path in self._compared):
+            self._look(rank, path, missing=missing)
+
+    def _look(self, rank: Rank, path: str, *, missing: bool = False) -> None:
+        key = rank.id, path
+        remote = paths_of(self._core, rank).to_remote(path)
+        if key in self._found or remote is None or not rank.phase.linked:
+            return
+        if not missing and remote == path and self._is_ours(rank):
+            return
+        self._found[key] = None
+        self._open[path] = self._open.get(path, 0) + 1
+        expression = rank_files.look_at(remote, self._compared.get(path, ""))
+        arguments = {"expression": expression, "context": "watch"}
+        upstream.ask(
+            self._core, rank, "evaluate", arguments, lambda reply: self._looked(rank, path, reply)
+        )
+
+    def _is_ours(self, rank: Rank) -> bool:
+        """We have started it on this machine, so the same path is the same file."""
+        return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
+
+    def _looked(self, rank: Rank, path: str, reply: Reply) -> None:
+        """A rank that says nonsense is told of here once more, with a failure."""
+        if reply.ok:
+            found = rank_files.found(plain(reply.body).get("result"))
+            if (rank.id, path) in self._found:  # else of a connection that is over
+                self._found[rank.id, path] = found
+        else:
+            text = f"cannot compare {path}: {reply.missing or reply.message}"
+            self._core.warn("rank", text, rank)
+        self._open[path] -= 1
+        self._consider(path)
+
+    def _consider(self, path: str) -> None:
+        """Tell of all ranks at once; who takes long is told of later."""
+        if not self._open[path]:
+            self._tell(path)
+        elif path not in self._timers:
+            self._timers[path] = self._core.after(GATHER, lambda: self._tell(path))
+
+    def _tell(self, path: str) -> None:
+        self._core.cancel(self._timers.pop(path, None))
+        self.changed(path)
+
+    # What is known
+
+    def about(self, client: Client | None, path: str, states: Mapping[RankId, Body]) -> AboutFile:
+        """Return what is wrong with a client's file in the ranks that answered with `states`."""
+        ranks = self._core.ranks
+        news = {
+            id: wrong
+            for id in sorted(states)
+            if id in ranks and (wrong := self._news(client, path, ranks[id], states[id]))
+        }
+        if not news:
+            return NOTHING_WRONG
+        hosts = {rank.id: host_of(rank) for rank in self._core.sorted_ranks()}
+        return about_file(news, Others(hosts, self._core.default_group()))
+
+    def _news(self, client: Client | None, path: str, rank: Rank, state: Body) -> FileNews | None:
+        found = self._found.get((rank.id, path))
+        missing = state.get("message") == NO_FILE
+        local = local_path(client, path) if client else path
+        wanted = self._local.get(local, "") if client and self.are_here(client) else ""
+        differs = found is not None and found.digest and wanted not in ("", found.digest)
+        if not missing and not differs:
+            return None
+        paths = paths_of(self._core, rank)
+        remote = paths.to_remote(path) or path
+        near = found.near if found else []
+        if not missing:  # there is a file: only one that is the client's beats it
+            near = [each for each in near if each[1] == wanted]
+        fit = fitting(path, wanted, near, paths.root_of(path))
+        kind = MISSING if missing else DIFFERS
+        return FileNews(kind, remote, host_of(rank), *(fit or ()))
+
+    def forget(self, rank: Rank) -> None:
+        """A rank's connection is gone: what it said may be of another process."""
+        self._taken = {key for key in self._taken if key[0] != rank.id}
+        self._found = {key: found for key, found in self._found.items() if key[0] != rank.id}
+        self._core.folders.pop(rank.id, None)
+
+    def gone(self, client: Client) -> None:
+        """A client has left."""
+        self._here.discard(client.id)
+
+
+def local_path(client: Client, path: str) -> str:
+    """Return a session's path as the client's own machine knows it."""
+    spelling = client.edge.spelling if client.edge else None
+    return from_uri(spelling.to_client(path)) if spelling else path

@@ -1,0 +1,140 @@
+"""Where a breakpoint's file is missing or another one, rank by rank, in a few words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+from dap_mux.rank_sets import RankId, fold
+
+MISSING: Final = "missing"
+DIFFERS: Final = "differs"
+Fit: TypeAlias = tuple[str, str]
+Near: TypeAlias = tuple[str, str, bool]
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class FileNews:
+    """What is wrong with a file in one rank: `path` is the rank's own.
+
+    `fit`: local and remote root that would put it right; `instead` of the entry that holds it now.
+    """
+
+    kind: str
+    path: str
+    host: str = ""
+    fit: Fit | None = None
+    instead: bool = False
+
+
+@dataclass(frozen=True)
+class AboutFile:
+    """What a breakpoint's message says of its file; the ranks of `missing` need no other reason."""
+
+    missing: frozenset[RankId] = frozenset()
+    sentences: tuple[str, ...] = ()
+
+
+NOTHING_WRONG: Final = AboutFile()
+
+
+@dataclass(frozen=True)
+class Others:
+    """The session around: every rank and its host, which matters where there are several."""
+
+    hosts: Mapping[RankId, str]
+    default_group: str
+
+    def names(self, ranks: list[RankId]) -> str:
+        """Return `rank 3`, `ranks 4-7 (node2)`; nothing where there is only one rank."""
+        if len(self.hosts) == 1:
+            return ""
+        several = "s" if len(ranks) > 1 else ""
+        named = f"rank{several} {fold(ranks, self.default_group)}"
+        return f" on {named}{self._where(ranks)}"
+
+    def _where(self, ranks: list[RankId]) -> str:
+        if len(set(self.hosts.values())) == 1:
+            return ""
+        return f" ({', '.join(sorted({self.hosts[rank] for rank in ranks}))})"
+
+    def limits(self, ranks: list[RankId]) -> dict[str, object]:
+        """Return the keys that keep an entry to these ranks, as few as will do."""
+        rest = [rank for rank in self.hosts if rank not in ranks]
+        if not rest:
+            return {}
+        hosts = {self.hosts[rank] for rank in ranks}
+        if hosts.isdisjoint(self.hosts[rank] for rank in rest):
+            return {"hosts": sorted(hosts)}
+        return {"ranks": fold(ranks, self.default_group)}
+
+
+def about_file(news: Mapping[RankId, FileNews], others: Others) -> AboutFile:
+    """Return one sentence for each thing that is wrong, then one for each mapping that helps."""
+    missing = frozenset(rank for rank, each in news.items() if each.kind == MISSING)
+    return AboutFile(missing, tuple(_sentences(news, others)))
+
+
+def _sentences(news: Mapping[RankId, FileNews], others: Others) -> list[str]:
+    wrong = _grouped((rank, (each.kind, each.path)) for rank, each in news.items())
+    fits = _grouped((rank, (each.fit, each.instead)) for rank, each in news.items() if each.fit)
+    said = [f"file {kind}{others.names(ranks)}: {path}" for (kind, path), ranks in wrong.items()]
+    return said + [
+        _proposal(fit, others.limits(ranks), instead=instead)
+        for (fit, instead), ranks in fits.items()
+    ]
+
+
+def _grouped(pairs: Iterable[tuple[RankId, K]]) -> dict[K, list[RankId]]:
+    groups: dict[K, list[RankId]] = {}
+    for rank, key in pairs:
+        groups.setdefault(key, []).append(rank)
+    return groups
+
+
+def _proposal(fit: Fit, limits: Mapping[str, object], *, instead: bool) -> str:
+    entry = json.dumps({"localRoot": fit[0], "remoteRoot": fit[1], **limits}, ensure_ascii=False)
+    if instead and not limits:
+        return f"in pathMappings write {entry} for this localRoot"
+    return f"add {entry} to pathMappings"
+
+
+def fitting(local: str, wanted: str, near: Iterable[Near], root: str) -> tuple[Fit, bool] | None:
+    """Return the roots that lead from a client's path to one of `near`, and whether `root` stays.
+
+    `near`: files of that name in a rank. One with the `wanted` content is worth more than the
+    longest common end, and a name alone is no likeness unless the rank was started with it.
+    `root`: the local root that holds the path now; a shorter one would never be asked.
+    """
+    parts, separator = _parts(local)
+    likely = [each for each in near if _is_likely(parts, wanted, each)]
+    if not likely:
+        return None
+    theirs, slash = _parts(
+        max(likely, key=lambda each: (each[1] == wanted, _tail(parts, each[0])))[0]
+    )
+    longest = len(parts) - (len(_parts(root)[0]) if root else 2)
+    count = min(_tail(parts, slash.join(theirs)), longest)
+    here, there = separator.join(parts[:-count]), slash.join(theirs[:-count])
+    return (here, there or slash), bool(root) and here == root.rstrip("/\\")
+
+
+def _is_likely(parts: list[str], wanted: str, near: Near) -> bool:
+    path, digest, started = near
+    tail = _tail(parts, path)
+    return tail > 0 and (started or tail > 1 or digest == wanted != "")
+
+
+def _parts(path: str) -> tuple[list[str], str]:
+    separator = "\\" if "\\" in path else "/"
+    return path.rstrip(separator).split(separator), separator
+
+
+def _tail(parts: list[str], path: str) -> int:
+    """How many last parts two paths share."""
+    pairs = zip(reversed(parts), reversed(_parts(path)[0]), strict=False)
+    same = [mine == theirs for mine, theirs in pairs] + [False]
+    return same.index(False)

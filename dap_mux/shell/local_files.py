@@ -1,0 +1,65 @@
+"""Files of clients that sit on this machine: what they hold, found out beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+from dap_mux.engine.rank_files import LARGEST
+
+Stamp: TypeAlias = tuple[int, int, int]
+REMEMBERED: Final = 4096  # files
+
+
+class LocalFiles:
+    """Digests of files, each worked out once for as long as the file stays as it is."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Stamp, str]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def digests(self, paths: Iterable[str], then: Callable[[dict[str, str]], None]) -> None:
+        """Call `then` in the event loop with each path's digest, "" where there is no such file.
+
+        A file is read in a thread: one on a network may take its time.
+        """
+        task = asyncio.get_running_loop().create_task(self._answer(list(paths), then))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Nobody waits for an answer any more."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _answer(self, paths: list[str], then: Callable[[dict[str, str]], None]) -> None:
+        then(await asyncio.to_thread(self._all, paths) if paths else {})
+
+    def _all(self, paths: list[str]) -> dict[str, str]:
+        return {path: self._digest(path) for path in paths}
+
+    def _digest(self, path: str) -> str:
+        """As the ranks do it (`engine.rank_files`): of a large file the size must do."""
+        try:
+            about = os.stat(path)  # noqa: PTH116
+            if not stat.S_ISREG(about.st_mode) or not os.path.isabs(path):  # noqa: PTH117
+                return ""
+            if about.st_size > LARGEST:
+                return f"size:{about.st_size}"
+            return self._hashed(path, (about.st_mtime_ns, about.st_size, about.st_ino))
+        except (OSError, ValueError):
+            return ""
+
+    def _hashed(self, path: str, stamp: Stamp) -> str:
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            with open(path, "rb") as file:  # noqa: PTH123
+                known = stamp, hashlib.sha256(file.read()).hexdigest()
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[path] = known
+        return known[1]
