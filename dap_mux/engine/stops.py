@@ -9,6 +9,7 @@ so that the class stays together; who stops for another reason is shown where it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from dap_mux.engine import upstream
 from dap_mux.engine.announce import Announcer
@@ -18,8 +19,16 @@ from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
 
-STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without
+STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else
+
+
+@dataclass
+class _Lesson:
+    """What is still to be learnt of a stop, and until when its telling waits for that."""
+
+    open: set[str]
+    timer: int | None = None
 
 
 class Stops:
@@ -51,22 +60,31 @@ class Stops:
         asked = {"stackTrace": {"threadId": stop.thread}, "threads": {}}
         if stop.reason == "exception":
             asked["exceptionInfo"] = {"threadId": stop.thread}
-        open = set(asked)
+        lesson = _Lesson(set(asked))
+        lesson.timer = self._core.after(STACK_TIMEOUT, lambda: self._learned(rank, stop, lesson))
         for command, arguments in asked.items():
-            then = self._learner(rank, stop, command, open)
-            upstream.ask(self._core, rank, command, arguments, then, STACK_TIMEOUT)
+            then = self._learner(rank, stop, command, lesson)
+            late = self._core.settings.silence_timeout
+            upstream.ask(self._core, rank, command, arguments, then, late)
 
-    def _learner(
-        self, rank: Rank, stop: Stop, command: str, open: set[str]
-    ) -> Callable[[Reply], None]:
-        def learned(reply: Reply) -> None:
-            open.discard(command)
+    def _learner(self, rank: Rank, stop: Stop, command: str, lesson: _Lesson) -> upstream.Then:
+        def answered(reply: Reply) -> None:
+            lesson.open.discard(command)
             if rank.stop is stop:
                 LEARN[command](rank, stop, plain(reply.body) if reply.ok else {})
-                if not open:
-                    self._settled(rank, stop)
+                if stop.settled:
+                    self.moved(rank)  # late, but still worth knowing
+            if not lesson.open and lesson.timer is not None:
+                self._learned(rank, stop, lesson)
 
-        return learned
+        return answered
+
+    def _learned(self, rank: Rank, stop: Stop, lesson: _Lesson) -> None:
+        """All is known, or has been waited for long enough."""
+        self._core.cancel(lesson.timer)
+        lesson.timer = None
+        if rank.stop is stop:
+            self._settled(rank, stop)
 
     def _settled(self, rank: Rank, stop: Stop) -> None:
         run, rank.run = rank.run, None

@@ -247,3 +247,20 @@ class TestSettling:
         book.wait(1)
         assert states(client) == ["running", "running"]
         assert client.of("stopped") == []
+
+
+def test_a_stack_that_comes_late(play: Play) -> None:
+    """Its answer is behind much output: the stop is told without, and `list` has it in the end."""
+    book = play(2)
+    client = attached(book)
+    book.rank(0).silent = {"stackTrace"}
+    book.rank(0).hits(LINE)
+    with book.quietly("a second passes"):
+        book.wait(1.2)
+    assert len(client.of("stopped")) == 1
+    (entry,) = client.ask("list", ranks="0").body["ranks"]
+    assert (entry["state"], entry["line"]) == ("stopped", None)
+    with book.happens():
+        book.rank(0).answers()
+    (entry,) = client.ask("list", ranks="0").body["ranks"]
+    assert (entry["state"], entry["line"]) == ("stopped", LINE)

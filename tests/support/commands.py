@@ -215,10 +215,10 @@ async def threads(client: DapClient, count: int) -> dict[str, int]:
         await asyncio.sleep(0.02)
 
 
-async def listed(client: DapClient, key: str, *values: object) -> list[Json]:
+async def listed(client: DapClient, key: str, *values: object, within: float = LIMIT) -> list[Json]:
     """Ask `list` until the ranks have these values under `key`, in order; return its entries."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + LIMIT
+    deadline = loop.time() + within
     while True:
         entries: list[Json] = (await client.request("list", timeout=LIMIT))["ranks"]
         if [entry[key] for entry in entries] == [*values]:

@@ -1,0 +1,103 @@
+"""Row of the fault table: a client that does not read, under 200 MB of output (F5, F6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.real.driving import line_of, script
+from tests.support import faults
+from tests.support.commands import LIMIT, User, listed, user
+from tests.support.conversation import Conversation
+from tests.support.faults import proxied
+from tests.support.ranks import Rank
+from tests.support.waiting import until
+
+__all__ = ["user"]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(240)]
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+FLOOD: Final = script("prints_a_lot")
+COUNT: Final = {FLOOD: [line_of(FLOOD, "count")]}
+MEGABYTES: Final = 50  # of each of four ranks
+LINES: Final = 4 * (MEGABYTES * 10_000 + 1)
+GROWTH: Final = 64 * 1024 * 1024  # bytes, the promise
+FLOODED: Final = 120.0  # s; not a wait
+
+
+class Heard:
+    """Counts the lines of output that a client was given, and those that it was told of losing."""
+
+    def __init__(self, client: DapClient) -> None:
+        self.given = 0
+        self.lost = 0
+        client.on_event.append(self._event)
+
+    def _event(self, event: dict[str, Any]) -> None:
+        if event["event"] != "output":
+            return
+        text = event["body"]["output"]
+        event["body"]["output"] = ""  # seen: 200 MB need not be kept
+        dropped = re.fullmatch(
+            r"dap-mux: ([\d,]+) lines? of output \(.*\) w\w+ dropped, .*\n", text
+        )
+        if dropped:
+            self.lost += int(dropped[1].replace(",", ""))
+        elif (text.startswith("[") and "rank" in text) or "all is printed" in text:
+            self.given += text.count("\n")
+
+
+def memory(pid: int, what: str) -> int:
+    """Return a process's memory in bytes: `VmRSS` now, `VmHWM` at its highest."""
+    for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines():
+        name, _, rest = line.partition(":")
+        if name == what:
+            return int(rest.split()[0]) * 1024
+    raise AssertionError(f"no {what}")
+
+
+async def test_200_mb_of_output_and_a_client_that_does_not_read(
+    user: User, start_ranks: StartRanks, tmp_path: Path
+) -> None:
+    done, go = tmp_path / "done", tmp_path / "go"
+    ranks = await start_ranks(4, FLOOD, arguments=[str(done), str(MEGABYTES), str(go)])
+    attach = await user.start("attach", f"127.0.0.1:{ranks[0].port}+4")
+    session = await attach.session()
+    conversation = Conversation("slow")
+    async with proxied(session["port"]) as line:
+        slow = await DapClient.connect("127.0.0.1", line.port, tap=conversation.tap)
+        other = await DapClient.connect("127.0.0.1", session["port"])
+        await slow.handshake({"redirectOutput": True}, breakpoints=COUNT, timeout=LIMIT)
+        await other.handshake({}, breakpoints=COUNT, timeout=LIMIT)
+        heard, others = Heard(slow), Heard(other)
+        await listed(other, "state", *["running"] * 4)
+
+        before = memory(attach.process.pid, "VmRSS")
+        line.down.switch(faults.Stall())
+        touch(go)
+        asked = slow.send("threads")
+        await listed(other, "line", *COUNT[FLOOD] * 4, within=FLOODED)  # answered all the while
+        await other.wait_event("stopped", timeout=LIMIT)
+        await until(lambda: others.given + others.lost == LINES, within=LIMIT, what="every line")
+        assert memory(attach.process.pid, "VmHWM") - before < GROWTH
+        assert not asked.done()
+        assert not heard.lost
+
+        await line.heal()
+        await slow.wait_event("stopped", timeout=LIMIT)
+        assert (await asked)["success"]
+        await until(lambda: heard.given + heard.lost == LINES, within=LIMIT, what="every line")
+        assert heard.lost > LINES // 2
+        await other.disconnect(timeout=LIMIT)
+        await slow.disconnect(timeout=LIMIT)
+    conversation.finish()
+    touch(done)
+    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * 4
+
+
+def touch(path: Path) -> None:
+    path.touch()
