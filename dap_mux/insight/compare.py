@@ -1,0 +1,263 @@
+"""What many ranks answered, side by side: equal values grouped, numbers described, outliers named.
+
+Who is an outlier (always fewer than half of the ranks; nobody where it cannot be told):
+
+- who says something else than a number while most say a number, or the other way round;
+- who says nan or inf while most numbers are finite, or the other way round;
+- of finite numbers, who is further from the median than 3.5 times the usual distance from it
+  (1.4826 · MAD, the median absolute deviation: Iglewicz and Hoaglin, 1993) and beyond the
+  tolerance; where more than half of the numbers are equal, that is everybody else;
+- of other values, who does not say what more than half say.
+
+Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
+`relative` times the larger one, or than `absolute`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from dap_mux.rank_sets import RankId
+
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf)",
+    re.IGNORECASE,
+)
+_LONGEST: Final = 400  # characters of a number that is worth reading
+_BINS: Final = 10
+_FAR: Final = 3.5
+_MAD_TO_STD: Final = 1.4826
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How much two numbers may differ and still count as the same."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def same(self, one: float, other: float) -> bool:
+        """Whether two finite numbers count as the same."""
+        return math.isclose(one, other, rel_tol=self.relative, abs_tol=self.absolute)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Ranks that say the same; with a tolerance `value` is what most of them say."""
+
+    value: str
+    ranks: tuple[RankId, ...]
+    outlier: bool = False
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """`counts[i]` numbers lie from `edges[i]` to `edges[i + 1]`; the last edge is included."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the numbers. All but the counts are of the finite ones, and None where there is none.
+
+    `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`).
+    """
+
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    nan: int
+    inf: int
+    histogram: Histogram | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`groups`: most ranks first, outliers last. `statistics` None: most are no numbers."""
+
+    groups: tuple[Group, ...]
+    statistics: Statistics | None
+    outliers: frozenset[RankId]
+
+
+def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) -> Comparison:
+    """Compare what ranks said, as `repr` writes it."""
+    limit = tolerance or Tolerance()
+    numbers = {
+        rank: found for rank, text in values.items() if (found := number_of(text)) is not None
+    }
+    outliers = _outliers(values, numbers, limit)
+    groups: list[Group] = []
+    for far in (False, True):
+        chosen = {rank: text for rank, text in values.items() if (rank in outliers) is far}
+        groups += _grouped(chosen, numbers, limit, outlier=far)
+    most = 2 * len(numbers) > len(values)
+    return Comparison(tuple(groups), describe(numbers.values()) if most else None, outliers)
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a value is, None for anything else; `True` is none."""
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+        return None
+    return float(text)
+
+
+# Groups
+
+
+def _grouped(
+    values: Mapping[RankId, str],
+    numbers: Mapping[RankId, float],
+    limit: Tolerance,
+    *,
+    outlier: bool,
+) -> list[Group]:
+    same: dict[str, list[RankId]] = {}
+    for rank in sorted(values):
+        same.setdefault(values[rank], []).append(rank)
+    ordered = sorted(same.items(), key=lambda item: -len(item[1]))  # stable: lowest rank first
+    if limit != Tolerance():
+        ordered = _joined(ordered, numbers, limit)
+    return [Group(value, tuple(ranks), outlier) for value, ranks in ordered]
+
+
+def _joined(
+    groups: list[tuple[str, list[RankId]]], numbers: Mapping[RankId, float], limit: Tolerance
+) -> list[tuple[str, list[RankId]]]:
+    """Give each number to the first, so the commonest, value that it is the same as."""
+    joined: list[tuple[str, list[RankId]]] = []
+    for value, ranks in groups:
+        number = numbers.get(ranks[0], math.nan)
+        close = (members for _, members in joined if _same(number, numbers, members[0], limit))
+        members = next(close, None)
+        if members is None:
+            joined.append((value, list(ranks)))
+        else:
+            members += ranks
+    return sorted(
+        ((value, sorted(ranks)) for value, ranks in joined),
+        key=lambda item: (-len(item[1]), item[1]),
+    )
+
+
+def _same(number: float, numbers: Mapping[RankId, float], other: RankId, limit: Tolerance) -> bool:
+    known = numbers.get(other, math.nan)
+    return math.isfinite(number) and math.isfinite(known) and limit.same(number, known)
+
+
+# Outliers
+
+
+def _outliers(
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> frozenset[RankId]:
+    """The coarsest difference first; a finer one counts while most ranks are none."""
+    found: frozenset[RankId] = frozenset()
+    for odd in _differences(values, numbers, limit):
+        if 2 * len(found | odd) >= len(values):
+            break
+        found |= odd
+    return found
+
+
+def _differences(
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> Iterator[frozenset[RankId]]:
+    """Numbers or not, finite or not, far from the others or not: the fewer ranks of each."""
+    others = {rank: text for rank, text in values.items() if rank not in numbers}
+    if 2 * len(numbers) <= len(values):
+        yield frozenset(numbers)
+        yield _minority(others)
+        return
+    yield frozenset(others)
+    finite = {rank: number for rank, number in numbers.items() if math.isfinite(number)}
+    strange = {rank: str(number) for rank, number in numbers.items() if rank not in finite}
+    if len(strange) < len(finite):
+        yield frozenset(strange)
+        yield _far(finite, limit)
+    elif len(finite) < len(strange):
+        yield frozenset(finite)
+        yield _minority(strange)
+
+
+def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]:
+    centre = median(_halved(numbers.values()))
+    distance = {rank: abs(number / 2 - centre) for rank, number in numbers.items()}
+    usual = _MAD_TO_STD * median(distance.values())
+    return frozenset(
+        rank
+        for rank, number in numbers.items()
+        if distance[rank] > _FAR * usual and not limit.same(number, 2 * centre)
+    )
+
+
+def _halved(numbers: Iterable[float]) -> list[float]:
+    """Half of each: so no difference of two is beyond what a float can hold."""
+    return [number / 2 for number in numbers]
+
+
+def _minority(values: Mapping[RankId, str]) -> frozenset[RankId]:
+    """Return who does not say what more than half of them say."""
+    for common, times in Counter(values.values()).most_common(1):
+        if 2 * times > len(values):
+            return frozenset(rank for rank, value in values.items() if value != common)
+    return frozenset()
+
+
+# Numbers
+
+
+def describe(numbers: Iterable[float]) -> Statistics:
+    """Return what is to be said of numbers."""
+    known = list(numbers)
+    finite = [number for number in known if math.isfinite(number)]
+    nan = sum(map(math.isnan, known))
+    inf = len(known) - len(finite) - nan
+    if not finite:
+        return Statistics(None, None, None, None, nan, inf, None)
+    mean = math.fsum(number / len(finite) for number in finite)
+    spread = max(abs(number - mean) for number in finite)
+    std = _std(finite, mean, spread)
+    return Statistics(min(finite), max(finite), mean, std, nan, inf, histogram(finite))
+
+
+def _std(numbers: Sequence[float], mean: float, spread: float) -> float | None:
+    if not math.isfinite(spread):
+        return None  # further apart than a float can hold
+    if spread == 0:
+        return 0.0
+    return spread * math.sqrt(
+        math.fsum(((number - mean) / spread) ** 2 for number in numbers) / len(numbers)
+    )
+
+
+def histogram(numbers: Sequence[float], bins: int = _BINS) -> Histogram | None:
+    """Return how many of some finite numbers lie where; one bin where all are equal."""
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        return Histogram((low, high), (len(numbers),))
+    if not math.isfinite(high - low):
+        return None
+    width = high - low
+    counts = [0] * bins
+    for number in numbers:
+        counts[min(int((number - low) / width * bins), bins - 1)] += 1
+    edges = (*(low + width * (index / bins) for index in range(bins)), high)
+    return Histogram(edges, tuple(counts))
+
+
+def sparkline(counts: Sequence[int]) -> str:
+    """Return one character for each count, for a terminal: `▁ █▃`; a blank for none."""
+    most = max(counts, default=0)
+    steps = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[round(count / most * steps)] if count else " " for count in counts)
