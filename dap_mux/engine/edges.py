@@ -37,9 +37,10 @@ class Edges:
     def join(self, client: Client) -> None:
         """`attach` has told where the client's files are."""
         own, session = client.path_map, self._core.path_map
-        differs = own.entries and own.entries != session.entries
-        routes = _Routes(self._core, own, session).now if differs else no_routes
         windows = is_on_windows(client.arguments, own)
+        # On Windows a root may be spelt in many ways: the way there and back makes it one.
+        leads_there = own.entries and (windows or own.entries != session.entries)
+        routes = _Routes(self._core, own, session).now if leads_there else no_routes
         client.edge = _edge(client.about, _spelling(client.about, windows=windows, routes=routes))
 
 
