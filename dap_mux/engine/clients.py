@@ -191,8 +191,9 @@ class Clients:
 
     def _tell_differences(self, client: Client) -> None:
         core = self._core
-        ours = {"view": core.view, "scope": core.scope, "threads": core.settings.threads}
-        text = differences(client.arguments, {**self._set_up_by, **ours})
+        ours: Body = {"view": core.view, "scope": core.scope, "threads": core.settings.threads}
+        redirects = {"redirectOutput": core.settings.redirect_output}
+        text = differences(client.arguments, {**redirects, **self._set_up_by, **ours})
         if text:
             body: Body = {"category": "console", "output": text}
             downstream.send_event(core, client, "output", body)

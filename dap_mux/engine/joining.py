@@ -14,9 +14,10 @@ Body: TypeAlias = "dict[str, Any]"
 # Attributes of one client, or of its editor: they may differ.
 PERSONAL: Final = frozenset(
     """clientOS connect console consoleName consoleTitle cwd debugOptions debugServer endpoints env
-    envFile events host internalConsoleOptions listen name pathMappings port postDebugTask
-    preLaunchTask presentation processId purpose python pythonArgs pythonPath ranks request role
-    serverReadyAction token type variablePresentation workspaceFolder""".split()
+    envFile events host insecure internalConsoleOptions listen listenAddress logDir name
+    pathMappings port postDebugTask preLaunchTask presentation processId purpose python pythonArgs
+    pythonPath ranks request role serverReadyAction tlsCa tlsCert tlsKey token tokenFile type
+    variablePresentation verbosity workspaceFolder""".split()
 )
 # What holds where nobody has said anything: debugpy's defaults, and ours.
 DEFAULTS: Final[Body] = {

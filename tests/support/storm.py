@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.model import Rank
+from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import decode
 from tests.support.conversation import Conversation
 from tests.support.fake_program import RAISE
@@ -25,6 +27,28 @@ Json = dict[str, Any]
 PATH: Final = "/job/train.py"
 KINDS: Final = ("vscode", "neovim", "dape", "somebody")
 CALM: Final = 3000  # rounds until everything must have come to rest
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a client counts, spells, and where it has the sources."""
+
+    about: Json = field(default_factory=dict)
+    attach: Json = field(default_factory=dict)
+    path: str = PATH
+
+
+def _at(root: str) -> Json:
+    return {"pathMappings": [{"localRoot": root, "remoteRoot": "/job"}]}
+
+
+MANNERS: Final = (
+    Manner(),
+    Manner({"linesStartAt1": False}),
+    Manner({"pathFormat": "uri"}, path=f"file://{PATH}"),
+    Manner(attach=_at("c:\\work"), path="C:\\work\\train.py"),
+    Manner(attach=_at("/home/u"), path="/home/u/train.py"),
+)
 
 
 @dataclass(eq=False)
@@ -44,6 +68,7 @@ class Guest:
     number: int
     kind: str
     talk: Conversation
+    manner: Manner
     seq: int = 0
     threads: list[int] = field(default_factory=list)
     frames: list[int] = field(default_factory=list)
@@ -225,13 +250,13 @@ class Storm:
             return
         number = len(self.guests) + 1
         kind = KINDS[pick % len(KINDS)]
-        guest = Guest(number, kind, Conversation(f"{kind} {number}"))
+        manner = MANNERS[pick % len(MANNERS)]
+        guest = Guest(number, kind, Conversation(f"{kind} {number}"), manner)
         self.guests.append(guest)
         self.feed(inputs.ClientConnected(number))
-        self.say(guest, "initialize", adapterID="debugpy", clientID=kind)
-        self.say(
-            guest, "attach", **({"role": "observer"} if pick % 5 == 4 else {"justMyCode": True})
-        )
+        self.say(guest, "initialize", adapterID="debugpy", clientID=kind, **manner.about)
+        role = {"role": "observer"} if pick % 5 == 4 else {}
+        self.say(guest, "attach", justMyCode=True, **role, **manner.attach)
 
     def guest_leaves(self, pick: int) -> None:
         """A client vanishes without a word."""
@@ -310,8 +335,19 @@ class Storm:
         for guest in self.guests:
             assert guest.closed or not guest.waiting, f"{guest.kind} waits for {guest.waiting}"
         assert self.finished <= 1
+        for rank in self.engine.core.ranks.values():
+            self._check_breakpoints(rank)
         if not any(not g.closed for g in self.guests):
             self._check_released()
+
+    def _check_breakpoints(self, rank: Rank) -> None:
+        """An attached rank has what its clients want, and nothing that nobody wants."""
+        if rank.phase is not Phase.LIVE or rank.pending or not self._honest:
+            return
+        for path, known in self.ranks[rank.id]._breakpoints.items():
+            wanted = self.engine.breakpoints._book.wanted
+            slots = self.engine.breakpoints._plan(rank, path).slots if path in wanted else ()
+            assert sorted(slot.body["line"] for slot in slots) == sorted(known), (rank.id, path)
 
     def _check_released(self) -> None:
         """Nobody is here to continue a rank: none may be stopped, or hold a connection."""

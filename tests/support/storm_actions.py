@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
-from tests.support.storm import PATH, Guest, Storm
+from tests.support.storm import Guest, Storm
 
 Asking = Callable[[Storm, Guest, int], None]
+MEETING: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"condition": "step == 2"},
+    {"hitCondition": "%2"},
+    {"logMessage": "at {step}"},
+    {"condition": "step =="},
+)
 
 
 def _one(items: list[int], pick: int) -> int:
@@ -24,8 +31,10 @@ def _control(command: str, *, alone: bool = False) -> Asking:
 
 
 def _breakpoints(storm: Storm, guest: Guest, pick: int) -> None:
-    wanted = [{"line": 6 + pick % 3, "condition": f"ranks({pick % 4}): step == 2"}, {"line": 12}]
-    storm.say(guest, "setBreakpoints", source={"path": PATH}, breakpoints=wanted[pick % 3 :])
+    for_one = {"line": 6 + pick % 3, "condition": f"ranks({pick % 4}): step == 2"}
+    wanted = [for_one, {"line": 12, **MEETING[pick % len(MEETING)]}]
+    source = {"path": guest.manner.path}
+    storm.say(guest, "setBreakpoints", source=source, breakpoints=wanted[pick % 3 :])
 
 
 def _plain(command: str, /, **arguments: object) -> Asking:
