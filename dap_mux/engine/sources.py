@@ -176,7 +176,7 @@ class Sources:
                 downstream.pass_failure(self._core, request, reply.missing or reply.message)
                 return
             self._keep(number, text)
-            downstream.respond(self._core, request, reply.body)
+            self._tell(request, text)
 
         upstream.ask(self._core, self._core.ranks[id], "source", arguments, answered)
 
