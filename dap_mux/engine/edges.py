@@ -36,7 +36,8 @@ class Edges:
 
     def join(self, client: Client) -> None:
         """`attach` has told where the client's files are."""
-        own, session = client.path_map, self._core.path_map
+        session = self._core.path_map
+        own = client.path_map if client.path_map.entries else session  # who says none shares them
         windows = is_on_windows(client.arguments, own)
         # On Windows a root may be spelt in many ways: the way there and back makes it one.
         leads_there = own.entries and (windows or own.entries != session.entries)

@@ -116,6 +116,19 @@ def test_linux_beside_windows(play: Play) -> None:
     assert stands(linux, book.thread(0)) == (PATH, LINE)
 
 
+def test_two_on_windows(play: Play) -> None:
+    """One says where its files are, the other shares that: one file, however it is spelt."""
+    book = play(1)
+    book.rank(0).program.path = BY_MAPPING
+    first = joined(book, "first", HERE, pathMappings=[{**WINDOWS[0], "localRoot": "c:/work"}])
+    second = joined(book, "second", "c:/WORK/train.py", line=8)
+    assert book.rank(0).last_breakpoints == [{"line": LINE}, {"line": 8}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert stands(first, book.thread(0)) == (HERE, LINE)
+    assert stands(second, book.thread(0)) == ("c:/WORK/train.py", LINE)
+
+
 def test_another_os_after_windows(play: Play) -> None:
     """debugpy remembers the system of a client that has left: the next one names its own."""
     book = play(1)
@@ -175,6 +188,23 @@ def test_breakpoints_from_before_attach(play: Play) -> None:
     assert book.rank(0).last_breakpoints == [{"line": LINE}, {"line": 8}]
     assert early.of("breakpoint")[-1]["breakpoint"]["source"]["path"] == BY_MAPPING
     early.ask("configurationDone")
+
+
+def test_uris_from_before_attach(play: Play) -> None:
+    """They come back as they were sent, though the files turn out to be elsewhere."""
+    book = play(1)
+    joined(book, "linux", pathMappings=POSIX)
+    uri = "file:///c%3A/work/train.py"
+    early = book.client("early")
+    early.ask("initialize", adapterID="debugpy", pathFormat="uri", linesStartAt1=False)
+    early.ask("setBreakpoints", source={"path": uri}, breakpoints=[{"line": 7}])
+    early.ask("setFunctionBreakpoints", breakpoints=[{"name": "train"}])
+    early.ask("attach", pathMappings=WINDOWS)
+    early.ask("configurationDone")
+    assert book.rank(0).last_breakpoints == [{"line": LINE}, {"line": 8}]
+    told = [body["breakpoint"] for body in early.of("breakpoint")]
+    placed = [(one["source"]["path"], one["line"]) for one in told if "line" in one]
+    assert placed[-1] == (uri, 7)
 
 
 def test_a_new_first_client(play: Play) -> None:
