@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -27,6 +28,8 @@ class LiveEditor:
         self._writer = writer
         self._conversation = Conversation(model.client_id)
         self._timers: list[asyncio.TimerHandle] = []
+        self._attached = False
+        self.stops = 0
         self._reading = asyncio.create_task(self._read())
 
     def send(self, requests: list[Json]) -> None:
@@ -67,14 +70,35 @@ class LiveEditor:
             state = f"{model.threads} focus {model.focus} arrow {model.arrow} {model.notices}"
             raise AssertionError(f"{error}: {state} {self.asked[-12:]}") from None
 
+    @property
+    def at_rest(self) -> bool:
+        """It has asked all that it wanted to know, and been answered."""
+        return not self.model._waiting
+
+    @property
+    def joined(self) -> bool:
+        """Its handshake is over."""
+        asked = [command for command, _ in self.asked]
+        return "configurationDone" in asked and self._attached
+
+    def ended(self) -> bool:
+        """Its connection is over; raise what was wrong with the conversation, if anything was."""
+        if self._reading.done():
+            with contextlib.suppress(OSError):  # reset
+                self._reading.result()
+        return self._reading.done()
+
+    def abort(self) -> None:
+        """Break the connection, as a reload of the window does."""
+        self._writer.transport.abort()
+
     async def close(self) -> None:
         """Hang up; raise what was wrong with the conversation, if anything was."""
         for timer in self._timers:
             timer.cancel()
         self._writer.close()
-        if self._reading.done():
-            self._reading.result()
-        self._reading.cancel()
+        if not self.ended():
+            self._reading.cancel()
 
     async def _read(self) -> None:
         framer = Framer()
@@ -82,6 +106,8 @@ class LiveEditor:
             for body in framer.feed(data):
                 message = json.loads(body)
                 self._conversation.server_sent(message)
+                self._attached |= message.get("command") == "attach"
+                self.stops += message.get("event") == "stopped"
                 self.send(self.model.receive(message))
                 self._set_timers(message)
 

@@ -1,0 +1,230 @@
+"""The soak itself: draws what happens next, and in the end what must hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from dap_mux.engine.phases import Phase
+from tests.real.driving import line_of
+from tests.support import faults
+from tests.support.commands import User
+from tests.support.faults import FaultProxy
+from tests.support.ranks import Rank
+from tests.support.session import Session
+from tests.support.soak.visitors import ConsoleVisitor, EditorVisitor, Visitor
+from tests.support.waiting import until
+
+LIMIT: Final = 60.0  # s; not a wait
+MOST: Final = 3  # clients at once
+MARKS: Final = ("turn", "work", "inner")
+REMEMBERED: Final = 60
+LASTING: Final[tuple[Callable[[], faults.Fault], ...]] = (
+    lambda: faults.Latency(0.05),
+    lambda: faults.Rate(200_000),
+    faults.OneByte,
+    faults.Stall,
+    faults.Refuse,
+    faults.BlackHole,
+    faults.Orphan,
+)
+ONCE: Final[tuple[Callable[[Random], faults.Fault], ...]] = (
+    lambda chance: faults.Cut(chance.randint(0, 400)),
+    lambda chance: faults.Corrupt(chance.randint(0, 400)),
+    lambda chance: faults.Inject(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
+)
+HARMLESS: Final = (faults.Latency, faults.Rate, faults.OneByte, faults.Stall)
+
+
+@dataclass
+class Soak:
+    """Everything around one session. `tunnels` lead to the ranks, `line` to the session."""
+
+    seed: int
+    running: Session
+    ranks: Sequence[Rank]
+    tunnels: Sequence[FaultProxy]
+    line: FaultProxy
+    user: User
+    script: str
+    kills: bool = False
+    told: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    killed: set[int] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._chance = Random(self.seed)
+        self._lines = [line_of(self.script, mark) for mark in MARKS]
+        self._visitors: list[Visitor] = []
+        self._names = 0
+        self._began = time.monotonic()
+        self._broken: dict[FaultProxy, asyncio.Task[None]] = {}
+
+    async def run(self, seconds: float) -> None:
+        """Let things happen for so long, then let everybody leave."""
+        actions = [action for action, weight in self._actions() for _ in range(weight)]
+        while time.monotonic() - self._began < seconds:
+            await self._chance.choice(actions)()
+            self._notice_ends()
+            await asyncio.sleep(self._chance.expovariate(20))  # the pace of it: 20 a second
+        await self._end()
+
+    def _actions(self) -> list[tuple[Callable[[], Awaitable[None]], int]]:
+        """What may happen, and how often."""
+        actions: list[tuple[Callable[[], Awaitable[None]], int]] = [
+            (self._somebody_acts, 60),
+            (self._join, 6),
+            (self._leave, 2),
+            (self._reload, 2),
+            (self._one_shot, 1),
+            (self._break_tunnel, 4),
+            (self._break_line, 1),
+        ]
+        return [*actions, (self._kill, int(self.kills))]
+
+    def _tell(self, what: str, text: str) -> None:
+        self.counts[what] += 1
+        self.told.append(f"{time.monotonic() - self._began:7.2f} s  {what}: {text}")
+
+    # Clients
+
+    async def _join(self) -> None:
+        if len(self._visitors) >= MOST:
+            return
+        self._names += 1
+        kind = self._chance.choice((EditorVisitor, EditorVisitor, ConsoleVisitor))
+        port = self._chance.choice((self.running.port, self.line.port))
+        try:
+            visitor = await kind.join(
+                str(self._names), port, self.script, self._lines, self._chance
+            )
+        except OSError as error:
+            self._tell("join", f"failed: {error}")
+            return
+        self._visitors.append(visitor)
+        self._tell("join", visitor.name)
+
+    async def _somebody_acts(self) -> None:
+        visitor = self._somebody()
+        if visitor:
+            self._tell("act", f"{visitor.name} {visitor.act(self._chance)}")
+
+    async def _leave(self) -> None:
+        visitor = self._somebody()
+        if visitor and not self._is_broken(self.line):
+            self._tell("leave", visitor.name)
+            self._forget(visitor)
+            await visitor.leave()
+
+    async def _reload(self) -> None:
+        visitor = self._somebody()
+        if visitor:
+            self._tell("reload", visitor.name)
+            self._forget(visitor)
+            await visitor.vanish()
+            await self._join()
+
+    async def _one_shot(self) -> None:
+        self._tell("one-shot", "list")
+        done = await self.user.does("list", f"127.0.0.1:{self.running.port}", "--json")
+        assert done.code == 0, done
+        assert '"rank": 3' in done.out, done
+
+    def _somebody(self) -> Visitor | None:
+        return self._chance.choice(self._visitors) if self._visitors else None
+
+    def _notice_ends(self) -> None:
+        """Whose line has broken is no client any more."""
+        for visitor in [visitor for visitor in self._visitors if not visitor.here]:
+            self._forget(visitor)
+
+    def _forget(self, visitor: Visitor) -> None:
+        self._visitors.remove(visitor)
+        self.counts["stop"] += visitor.stops
+
+    # Faults
+
+    async def _break_tunnel(self) -> None:
+        """A fault of a rank's link, while that is attached: debugpy forgives none in between."""
+        number = self._chance.randrange(len(self.ranks))
+        rank = self.running.engine.core.ranks["job", number]
+        tunnel = self.tunnels[number]
+        if rank.phase is not Phase.LIVE or self._is_broken(tunnel):
+            return
+        if self._chance.random() < 0.4:
+            fault = self._chance.choice(ONCE)(self._chance)
+            tunnel.down.switch(fault)
+            self._tell("fault", f"{type(fault).__name__} once from rank {number}")
+        elif self._chance.random() < 0.2:
+            await tunnel.fail(faults.Reset())
+            self._tell("fault", f"Reset of rank {number}")
+        else:
+            fault = self._chance.choice(LASTING)()
+            await self._break(tunnel, fault, f"rank {number}")
+
+    async def _break_line(self) -> None:
+        if not self._is_broken(self.line):
+            fault = self._chance.choice(LASTING)()
+            await self._break(self.line, fault, "the clients' line")
+
+    async def _break(self, proxy: FaultProxy, fault: faults.Fault, what: str) -> None:
+        seconds = self._chance.uniform(0.1, 3.0)
+        self._tell("fault", f"{type(fault).__name__} of {what} for {seconds:.1f} s")
+        await proxy.fail(fault)
+        self._broken[proxy] = asyncio.create_task(self._heal(proxy, seconds))
+
+    async def _heal(self, proxy: FaultProxy, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await proxy.heal()
+
+    def _is_broken(self, proxy: FaultProxy) -> bool:
+        task = self._broken.get(proxy)
+        return task is not None and not task.done()
+
+    async def _kill(self) -> None:
+        """A rank, or the adapter of one, dies; two ranks live on, and all of them are attached."""
+        number = self._chance.randrange(len(self.ranks))
+        phase = self.running.engine.core.ranks["job", number].phase
+        if len(self.killed) < 2 and phase is Phase.LIVE and number not in self.killed:
+            self.killed.add(number)
+            self._tell("kill", f"rank {number}")
+            os.kill(self.ranks[number].pid, signal.SIGKILL)
+
+    # The end
+
+    async def _end(self) -> None:
+        """Everything is healed, and everybody leaves: every rank is let go."""
+        for task in self._broken.values():
+            await task
+        for proxy in (*self.tunnels, self.line):
+            await proxy.heal()
+        self._notice_ends()
+        for visitor in list(self._visitors):
+            self._tell("end", f"{visitor.name} leaves")
+            self._forget(visitor)
+            await visitor.leave()
+        core = self.running.engine.core
+        await until(lambda: not core.clients, within=LIMIT, what="no client is left")
+        await until(lambda: not core.links, within=LIMIT, what="every rank is let go")
+        await until(lambda: not core.deadlines, within=LIMIT, what="no deadline is left")
+
+    def story(self) -> str:
+        """What a person needs to know when it has failed."""
+        core = self.running.engine.core
+        ranks = [(rank.number, rank.phase.label, rank.reason) for rank in core.sorted_ranks()]
+        lines = [f"seed {self.seed}, {dict(self.counts)}", f"ranks {ranks}", *self.told]
+        return "\n".join(lines)
+
+
+def open_files() -> dict[str, str]:
+    """Return this process's open descriptors, and what they are."""
+    entries = list(Path("/proc/self/fd").iterdir())  # one of them is this listing's own
+    return {entry.name: str(entry.readlink()) for entry in entries if entry.is_symlink()}
