@@ -1,7 +1,7 @@
 """How clients come in other than by plain TCP: over TLS, and by a unix socket.
 
-A peer that speaks plain DAP to a TLS port, or stalls in the handshake, is closed with a line in
-the log; nobody else notices.
+A peer that speaks plain DAP to a TLS port, or stalls in the handshake, is closed; nobody else
+notices.
 """
 
 from __future__ import annotations
@@ -14,55 +14,32 @@ import socket
 import ssl
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final
 
 logger = logging.getLogger("dap_mux.client")
 HANDSHAKE_WITHIN: Final = 10.0  # s (S8)
 
 
-class TlsDoor(asyncio.Protocol):
-    """Shakes hands with one peer, and then makes way for the connection that `inside` makes."""
+class _Handshake(ssl.SSLObject):
+    """Says in the log why a handshake failed: the event loops keep that to themselves."""
 
-    def __init__(self, context: ssl.SSLContext, inside: Callable[[], asyncio.Protocol]) -> None:
-        self._context = context
-        self._inside = inside
-        self._early: list[bytes] = []
-        self._shaking: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """TCP is up; not a byte is taken as DAP."""
-        # uvloop's transports are none of asyncio's classes
-        raw = cast("asyncio.Transport", transport)
-        raw.pause_reading()  # until TLS reads it
-        self._shaking = asyncio.get_running_loop().create_task(self._shake(raw))
-
-    def data_received(self, data: bytes) -> None:
-        """What came in one piece with the end of the handshake."""
-        self._early.append(data)
-
-    async def _shake(self, raw: asyncio.Transport) -> None:
+    def do_handshake(self) -> None:
+        """One step of it."""
         try:
-            transport = await asyncio.get_running_loop().start_tls(
-                raw,
-                self,
-                self._context,
-                server_side=True,
-                ssl_handshake_timeout=HANDSHAKE_WITHIN,
-            )
-        except OSError as error:
-            logger.warning("closed a connection: this port speaks TLS, and it does not (%s)", error)
-            return
-        if transport is not None:
-            self._open(transport)
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            logger.warning("closed a connection: this port speaks TLS (%s)", error.reason)
+            raise
 
-    def _open(self, transport: asyncio.Transport) -> None:
-        connection = self._inside()
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-        for data in self._early:
-            connection.data_received(data)
-        if transport.is_closing():
-            connection.connection_lost(None)
+
+def tls_options(context: ssl.SSLContext | None) -> dict[str, Any]:
+    """Return what `create_server` is told for TLS; nothing for plain TCP."""
+    if context is None:
+        return {}
+    context.sslobject_class = _Handshake
+    return {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_WITHIN}
 
 
 async def listen_unix(inside: Callable[[], asyncio.Protocol], path: Path) -> asyncio.Server | None:

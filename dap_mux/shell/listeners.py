@@ -23,7 +23,7 @@ from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.auth import Guard
-from dap_mux.shell.doors import TlsDoor
+from dap_mux.shell.doors import tls_options
 from dap_mux.shell.liveness import Pulse
 from dap_mux.shell.sockets import acknowledge_now, is_from_here, prepare, tcp_of
 
@@ -191,11 +191,10 @@ async def listen(
     """
     loop = asyncio.get_running_loop()
     inside = entrance(driver, guard or Guard())
-    outside = inside if tls is None else partial(TlsDoor, tls, inside)
     others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
     for candidate in [port, *islice(others, PORTS_TRIED)] if port else [0]:
         try:
-            server = await loop.create_server(outside, host, candidate)
+            server = await loop.create_server(inside, host, candidate, **tls_options(tls))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 continue
