@@ -177,6 +177,7 @@ class Breakpoints:
 
     def forget(self, client: Client) -> None:
         """A client left: its breakpoints go, those of others stay."""
+        self._files.gone(client)
         places = [p for p, by in self._book.wanted.items() if by.pop(client.id, None) is not None]
         had_filters = self._book.exceptions.pop(client.id, None) is not None
         for place in places + ([EXCEPTIONS] if had_filters else []):

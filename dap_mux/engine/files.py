@@ -26,12 +26,14 @@ from dap_mux.engine.merge.files import (
 )
 from dap_mux.engine.model import Body, Client, Rank, Reply
 from dap_mux.engine.outputs import HashLocal
+from dap_mux.engine.phases import Phase
 from dap_mux.engine.rank_files import Found
 from dap_mux.engine.spelling import from_uri
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
+CALM: Final = 0.3  # s from the first rank that is attached until those that are get asked
 GATHER: Final = 0.2  # s from the first answer of a rank about a file to the news
 LOOPBACK: Final = ("127.", "localhost", "::1")
 Then: TypeAlias = Callable[[dict[str, str]], None]
@@ -47,7 +49,10 @@ class Files:
         self._here: set[int] = set()
         self._local: dict[str, str] = {}
         self._compared: dict[str, str] = {}
-        self._taken: set[tuple[RankId, str]] = set()
+        self._taken: dict[
+            tuple[RankId, str], bool
+        ] = {}  # who has breakpoints; is it missing there?
+        self._calm: int | None = None
         self._found: dict[tuple[RankId, str], Found | None] = {}
         self._open: dict[str, int] = {}  # how many ranks owe an answer about a path
         self._timers: dict[str, int] = {}
@@ -90,26 +95,38 @@ class Files:
         if not digest or self._compared.get(path) == digest:
             return
         self._compared[path] = digest
-        for id, taken in sorted(self._taken):
-            if taken == path:
-                self._look(self._core.ranks[id], path)
+        self._look_around()
         self.changed(path)
 
     # In the ranks
 
     def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
         """A rank has answered for the breakpoints in a file."""
-        self._taken.add((rank.id, path))
-        missing = any(state.get("message") == NO_FILE for state in states)
-        if states and (missing or path in self._compared):
+        self._taken.pop((rank.id, path), None)
+        if states:
+            missing = any(state.get("message") == NO_FILE for state in states)
+            self._taken[rank.id, path] = missing
             self._look(rank, path, missing=missing)
 
-    def _look(self, rank: Rank, path: str, *, missing: bool = False) -> None:
+    def live(self, rank: Rank) -> None:
+        """A rank is attached; while others still are, they have better things to do."""
+        questions = self._compared or any(self._taken.values())
+        if questions and self._calm is None:
+            self._calm = self._core.after(CALM, self._look_around)
+
+    def _look_around(self) -> None:
+        self._core.cancel(self._calm)
+        self._calm = None
+        for (id, path), missing in sorted(self._taken.items()):
+            self._look(self._core.ranks[id], path, missing=missing)
+
+    def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
         key = rank.id, path
-        remote = paths_of(self._core, rank).to_remote(path)
-        if key in self._found or remote is None or not rank.phase.linked:
+        if key in self._found or rank.phase is not Phase.LIVE:
             return
-        if not missing and remote == path and self._is_ours(rank):
+        remote = paths_of(self._core, rank).to_remote(path)
+        same = remote == path and self._is_ours(rank)
+        if remote is None or not (missing or (path in self._compared and not same)):
             return
         self._found[key] = None
         self._open[path] = self._open.get(path, 0) + 1
@@ -129,7 +146,7 @@ class Files:
             found = rank_files.found(plain(reply.body).get("result"))
             if (rank.id, path) in self._found:  # else of a connection that is over
                 self._found[rank.id, path] = found
-        else:
+        elif rank.link is not None:
             text = f"cannot compare {path}: {reply.missing or reply.message}"
             self._core.warn("rank", text, rank)
         self._open[path] -= 1
@@ -180,7 +197,7 @@ class Files:
 
     def forget(self, rank: Rank) -> None:
         """A rank's connection is gone: what it said may be of another process."""
-        self._taken = {key for key in self._taken if key[0] != rank.id}
+        self._taken = {key: m for key, m in self._taken.items() if key[0] != rank.id}
         self._found = {key: found for key, found in self._found.items() if key[0] != rank.id}
         self._core.folders.pop(rank.id, None)
 

@@ -206,7 +206,7 @@ def test_a_rank_is_asked_once_for_a_file(play: Play) -> None:
     client = attached(book)
     for line in (3, 4, 5):
         client.ask("setBreakpoints", source={"path": FILE}, breakpoints=[{"line": line}])
-    assert asked_of_files(book) == [[[PATH, "same"], [FILE, "same"]]] * 2
+    assert asked_of_files(book) == [[[FILE, "same"], [PATH, "same"]]] * 2
     book.lose(1)
     book.wait(1)
     assert [len(asked) for asked in asked_of_files(book)] == [2, 4]
