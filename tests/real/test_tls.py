@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,34 @@ async def test_tls_for_any_client(user: User, token: Path, certificate: Path) ->
     answers = await asyncio.wait_for(asyncio.gather(*asked), LIMIT)
     assert [answer["success"] for answer in answers[:3]] == [True] * 3
     await client.disconnect()
+
+
+async def test_tls_hellos_that_have_come_before_the_session_looks(
+    user: User, token: Path, certificate: Path
+) -> None:
+    """A busy session accepts a connection and its first bytes in one turn: none is lost."""
+    command, address = await far(user, token, "--tls-cert", str(certificate))
+    command.process.send_signal(signal.SIGSTOP)
+    waiting = [said_hello(int(address.split(":")[1])) for _ in range(20)]
+    command.process.send_signal(signal.SIGCONT)
+    loop = asyncio.get_running_loop()
+    for sock in waiting:
+        with sock:
+            answer = await asyncio.wait_for(loop.sock_recv(sock, 2), LIMIT)
+            assert answer == b"\x16\x03", "the session's own hello"
+
+
+def said_hello(port: int) -> socket.socket:
+    """A connection on which the client's hello is under way, as loopback is: there already."""
+    sock = socket.create_connection(("127.0.0.1", port))
+    hello = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(
+            ssl.MemoryBIO(), hello, server_hostname="localhost"
+        ).do_handshake()
+    sock.sendall(hello.read())
+    sock.setblocking(False)
+    return sock
 
 
 @pytest.mark.parametrize(
