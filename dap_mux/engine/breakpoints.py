@@ -9,10 +9,11 @@ most `breakpoint_timeout`); what changes after that is told by `breakpoint` even
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final
 
 from dap_mux.engine import downstream, upstream
+from dap_mux.engine.book import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
@@ -32,10 +33,6 @@ from dap_mux.protocol.types import (
 )
 from dap_mux.rank_sets import RankId
 
-Place: TypeAlias = str  # a client path, or one of:
-Ids: TypeAlias = dict[int, tuple[Wanted, ...]]  # a rank's own ids, and what they stand for
-FUNCTIONS: Final = "\0functions"
-EXCEPTIONS: Final = "\0exceptions"
 # Ranks that have the breakpoints or soon will: an answer waits for them.
 EXPECTED: Final = frozenset(
     {
@@ -60,15 +57,6 @@ class Waiter:
     timer: int | None = None
 
 
-@dataclass
-class Book:
-    """What each client wants at each place; exceptions hold the client's arguments instead."""
-
-    wanted: dict[Place, dict[int, list[Wanted]]] = field(default_factory=dict)
-    sources: dict[Place, Body] = field(default_factory=dict)
-    exceptions: dict[int, Body] = field(default_factory=dict)
-
-
 class Breakpoints:
     """The engine's part that owns the book."""
 
@@ -79,8 +67,7 @@ class Breakpoints:
         self._book = Book()
         self._ids = 0
         self._waiters: list[Waiter] = []
-        self._upstream: dict[RankId, dict[Place, Ids]] = {}
-        self._retired: dict[RankId, dict[Place, Ids]] = {}
+        self._rank_ids = RankIds()
         self._newest: dict[tuple[RankId, Place], int] = {}
 
     # What clients ask for
@@ -118,12 +105,7 @@ class Breakpoints:
         client = request.client
         world = self._core.world()
         wanted = [want(self._next_id(), client.id, body, world) for body in bodies]
-        by_client = self._book.wanted.setdefault(place, {})
-        for older in by_client.get(client.id, ()):
-            for item in wanted:
-                if item.succeeds(older):
-                    item.since = min(item.since, older.since)
-        by_client[client.id] = wanted
+        self._book.put(place, client.id, wanted)
         self._apply_for(request, place, lambda: self._answer(request, wanted))
 
     def _apply_for(self, request: ClientRequest, place: Place, then: Callable[[], None]) -> None:
@@ -138,7 +120,7 @@ class Breakpoints:
 
         `before`: the edge it had when it set that; its files may be known by other paths now.
         """
-        for place in [place for place, by in self._book.wanted.items() if client.id in by]:
+        for place in self._book.places_of(client.id):
             self._apply(self._moved(client, before, place), lambda: None)
         if client.id in self._book.exceptions:
             self._apply(EXCEPTIONS, lambda: None)
@@ -148,16 +130,8 @@ class Breakpoints:
         sent = spelling.to_client(place) if spelling else place
         now = client.edge.path(sent) if client.edge and place != FUNCTIONS else place
         if now != place:
-            wanted = self._book.wanted[place].pop(client.id)
-            self._book.wanted.setdefault(now, {})[client.id] = wanted
-            self._book.sources[now] = {**self._book.sources[place], "path": now}
-            self._tidy(place)
+            self._book.move(client.id, place, now)
         return now
-
-    def _tidy(self, place: Place) -> None:
-        if not self._book.wanted.get(place, True):
-            del self._book.wanted[place]
-            self._book.sources.pop(place, None)
 
     def _next_id(self) -> int:
         self._ids += 1
@@ -169,7 +143,7 @@ class Breakpoints:
         downstream.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
 
     def _merged(self, wanted: Wanted) -> Body:
-        client, place = self._core.clients.get(wanted.client), self._place_of(wanted)
+        client, place = self._core.clients.get(wanted.client), self._book.place_of(wanted)
         about = NOTHING_WRONG
         if place not in (None, FUNCTIONS):
             about = self._files.about(client, place, wanted.states)
@@ -178,11 +152,13 @@ class Breakpoints:
     def forget(self, client: Client) -> None:
         """A client left: its breakpoints go, those of others stay."""
         self._files.gone(client)
-        places = [p for p, by in self._book.wanted.items() if by.pop(client.id, None) is not None]
+        places = self._book.places_of(client.id)
+        for place in places:
+            del self._book.wanted[place][client.id]
         had_filters = self._book.exceptions.pop(client.id, None) is not None
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
-            self._tidy(place)
+            self._book.tidy(place)
 
     # What ranks are sent
 
@@ -241,8 +217,7 @@ class Breakpoints:
         """A rank answered for a place; an answer overtaken by a newer request is not kept."""
         if self._newest.get((rank.id, place)) != version:
             return
-        self._retire(rank, place)
-        ids = self._upstream.setdefault(rank.id, {})[place] = {}
+        ids = self._rank_ids.renew(rank.id, place, stopped=rank.stop is not None)
         states = plain(reply.body).get("breakpoints") or []
         for index, slot in enumerate(planned.slots):
             state = states[index] if index < len(states) else None
@@ -259,9 +234,7 @@ class Breakpoints:
 
     def _sent_again(self, rank: Rank, place: Place) -> bool:
         """Unite those that debugpy has moved onto one line, of which it keeps the last only."""
-        ids = self._upstream.get(rank.id, {}).get(place, {})
-        lines = [wanted[0].spot_in(rank.id) for wanted in ids.values()]
-        met = len(set(lines)) < len(lines)
+        met = self._rank_ids.met(rank.id, place)
         if met:
             self._send(rank, place)
         return met
@@ -287,7 +260,7 @@ class Breakpoints:
 
     def changed(self, rank: Rank, state: Body) -> None:
         """A rank's `breakpoint` event: it verified, moved or lost one of ours."""
-        place, wanted = self._find(rank, state.get("id"))
+        place, wanted = self._rank_ids.find(rank.id, state.get("id"))
         self._keep_changed(rank, wanted, state)
         if place is not None:
             self._sent_again(rank, place)
@@ -297,51 +270,25 @@ class Breakpoints:
             item.states[rank.id] = {**item.states.get(rank.id, {}), **state}
             self._tell_change(item)
 
-    def _find(self, rank: Rank, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
-        """Return what a rank's own id stands for, and where."""
-        for known in (self._upstream, self._retired):
-            for place, ids in known.get(rank.id, {}).items():
-                if isinstance(id, int) and id in ids:
-                    return place, ids[id]
-        return None, ()
-
-    def _retire(self, rank: Rank, place: Place) -> None:
-        """New ids replace the old; a stop at one of these goes on being told to who joins."""
-        old = self._upstream.get(rank.id, {}).pop(place, {})
-        if rank.stop:
-            self._retired.setdefault(rank.id, {}).setdefault(place, {}).update(old)
-        else:
-            self._retired.pop(rank.id, None)
-
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
         """Return a client's own ids for a rank's `hitBreakpointIds`: what it has on those lines."""
-        spots = [
-            (place, item.spot_in(rank.id))
-            for id in (hits if isinstance(hits, list) else [])
-            for place, wanted in [self._find(rank, id)]
-            for item in wanted
-        ]
-        return [
-            item.id
-            for place in dict.fromkeys(place for place, _ in spots if place is not None)
-            for item in self._book.wanted.get(place, {}).get(client.id, ())
-            if (place, item.spot_in(rank.id)) in spots and item.verified_in(rank.id)
-        ]
+        spots: dict[Place, set[object]] = {}
+        for id in hits if isinstance(hits, list) else []:
+            place, wanted = self._rank_ids.find(rank.id, id)
+            if place is not None:
+                spots.setdefault(place, set()).update(item.spot_in(rank.id) for item in wanted)
+        found = (self._book.hit(client.id, rank.id, *spot) for spot in spots.items())
+        return [id for ids in found for id in ids]
 
     def _tell_change(self, wanted: Wanted) -> None:
         client = self._core.clients.get(wanted.client)
-        if wanted.told is None or client is None or self._place_of(wanted) is None:
+        if wanted.told is None or client is None or self._book.place_of(wanted) is None:
             return
         now = self._merged(wanted)
         if now != wanted.told:
             wanted.told = now
             body: Body = {"reason": "changed", "breakpoint": now}
             downstream.send_event(self._core, client, "breakpoint", body)
-
-    def _place_of(self, wanted: Wanted) -> Place | None:
-        """Return where it is wanted, None where it is not any more."""
-        places = self._book.wanted.items()
-        return next((place for place, by in places if wanted in by.get(wanted.client, ())), None)
 
     def _file_changed(self, place: Place) -> None:
         """There is news about a file: tell those who have breakpoints in it."""
@@ -364,8 +311,7 @@ class Breakpoints:
 
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
-        self._upstream.pop(rank.id, None)
-        self._retired.pop(rank.id, None)
+        self._rank_ids.forget(rank.id)
         for by_client in self._book.wanted.values():
             for items in by_client.values():
                 for item in items:

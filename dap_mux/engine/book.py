@@ -1,0 +1,97 @@
+"""What each client wants at each place, and what ranks' own breakpoint ids stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from dap_mux.engine.merge.breakpoints import Wanted
+from dap_mux.engine.model import Body
+from dap_mux.rank_sets import RankId
+
+Place: TypeAlias = str  # a client path, or one of:
+FUNCTIONS: Final = "\0functions"
+EXCEPTIONS: Final = "\0exceptions"
+Ids: TypeAlias = dict[int, tuple[Wanted, ...]]
+
+
+@dataclass
+class Book:
+    """What each client wants at each place; exceptions hold the client's arguments instead."""
+
+    wanted: dict[Place, dict[int, list[Wanted]]] = field(default_factory=dict)
+    sources: dict[Place, Body] = field(default_factory=dict)
+    exceptions: dict[int, Body] = field(default_factory=dict)
+
+    def put(self, place: Place, client: int, wanted: list[Wanted]) -> None:
+        """Replace what a client wants at a place; what it wanted before keeps its age."""
+        by_client = self.wanted.setdefault(place, {})
+        for older in by_client.get(client, ()):
+            for item in wanted:
+                if item.succeeds(older):
+                    item.since = min(item.since, older.since)
+        by_client[client] = wanted
+
+    def places_of(self, client: int) -> list[Place]:
+        """Return where a client has had a say."""
+        return [place for place, by_client in self.wanted.items() if client in by_client]
+
+    def move(self, client: int, place: Place, to: Place) -> None:
+        """A client's file turns out to be known by another path."""
+        self.wanted.setdefault(to, {})[client] = self.wanted[place].pop(client)
+        self.sources[to] = {**self.sources[place], "path": to}
+        self.tidy(place)
+
+    def tidy(self, place: Place) -> None:
+        """Forget a place where nobody has a say any more."""
+        if not self.wanted.get(place, True):
+            del self.wanted[place]
+            self.sources.pop(place, None)
+
+    def place_of(self, wanted: Wanted) -> Place | None:
+        """Return where it is wanted, None where it is not any more."""
+        places = self.wanted.items()
+        return next((place for place, by in places if wanted in by.get(wanted.client, ())), None)
+
+    def hit(self, client: int, rank: RankId, place: Place, hits: set[object]) -> Iterator[int]:
+        """Yield the ids of what a client has, in a rank, on the lines that were hit there."""
+        for item in self.wanted.get(place, {}).get(client, ()):
+            if item.spot_in(rank) in hits and item.verified_in(rank):
+                yield item.id
+
+
+class RankIds:
+    """What the ids stand for that ranks give to breakpoints: anew with each request."""
+
+    def __init__(self) -> None:
+        self._now: dict[RankId, dict[Place, Ids]] = {}
+        self._before: dict[RankId, dict[Place, Ids]] = {}
+
+    def renew(self, rank: RankId, place: Place, *, stopped: bool) -> Ids:
+        """Return the new ids to fill; a stop at one of the old goes on being told to joiners."""
+        old = self._now.get(rank, {}).pop(place, {})
+        if stopped:
+            self._before.setdefault(rank, {}).setdefault(place, {}).update(old)
+        else:
+            self._before.pop(rank, None)
+        return self._now.setdefault(rank, {}).setdefault(place, {})
+
+    def find(self, rank: RankId, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
+        """Return what a rank's own id stands for, and where."""
+        for known in (self._now, self._before):
+            for place, ids in known.get(rank, {}).items():
+                if isinstance(id, int) and id in ids:
+                    return place, ids[id]
+        return None, ()
+
+    def met(self, rank: RankId, place: Place) -> bool:
+        """Whether debugpy has moved two onto one line, of which it keeps the last only."""
+        ids = self._now.get(rank, {}).get(place, {})
+        spots = [wanted[0].spot_in(rank) for wanted in ids.values()]
+        return len(set(spots)) < len(spots)
+
+    def forget(self, rank: RankId) -> None:
+        """The rank's connection is gone, and its ids with it."""
+        self._now.pop(rank, None)
+        self._before.pop(rank, None)
