@@ -67,6 +67,10 @@ LAYERS: dict[str, Layer] = {
         ),
         theirs=("anyio", "msgspec", "uvloop"),
     ),
+    # a client like any editor: it never looks behind the protocol
+    "console": Layer(
+        ours=("client", "errors", "printable", "rank_sets"), theirs=("prompt_toolkit", "rich")
+    ),
     "cli": Layer(
         ours=(
             *PURE_PARTS,
@@ -74,11 +78,13 @@ LAYERS: dict[str, Layer] = {
             "cluster.endpoints",
             "cluster.records",
             "config",
+            "console",
             "private_files",
             "session",
             "session_files",
+            "shell.auth",
         ),
-        theirs=("anyio", "msgspec", "uvloop"),
+        theirs=("anyio", "msgspec", "shtab", "uvloop"),
     ),
     "__main__": Layer(ours=("cli",)),
     # `import dap_mux` is for the debugged program: it loads the in-rank agent, and only when asked.
@@ -100,7 +106,9 @@ IMPURE_CALLS = frozenset({"breakpoint", "exec", "eval", "input", "open", "print"
 
 # What an editor's debug adapter must never pay for at its start (FACTS: 49 to 377 ms each).
 STARTS_FAST = ("cli", "session")
-SLOW_TO_IMPORT = frozenset({"click", "lsprotocol", "numpy", "pygls", "rich", "textual", "typer"})
+SLOW_TO_IMPORT = frozenset(
+    {"click", "lsprotocol", "numpy", "prompt_toolkit", "pygls", "rich", "shtab", "textual", "typer"}
+)
 
 
 @dataclass(frozen=True)

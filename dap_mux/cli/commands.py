@@ -11,6 +11,7 @@ from dap_mux.config import OPTIONS, Option
 RUN_USAGE = """\
 dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
        dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]"""
+SESSION = "HOST:PORT or a session file; by default the only session running"
 RUN_NOTES = """\
 Ends with the job's own exit code (a rank that signal S ended: 128+S), 125 when dap-mux itself
 failed, 2 when these words were wrong."""
@@ -37,10 +38,12 @@ def _run(parser: ArgumentParser) -> None:
         "-n", dest="world_size", metavar="N", default="1", help="how many ranks to start (1)"
     )
     surface = parser.add_mutually_exclusive_group()
+    surface.add_argument("--headless", action="store_true", help="only serve editors (so it is)")
     surface.add_argument(
-        "--headless", action="store_true", help="only serve editors; the way it works so far"
+        "--console",
+        action="store_true",
+        help="a console in this terminal; ranks that wait stop at the script's first line",
     )
-    surface.add_argument("--console", action="store_true", help="not built yet")
     # Both take all that follows: from there on every word is the job's.
     parser.add_argument(
         "-m", dest="module", nargs=REMAINDER, metavar="MODULE ...", help="run a module, not a file"
@@ -68,17 +71,49 @@ def _sessions(parser: ArgumentParser) -> None:
 
 
 def _list(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux list [SESSION] [RANKS] [classes|full] [OPTIONS]"
     parser.add_argument(
-        "session",
-        nargs="?",
-        metavar="SESSION",
-        help="HOST:PORT or a session file; by default the only session running",
-    )
-    parser.add_argument(
-        "ranks", nargs="?", metavar="RANKS", help="a rank set such as 0-3 or stopped"
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for a row for all ranks at "
+        "one place, `full` for a row for each (without: classes above 32 ranks)",
     )
     _json(parser)
     _options(parser, "list")
+
+
+def _console(parser: ArgumentParser) -> None:
+    parser.add_argument("session", nargs="?", metavar="SESSION", help=SESSION)
+    parser.add_argument(
+        "--serve", metavar="[HOST:]PORT", help="offer plain consoles to `nc` on this loopback port"
+    )
+    _options(parser, "console")
+
+
+def _cast(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
+    parser.epilog = "Put -- before words that begin with a dash."
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="WORD",
+        help=f"{SESSION}; a rank set such as 0-3; a command of pdb, or an expression",
+    )
+    parser.add_argument("--timeout", metavar="S", default="5", help="how long ranks may take (5 s)")
+    _json(parser)
+    _options(parser, "cast")
+
+
+def _compare(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
+    parser.add_argument("words", nargs="+", metavar="WORD", help=f"{SESSION}; an expression")
+    parser.add_argument("--ranks", metavar="RANKS", help="whose values; by default all ranks'")
+    parser.add_argument(
+        "--tolerance", metavar="T", help="numbers that differ by no more than this are the same"
+    )
+    _json(parser)
+    _options(parser, "compare")
 
 
 def _config(parser: ArgumentParser) -> None:
@@ -126,10 +161,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("sessions", "your running sessions on this machine", _sessions, "sessions:main"),
     Command("list", "the ranks of a session, and where each one is", _list, "list_ranks:main"),
     Command("config", "the options in force", _config, "config_show:main"),
-    Command("console", "a terminal console (not built yet)", _later),
-    Command("cast", "one command to many ranks (not built yet)", _later),
+    Command("console", "a terminal console for a session", _console, "console:main"),
+    Command("cast", "one command to many ranks", _cast, "cast:cast"),
+    Command(
+        "compare", "one expression on all ranks: who has another value", _compare, "cast:compare"
+    ),
     Command("stacks", "all ranks' stacks as one tree (not built yet)", _later),
-    Command("compare", "one expression on all ranks (not built yet)", _later),
     Command("why", "who waits for whom (not built yet)", _later),
     Command("lsp", "a language server (not built yet)", _later),
     Command("doctor", "check this machine (not built yet)", _later),

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dap_mux.addresses import is_loopback
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.config import Config
+from dap_mux.console.link import Breakpoints, Link
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.private_files import read_token
 from dap_mux.protocol.types import UNAUTHORIZED
@@ -43,6 +44,20 @@ async def joined(session: SessionFile, config: Config, name: str) -> AsyncIterat
             yield client
     finally:
         await client.close()
+
+
+async def driving(session: SessionFile, config: Config, breakpoints: Breakpoints) -> Link:
+    """Be a debugger of a session, beside whoever is there. Raises what `joined` does."""
+    token = _token(session, config)
+    client = await _connect(session, config)
+    link = Link(client, session.address)
+    try:
+        with _explained(session):
+            await link.begin(breakpoints, {"token": token} if token else {})
+    except BaseException:
+        await client.close()
+        raise
+    return link
 
 
 @contextmanager

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dap_mux.cli.table import columns
 from dap_mux.cli.work import load_config
 from dap_mux.config import Config
-from dap_mux.printable import one_line
 from dap_mux.session_files import HOST_PORT, SessionFile, find
 
-Rank = dict[str, Any]
-HEAD = ("GROUP", "RANK", "COORDS", "HOST", "STATE", "REASON", "FUNCTION", "LINE")
+if TYPE_CHECKING:
+    from dap_mux.console.screen import Screen
+
 LOWEST_PORT = 1024  # `job:3` is rank 3 of group job, `job:5677` a session on host job
 
 
@@ -22,21 +20,24 @@ def main(args: Namespace) -> int:
     """Print the ranks as a table, or the answer itself as JSON."""
     import anyio
 
-    session, ranks = split(args.session, args.ranks)
-    if ranks is not None:
-        from dap_mux.rank_sets import parse
+    from dap_mux.console.screen import screen_for_stdout
+    from dap_mux.console.tables import list_words
+    from dap_mux.rank_sets import parse
 
-        parse(ranks)  # a mistake is pointed at before anybody is asked
+    session, words = split(args.words)
+    ranks, how = list_words(" ".join(words), default="all")
+    parse(ranks)  # a mistake is pointed at before anybody is asked
     body = anyio.run(fetch, find(session), ranks, load_config(args))
-    print(json.dumps(body, indent=1) if args.json else render(body))
+    if args.json:
+        print(json.dumps(body, indent=1))
+    else:
+        show(screen_for_stdout(), body, how)
     return 0
 
 
-def split(first: str | None, second: str | None) -> tuple[str | None, str | None]:
-    """Tell SESSION from RANKS where only one word was given."""
-    if first is None or second is not None or names_session(first):
-        return first, second
-    return None, first
+def split(words: list[str]) -> tuple[str | None, list[str]]:
+    """Tell SESSION, the first word if it reads as one, from what follows."""
+    return (words[0], words[1:]) if words and names_session(words[0]) else (None, words)
 
 
 def names_session(text: str) -> bool:
@@ -49,34 +50,22 @@ def names_session(text: str) -> bool:
     )
 
 
-async def fetch(session: SessionFile, ranks: str | None, config: Config) -> dict[str, Any]:
+async def fetch(session: SessionFile, ranks: str, config: Config) -> dict[str, Any]:
     """Ask a session for its ranks. Raises what `joined` does."""
     from dap_mux.cli.joining import PATIENCE, joined
 
     async with joined(session, config, "dap-mux list") as client:
-        wanted = {} if ranks is None else {"ranks": ranks}
-        return await client.request("list", wanted, timeout=PATIENCE)
+        return await client.request("list", {"ranks": ranks}, timeout=PATIENCE)
 
 
-def render(body: dict[str, Any]) -> str:
-    """Lay out the answer of `list`; the group shows where there is more than one."""
-    ranks: list[Rank] = body["ranks"]
-    many = len({rank["group"] for rank in ranks}) > 1
-    table = columns(HEAD, [_row(rank, many) for rank in ranks])
+def show(screen: Screen, body: dict[str, Any], how: str) -> None:
+    """Show the answer of `list`."""
+    from dap_mux.console.tables import ranks_table
+
+    ranks = body["ranks"]
+    if not ranks:
+        screen.say("no ranks")
+        return
+    screen.table(ranks_table(ranks, how))
     states = ", ".join(f"{count} {state}" for state, count in body["counts"].items() if count)
-    total = "1 rank" if len(ranks) == 1 else f"{len(ranks)} ranks"
-    return f"{table}\n{total}: {one_line(states)}" if ranks else "no ranks"
-
-
-def _row(rank: Rank, many_groups: bool) -> tuple[object, ...]:
-    coords = " ".join(f"{name}={place}" for name, place in (rank["coords"] or {}).items())
-    line = None if rank["line"] is None else f"{_file(rank['path'])}:{rank['line']}"
-    group = rank["group"] if many_groups else None
-    reason = rank["reason"]
-    if rank["exitCode"] is not None:
-        reason = f"exit code {rank['exitCode']}"
-    return group, rank["rank"], coords, rank["host"], rank["state"], reason, rank["function"], line
-
-
-def _file(path: str | None) -> str:
-    return PurePath(path).name if path else "?"
+    screen.say(f"{'1 rank' if len(ranks) == 1 else f'{len(ranks)} ranks'}: {states}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dap_mux import __version__
 from dap_mux.cli.commands import BY_NAME, COMMANDS
+from dap_mux.cli.completion import SHELLS, PrintCompletion, name_files
 from dap_mux.errors import UsageError
 
 PROG = "dap-mux"
@@ -38,6 +39,12 @@ def build_parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"{PROG} {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=PrintCompletion,
+        choices=SHELLS,
+        help="print the script that completes these words in a shell",
+    )
     commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
     for command in COMMANDS:
         own = commands.add_parser(
@@ -48,6 +55,7 @@ def build_parser() -> ArgumentParser:
             allow_abbrev=False,
         )
         command.arguments(own)
+        name_files(own)
     return parser
 
 

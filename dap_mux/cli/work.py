@@ -21,7 +21,14 @@ def run(args: Namespace) -> int:
     order = run_options(args)
     from dap_mux.session import run_job
 
-    return execute(run_job, order)
+    if not args.console:
+        return execute(run_job, order)
+    from dap_mux.cli.console import Beside
+    from dap_mux.cli.entry_line import first_stops
+
+    stops = first_stops(order.command) if order.config.wait else {}
+    beside = Beside(order.config, stops)
+    return execute(lambda options: run_job(options, beside), order)
 
 
 def attach(args: Namespace) -> int:
@@ -40,8 +47,6 @@ def adapter(args: Namespace) -> int:
 
 def run_options(args: Namespace) -> RunOptions:
     """Check the words of `run`. Raises UsageError."""
-    if args.console:
-        raise UsageError(f"--console {LATER}; leave it out and attach an editor")
     if args.launcher:
         raise UsageError(
             f"a launcher after -- ({args.launcher[0]}) {LATER}; so far: run -n N SCRIPT"

@@ -7,6 +7,7 @@ import tempfile
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 
@@ -30,7 +31,17 @@ GROUP = "job"
 LOOPBACK = "127.0.0.1"
 
 
-async def run_job(options: RunOptions) -> int:
+class Beside(Protocol):
+    """Somebody at the job's terminal, with a client of the session: the console."""
+
+    async def run(self) -> None:
+        """Talk with the user, until one of them leaves; must not raise."""
+
+    def interrupt(self) -> bool:
+        """Take a Ctrl-C; False where it is meant for the job."""
+
+
+async def run_job(options: RunOptions, beside: Beside | None = None) -> int:
     """Start the ranks, serve them, and return the job's own exit code."""
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
@@ -39,8 +50,8 @@ async def run_job(options: RunOptions) -> int:
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)
     async with serving(config, settings, avoid=ports) as session, LocalCluster(job) as cluster:
-        _greet(session, job)
-        job_run = Job(session, cluster)
+        _greet(session, job, waits=job.wait and beside is None)
+        job_run = Job(session, cluster, beside=beside)
         job_run.introduce()
         code = await job_run.run()
     _report(cluster)
@@ -70,8 +81,16 @@ class Job:
     `terminal`: a person has started them, who sees what they print and whose Ctrl-C ends them.
     """
 
-    def __init__(self, session: Session, cluster: LocalCluster, *, terminal: bool = True) -> None:
+    def __init__(
+        self,
+        session: Session,
+        cluster: LocalCluster,
+        *,
+        terminal: bool = True,
+        beside: Beside | None = None,
+    ) -> None:
         self._session = session
+        self._beside = beside
         self._cluster = cluster
         self._signal: signal.Signals | None = None
         self._terminal = terminal
@@ -88,6 +107,8 @@ class Job:
             if self._terminal:
                 tasks.start_soon(self._echo.follow)
                 tasks.start_soon(self._heed_signals)
+            if self._beside:
+                tasks.start_soon(self._beside.run)
             tasks.start_soon(self._heed_clients)
             await self._session.over()
             tasks.cancel_scope.cancel()
@@ -156,7 +177,10 @@ class Job:
 
     async def _heed_signals(self) -> None:
         """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""
-        self._signal = await self._session.interrupted()
+        number = await self._session.interrupted()
+        while number is signal.SIGINT and self._beside and self._beside.interrupt():
+            number = await self._session.interrupted()
+        self._signal = number
         say(f"{self._signal.name}: stopping every rank")
         await self._cluster.stop(self._signal)
 
@@ -171,10 +195,10 @@ def exit_codes(cluster: LocalCluster) -> dict[int, int]:
     return {r.rank: r.exit_code for r in cluster.ranks if r.exit_code is not None}
 
 
-def _greet(session: Session, job: LocalJob) -> None:
+def _greet(session: Session, job: LocalJob, *, waits: bool) -> None:
     ranks = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
     say(f"one session for {ranks} on {session.address}; logs in {job.log_dir}")
-    if job.wait:
+    if waits:
         say('waiting for a debugger: in VS Code start "Remote Attach to Cluster"')
 
 

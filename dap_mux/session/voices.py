@@ -32,7 +32,7 @@ def set_up_log(verbosity: int, log_dir: Path | None) -> None:
     Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`. The event loop's
     own words go the same way.
     """
-    stream = logging.StreamHandler()
+    stream = _StandardError()
     stream.setLevel(LEVELS[min(verbosity, 2)])
     stream.setFormatter(SafeFormatter("%(name)s: %(message)s"))
     handlers: list[logging.Handler] = [stream]
@@ -46,6 +46,19 @@ def set_up_log(verbosity: int, log_dir: Path | None) -> None:
         logger.setLevel(level)
         logger.propagate = False
         logger.handlers = handlers
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Standard error as it is now: a console's prompt may have put itself before it."""
+
+    @property
+    def stream(self) -> TextIO:
+        """Where it goes."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: TextIO) -> None:
+        """The base class wants to keep one."""
 
 
 class SafeFormatter(logging.Formatter):
@@ -68,7 +81,7 @@ class Echo:
     """
 
     def __init__(self, ranks: Sequence[RankProcess], out: TextIO | None = None) -> None:
-        self._out = out or sys.stdout
+        self._out = out
         self._tails = [_Tail(rank.log_path, self._label(rank, len(ranks))) for rank in ranks]
 
     @staticmethod
@@ -86,7 +99,7 @@ class Echo:
         for tail in self._tails:
             for line in tail.lines(final=final):
                 if READY not in line:
-                    print(line, file=self._out, flush=True)
+                    print(line, file=self._out or sys.stdout, flush=True)
 
 
 class _Tail:

@@ -18,10 +18,12 @@ import pytest
 from dap_mux import __version__
 from dap_mux.cli import entry, list_ranks, main
 from dap_mux.cli.commands import BY_NAME, COMMANDS
+from dap_mux.cli.entry_line import first_stops
 from dap_mux.cli.parser import parse
 from dap_mux.cli.table import columns
 from dap_mux.cli.work import load_config, run_options
 from dap_mux.config import Address, Config
+from dap_mux.console.screen import PlainScreen
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.session_files import SessionFile
 
@@ -124,7 +126,6 @@ def test_run_flags_reach_the_configuration(quiet_place: Path) -> None:
         ("-n four train.py", "-n four: the number of ranks"),
         ("missing.py", "there is no file missing.py"),
         ("-n 4 -- torchrun train.py", "a launcher after -- (torchrun) comes with a later release"),
-        ("--console train.py", "--console comes with a later release"),
         ("--listen nowhere train.py", "listen = 'nowhere' (flag --listen): allowed: PORT"),
     ],
 )
@@ -193,6 +194,7 @@ def test_a_reader_that_leaves_is_no_failure_worth_words() -> None:
 
 def test_importing_the_command_line_loads_nothing_slow() -> None:
     slow = {"anyio", "asyncio", "click", "debugpy", "numpy", "pygls", "rich", "typer"}
+    slow |= {"prompt_toolkit", "shtab"}
     code = (
         "import dap_mux.cli, sys; print('\\n'.join({name.split('.')[0] for name in sys.modules}))"
     )
@@ -317,36 +319,89 @@ def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
+    ("words", "session", "rest"),
     [
-        ((None, None), (None, None)),
-        (("127.0.0.1:5677", None), ("127.0.0.1:5677", None)),
-        (("[::1]:5677", None), ("[::1]:5677", None)),
-        (("/run/user/7/dap-mux/42.json", None), ("/run/user/7/dap-mux/42.json", None)),
-        (("0-3,7", None), (None, "0-3,7")),
-        (("ranks(1:10:2)", None), (None, "ranks(1:10:2)")),
-        (("trainer:3", None), (None, "trainer:3")),
-        (("trainer:0-3", None), (None, "trainer:0-3")),
-        (("stopped", None), (None, "stopped")),
-        (("node1:80", "0"), ("node1:80", "0")),
+        ("", None, ""),
+        ("127.0.0.1:5677", "127.0.0.1:5677", ""),
+        ("[::1]:5677 0-3", "[::1]:5677", "0-3"),
+        ("/run/user/7/dap-mux/42.json full", "/run/user/7/dap-mux/42.json", "full"),
+        ("0-3,7", None, "0-3,7"),
+        ("ranks(1:10:2) classes", None, "ranks(1:10:2) classes"),
+        ("trainer:3", None, "trainer:3"),
+        ("trainer:0-3", None, "trainer:0-3"),
+        ("stopped - 3", None, "stopped - 3"),
     ],
 )
-def test_session_or_ranks(
-    words: tuple[str | None, str | None], meant: tuple[str | None, str | None]
-) -> None:
-    assert list_ranks.split(*words) == meant
+def test_session_or_ranks(words: str, session: str | None, rest: str) -> None:
+    assert list_ranks.split(words.split()) == (session, rest.split())
+
+
+def shown(body: dict[str, Any], how: str = "") -> list[str]:
+    """What `list` prints, the lines of the grid left out."""
+    text: list[str] = []
+    list_ranks.show(PlainScreen(text.append), body, how)
+    return [line for line in "".join(text).splitlines() if not line.startswith("+")]
 
 
 def test_the_table_of_ranks() -> None:
-    assert list_ranks.render(BODY).splitlines() == [
-        "RANK  COORDS     HOST   STATE    REASON       FUNCTION     LINE",
-        "0     dp=0 tp=1  node1  exited   exit code 7",
-        "1                node1  stopped  breakpoint   step\\x1b[2J  train.py:41",
-        "2 ranks: 1 exited, 1 stopped",
+    head, exited, stopped, last = shown(BODY)
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        *("Actor Name", "Rank", "Coords", "Hostname", "Function", "Line No.", "State", "Reason"),
     ]
-    two = {"ranks": [rank(0), rank(0, group="eval")], "counts": {"running": 2}}
-    assert list_ranks.render(two).splitlines()[0] == "GROUP  RANK  STATE"
-    assert list_ranks.render({"ranks": [], "counts": {}}) == "no ranks"
+    assert [cell.strip() for cell in exited.strip("|").split("|")] == [
+        *("job", "0", "{'dp': 0, 'tp': 1}", "node1", "", "", "exited", "exit code 7"),
+    ]
+    assert "train.step\\x1b[2J" in stopped, "S10"
+    assert last == "2 ranks: 1 exited, 1 stopped"
+    assert shown({"ranks": [], "counts": {}}) == ["no ranks"]
+
+
+def test_ranks_at_one_place_are_one_row() -> None:
+    ranks = [rank(number, state="stopped", line=1 + (number == 7)) for number in range(40)]
+    body = {"ranks": ranks, "counts": {"stopped": 40}}
+    assert [line.split("|")[2].strip() for line in shown(body)[1:3]] == ["0-6,8-39", "7"]
+    assert len(shown(body, "full")) == 42
+    assert shown({**body, "ranks": ranks[:32]}, "classes")[2].split("|")[3].strip() == "1"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("", 0),
+        ("import os", 1),
+        ('"""Doc."""\n# c\nfrom __future__ import annotations\n\nx = 1', 5),
+        ("@deco\ndef f(): pass", 1),
+        ("def broken(", 0),
+    ],
+)
+def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) -> None:
+    (quiet_place / "train.py").write_text(source)
+    expected = {str(quiet_place / "train.py"): line} if line else {}
+    assert first_stops(("train.py", "--lr", "3")) == expected
+    assert first_stops(("-m", "train")) == expected
+    assert first_stops(("-m", "no.such.module")) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["cast", "0-3"], 2, "a command must follow the ranks"),
+        (["cast", "ranks(0:4", "n"], 2, "dap-mux: "),
+        (["cast", "0", "n", "--timeout", "0"], 2, "--timeout 0: allowed: seconds above 0"),
+        (["compare", "x", "--tolerance", "-1"], 2, "--tolerance -1: allowed: a number from 0"),
+        (["compare", "x", "--ranks", "0-"], 2, "dap-mux: "),
+        (["cast", "0", "n"], 3, "start one with `dap-mux run`"),
+        (["compare", "x"], 3, "start one with `dap-mux run`"),
+        (["console"], 3, "start one with `dap-mux run`"),
+        (["console", "127.0.0.1:5677", "--serve", "0.0.0.0:9"], 4, "refused to serve consoles on"),
+        (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': allowed: [HOST:]PORT"),
+    ],
+)
+def test_mistakes_of_the_console_and_one_shots(
+    words: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == code
+    assert sentence in capsys.readouterr().err
 
 
 def test_s10_columns_and_control_characters() -> None:

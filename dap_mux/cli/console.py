@@ -1,0 +1,160 @@
+"""`dap-mux console`, `run --console` and `console --serve`: the console, and who talks to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dap_mux.addresses import is_loopback
+from dap_mux.cli.work import execute, load_config
+from dap_mux.config import Address, Config
+from dap_mux.errors import DapMuxError, Refused, UsageError
+from dap_mux.session_files import SessionFile, find, session_folder
+
+if TYPE_CHECKING:
+    from dap_mux.console.console import Console
+    from dap_mux.console.link import Link
+
+INTERRUPTED = 128 + signal.SIGINT
+Stops = Mapping[str, int]
+"""Files, and the line in each at which ranks are to stop first."""
+
+
+def main(args: Namespace) -> int:
+    """Talk with the user of this terminal or pipe, or serve others who bring one."""
+    session, config = find(args.session), load_config(args)
+    if args.serve is None:
+        return execute(_talk, (session, config))
+    return execute(_serve, (session, config, serve_address(args.serve)))
+
+
+def serve_address(text: str) -> Address:
+    """Read `--serve`. Raises UsageError, Refused."""
+    try:
+        address = Address.parse(text)
+    except ValueError:
+        raise UsageError(f"--serve {text!r}: allowed: [HOST:]PORT") from None
+    if not is_loopback(address.host):
+        raise Refused(
+            f"refused to serve consoles on {address.host}: whoever reaches one can run code in "
+            "every rank. Serve them on 127.0.0.1, and forward the port with ssh -L"
+        )
+    return address
+
+
+# This terminal
+
+
+async def _talk(order: tuple[SessionFile, Config]) -> int:
+    import anyio
+
+    from dap_mux.console.console import Console
+    from dap_mux.console.screen import screen_for_stdout
+
+    link = await _door(*order)
+    console = Console(link, screen_for_stdout())
+    code = 0
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    try:
+        with anyio.open_signal_receiver(*signals) as heard:
+            async with anyio.create_task_group() as tasks:
+
+                async def heed() -> None:
+                    nonlocal code
+                    async for number in heard:
+                        if number is not signal.SIGINT or not console.interrupt():
+                            code = 128 + number
+                            tasks.cancel_scope.cancel()
+
+                tasks.start_soon(heed)
+                await converse(console)
+                tasks.cancel_scope.cancel()
+    finally:
+        await link.close()
+    return code
+
+
+async def converse(console: Console) -> None:
+    """Talk by terminal, or by plain lines when there is none."""
+    from dap_mux.console.screen import is_terminal
+
+    if is_terminal() and sys.stdin.isatty():
+        from dap_mux.console.terminal import on_terminal
+
+        await on_terminal(console, os.environ, Path(os.environ.get("HOME", "/")))
+    else:
+        from dap_mux.console import plain
+
+        await plain.converse(console, plain.lines_of_stdin().next)
+
+
+async def _door(session: SessionFile, config: Config, stops: Stops | None = None) -> Link:
+    from dap_mux.cli.joining import driving
+
+    lines = {path: [{"line": line}] for path, line in (stops or {}).items()}
+    return await driving(session, config, lines)
+
+
+# Beside a job
+
+
+class Beside:
+    """The console in the terminal of `dap-mux run`, whose job goes on when it is left."""
+
+    def __init__(self, config: Config, stops: Stops) -> None:
+        self._config = config
+        self._stops = stops
+        self._console: Console | None = None
+
+    async def run(self) -> None:
+        """Join our own session and talk; a failure is told, and the job goes on."""
+        try:
+            await self._run()
+        except (DapMuxError, OSError) as error:
+            print(f"dap-mux: the console ended: {error}", file=sys.stderr)
+
+    async def _run(self) -> None:
+        from dap_mux.console.console import Console
+        from dap_mux.console.screen import screen_for_stdout
+
+        session = find(str(session_folder() / f"{os.getpid()}.json"))
+        link = await _door(session, self._config, self._stops)
+        try:
+            self._console = Console(link, screen_for_stdout(), prints=False)
+            for path, line in self._stops.items():
+                self._console.breakpoints.remember(path, line)
+            await converse(self._console)
+        finally:
+            self._console = None
+            await link.close()
+
+    def interrupt(self) -> bool:
+        """Take a Ctrl-C; False where nobody is there to take it."""
+        return self._console is not None and self._console.interrupt()
+
+
+# Other people's terminals
+
+
+async def _serve(order: tuple[SessionFile, Config, Address]) -> int:
+    from dap_mux.cli.joining import joined
+    from dap_mux.console import serving
+    from dap_mux.shell.auth import Guard
+
+    session, config, (host, port) = order
+    door: Callable[[], Awaitable[Link]] = lambda: _door(session, config)  # noqa: E731
+    async with joined(session, config, "dap-mux console --serve") as watch:
+        try:
+            server = await serving.serve(host, port, door, Guard().trusts)
+        except OSError as error:
+            raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        where = Address(host, server.sockets[0].getsockname()[1])
+        print(f"dap-mux: consoles on {where}; try `nc {where.host} {where.port}`", file=sys.stderr)
+        async with server:
+            await watch.wait_for(lambda: not watch.open, timeout=None)
+    return 0

@@ -1,0 +1,101 @@
+"""Commands that look: `list`, `focus`, `scope`, `view`, `groups`, `compare`, `help`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dap_mux.console.answers import show_compare
+from dap_mux.console.tables import list_words, ranks_table
+from dap_mux.console.words import help_text, nothing_more, split
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import RankSetError, split_leading, with_group
+
+if TYPE_CHECKING:
+    from dap_mux.console.console import Console
+
+
+async def list_(console: Console, rest: str) -> None:
+    """`list [RANKS] [classes|full]`."""
+    ranks, how = list_words(rest, default="stopped")
+    rows = await console.link.look(ranks)
+    if rows:
+        console.screen.table(ranks_table(rows, how))
+    else:
+        console.screen.say(f"no rank is {ranks}" if ranks == "stopped" else f"no ranks in {ranks}")
+    if ranks != "all":
+        await console.link.look()
+    console.screen.say(console.link.picture.counts(), "quiet")
+
+
+async def focus(console: Console, rest: str) -> None:
+    """`focus RANK`: every client looks there."""
+    rows = await console.link.look(with_group(rest)) if rest else []
+    if len(rows) != 1:
+        raise UsageError(f"usage: focus RANK (one rank, not {len(rows)})")
+    asked = {"rank": rows[0]["rank"], "group": rows[0]["group"]}
+    body = await console.link.ask("focus", asked)
+    console.screen.say(f"rank {body['rank']} at {body['path']}:{body['line']} ({body['function']})")
+
+
+async def scope(console: Console, rest: str) -> None:
+    """`scope [VALUE]`."""
+    await _value(console, "scope", rest)
+
+
+async def view(console: Console, rest: str) -> None:
+    """`view [VALUE]`."""
+    await _value(console, "view", rest)
+
+
+async def _value(console: Console, name: str, rest: str) -> None:
+    body = await console.link.ask(name, {"value": rest} if rest else {})
+    console.screen.say(f"{name}: {body['value']}")
+
+
+async def groups(console: Console, rest: str) -> None:
+    """`groups`, `groups NAME = RANKS`, `groups delete NAME`."""
+    word, more = split(rest)
+    asked: dict[str, object] = {}
+    if word == "delete":
+        asked = {"delete": more.removeprefix("@")}
+    elif rest:
+        name, equals, ranks = rest.partition("=")
+        if not equals:
+            raise UsageError("usage: groups, groups NAME = RANKS, or groups delete NAME")
+        asked = {"define": {"name": name.strip().removeprefix("@"), "ranks": ranks.strip()}}
+    body = await console.link.ask("groups", asked)
+    console.names = [(group["name"], group["ranks"]) for group in body["groups"]]
+    for group in body["groups"]:
+        console.screen.say(f"@{group['name']} = {group['ranks']}")
+    if not body["groups"]:
+        console.screen.say("no named sets; groups NAME = RANKS makes one, which is then @NAME")
+
+
+async def compare(console: Console, rest: str) -> None:
+    """`compare [RANKS] EXPRESSION`."""
+    ranks, expression = compare_words(rest)
+    asked = {"expression": expression, **({"ranks": ranks} if ranks else {})}
+    show_compare(console.screen, await console.link.ask("compare", asked, patience=15))
+
+
+def compare_words(rest: str) -> tuple[str, str]:
+    """Return the ranks ("" where none are named) and the expression. Raises UsageError."""
+    if not rest:
+        raise UsageError("usage: compare [RANKS] EXPRESSION")
+    try:
+        return split_leading(rest)
+    except RankSetError:
+        return "", rest
+
+
+async def help_(console: Console, rest: str) -> None:
+    """`help`."""
+    nothing_more(rest, "help")
+    from dap_mux.console.commands import COMMANDS  # noqa: PLC0415  (the table names this function)
+
+    console.screen.say(f"{help_text(COMMANDS)}\n\n{RANK_SETS}")
+
+
+RANK_SETS = """\
+RANKS is 3, 0-3,7, ranks(1:10:2), ranks(dp=0, tp=1:3), all, stopped, running or @NAME; NAME 13 and
+NAME ranks(...) are of one group; & | - ~ and parentheses join them."""

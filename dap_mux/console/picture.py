@@ -1,0 +1,88 @@
+"""What a console knows of each rank, and which changes are news to its user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any, TypeAlias
+
+from dap_mux.rank_sets import RankId, fold
+
+Row: TypeAlias = Mapping[str, Any]
+"""One entry of the request `list`; every key is present."""
+
+Change: TypeAlias = "tuple[Row | None, Row]"
+"""What was known of a rank before, and what is known now."""
+
+
+class Picture:
+    """The rows by rank, kept up to date by `list` and by the event `ranks`."""
+
+    def __init__(self) -> None:
+        self.rows: dict[RankId, Row] = {}
+
+    def take(self, rows: Iterable[Row]) -> list[Change]:
+        """Put rows in; return each that was new or different, behind what was there before."""
+        changes = [(self.rows.get(id_of(row)), row) for row in rows]
+        self.rows.update((id_of(row), row) for _, row in changes)
+        return [(before, now) for before, now in changes if before != now]
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups' names."""
+        return sorted({group for group, _ in self.rows})
+
+    def name(self, ranks: Iterable[RankId]) -> str:
+        """`rank 3`, `ranks 0-3,7`, and with several groups `ranks trainer:0-3; eval:0`."""
+        ranks = list(ranks)
+        return f"{'rank' if len(ranks) == 1 else 'ranks'} {self.fold(ranks)}"
+
+    def fold(self, ranks: Iterable[RankId]) -> str:
+        """Write ranks as a rank set that a session reads back."""
+        ranks = list(ranks)
+        text = fold(ranks)
+        groups = {group for group, _ in ranks}
+        return f"{groups.pop()}:{text}" if len(groups) == 1 < len(self.groups) else text
+
+    def counts(self) -> str:
+        """`12 stopped, 4 running`."""
+        states = [row["state"] for row in self.rows.values()]
+        order = sorted(set(states), key=lambda state: (state != "stopped", state))
+        return ", ".join(f"{states.count(state)} {state}" for state in order)
+
+    def news(self, changes: Iterable[Change]) -> list[str]:
+        """Say what a user wants to hear: who stopped where, who is lost or has ended."""
+        told: dict[str, list[RankId]] = {}
+        for before, now in changes:
+            text = event(now)
+            if text and (before is None or text != event(before)):
+                told.setdefault(text, []).append(id_of(now))
+        return [f"{self.name(ranks)} {text}" for text, ranks in told.items()]
+
+
+def id_of(row: Row) -> RankId:
+    """Return whose row it is."""
+    return row["group"], row["rank"]
+
+
+def settled(row: Row) -> bool:
+    """Whether the rank is stopped, and where is known."""
+    return row["state"] == "stopped" and row["reason"] is not None
+
+
+def place(row: Row) -> str:
+    """`train.py:41`; "" where it is not known."""
+    return f"{PurePath(row['path']).name}:{row['line']}" if row["path"] else ""
+
+
+def event(row: Row) -> str:
+    """What has happened to the rank, in words; "" for what is no news."""
+    if settled(row):
+        where = f" at {place(row)}" if place(row) else ""
+        return f"stopped{where} ({row['reason']})"
+    if row["state"] == "lost":
+        return "lost" + (f": {row['reason']}" if row["reason"] else "")
+    if row["state"] == "exited":
+        code = row["exitCode"]
+        return "ended" if code is None else f"ended with exit code {code}"
+    return ""
