@@ -140,15 +140,17 @@ class Asking:
         *,
         raw: bool = False,
         stopped_only: str = "",
+        depth: int | None = None,
     ) -> None:
         """Evaluate in each rank; `then` is called once, within `timeout` seconds.
 
         `text`: an expression or statement, `$rank` and its like replaced; a callable gives each
         rank its own. `raw`: a text comes as it is, not as its repr. `stopped_only`: why this cannot
-        be asked of a running rank, '' where it can.
+        be asked of a running rank, '' where it can. `depth`: in the frame so far up the stack, 0
+        for the innermost; None for the selected one.
         """
         asked = list(ranks)
-        question = _Question(self._core, text, raw=raw, stopped_only=stopped_only)
+        question = _Question(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
         gathering = Gathering(self._core, (rank.id for rank in asked), then, timeout)
         for rank in asked:
             if rank.stop is not None and not rank.stop.settled:
@@ -162,8 +164,11 @@ class Asking:
 class _Question:
     """One question, encoded once for all ranks that are asked it in the same words."""
 
-    def __init__(self, core: Core, text: Text, *, raw: bool, stopped_only: str) -> None:
+    def __init__(
+        self, core: Core, text: Text, *, raw: bool, stopped_only: str, depth: int | None
+    ) -> None:
         self._core = core
+        self._depth = depth
         self._text = text
         self._more = RAW if raw else {}
         self._stopped_only = stopped_only
@@ -172,7 +177,7 @@ class _Question:
     def put(self, gathering: Gathering, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be."""
         stop = rank.stop
-        frame = stop.frame_id if stop else None
+        frame = self._frame(stop) if stop else None
         problem = self._problem(rank, stop, frame)
         if problem:
             gathering.fail(rank.id, problem)
@@ -192,7 +197,14 @@ class _Question:
             return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
         if stop is None:
             return self._stopped_only
+        if frame is None and stop.frame_ids:
+            return f"it has no frame {self._depth}: its stack is {len(stop.frame_ids)} deep"
         return "" if frame is not None else "its stack is not known: pause it again"
+
+    def _frame(self, stop: Stop) -> int | None:
+        if self._depth is None:
+            return stop.frame_id
+        return next(iter(stop.frame_ids[self._depth :]), None)
 
     def _broadcast(self, rank: Rank, frame: int | None) -> Broadcast:
         text = self._text if isinstance(self._text, str) else self._text(rank)

@@ -8,7 +8,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Client, ClientRequest, Dropped
 from dap_mux.engine.outputs import ToClient
 from dap_mux.errors import DapMuxError, PeerFault
-from dap_mux.protocol.messages import Event, Response, encode, raw
+from dap_mux.protocol.messages import Event, Response, encode, plain, raw
 from dap_mux.protocol.types import UNAUTHORIZED
 
 OWN_ERROR = 1
@@ -23,6 +23,10 @@ class AnsweredTwice(DapMuxError):
 def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) -> None:
     """Answer a request with success."""
     client = request.client
+    if request.reply is not None:
+        request.answered = True
+        request.reply(plain(raw(body)) if body else {}, "")
+        return
     payload = UNSET if body is None else body
     if client.edge is not None and body is not None:
         try:
@@ -54,6 +58,10 @@ def turn_away(core: Core, request: ClientRequest, message: str) -> None:
 
 def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> None:
     client = request.client
+    if request.reply is not None:
+        request.answered = True
+        request.reply({}, message)
+        return
     if not _take(core, request):
         return
     client.seq += 1

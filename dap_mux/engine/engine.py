@@ -14,8 +14,12 @@ from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.commands import Commands
+from dap_mux.engine.commands.compare import Compare
+from dap_mux.engine.commands.console import Console
+from dap_mux.engine.commands.values import Values
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
+from dap_mux.engine.evaluation import Evaluation
 from dap_mux.engine.events import Events
 from dap_mux.engine.files import Files
 from dap_mux.engine.inspect import Inspector
@@ -32,6 +36,7 @@ from dap_mux.engine.requests import Requests
 from dap_mux.engine.routes import OFFERED, ROUTES
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.sources import Sources
+from dap_mux.engine.trees import Trees
 from dap_mux.engine.view import View
 from dap_mux.protocol.messages import Message, Response, encode
 
@@ -103,10 +108,17 @@ class Engine:
         )
         self.control.stops.moved = self.moved
         self.control.stops.before_telling = lambda: self.heard.flush(everything=True)
+        values = Values(core, Trees(core))
+        self.comparing = Compare(core, self.asking, self.meshes)
+        console = Console(core, self.view, self.meshes, values)
+        self.evaluation = Evaluation(
+            core, self.asking, self.meshes, self.inspector, console, values
+        )
         self._events = Events(self.heard)
         rows = ((command, route.handler) for command, route in ROUTES.items())
         handlers = {command: attrgetter(handler)(self) for command, handler in rows if handler}
         self._requests = Requests(core, handlers)
+        console.bind(self._requests.on_behalf, self.evaluation.ask)
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order."""

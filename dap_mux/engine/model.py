@@ -196,3 +196,5 @@ class ClientRequest(Struct, eq=False):
     arguments: Raw
     number: int = 0
     answered: bool = False
+    # Asked by us on the client's behalf: takes the body, or why there is none.
+    reply: Callable[[Body, str], None] | None = None

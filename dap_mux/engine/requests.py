@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from dap_mux.engine import admission, downstream
 from dap_mux.engine.core import Core
-from dap_mux.engine.model import Client, ClientRequest
+from dap_mux.engine.model import Body, Client, ClientRequest
 from dap_mux.engine.routes import ROUTES
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
-from dap_mux.protocol.messages import Message
+from dap_mux.protocol.messages import Message, raw
 
 Handler = Callable[[ClientRequest], None]
 ROLES = ("", "controller", "observer")  # "": not attached
@@ -46,6 +46,19 @@ class Requests:
             handler(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             downstream.refuse(self._core, request, str(error))
+
+    def on_behalf(
+        self, outer: ClientRequest, command: str, arguments: Body, then: Callable[[Body, str], None]
+    ) -> None:
+        """Handle a request as if `outer`'s client had sent it; `then` takes the body or the error.
+
+        Raises what makes a request be refused.
+        """
+        client = outer.client
+        handler = self._open_to[client.role].get(command)
+        if handler is None:
+            raise UsageError(_problem(client.role, command))
+        handler(ClientRequest(client, outer.seq, command, raw(arguments), reply=then))
 
 
 def _open_to(role: str, handlers: Mapping[str, Handler]) -> dict[str, Handler]:

@@ -63,9 +63,11 @@ ROUTES: Final[Mapping[str, Route]] = {
     "stackTrace": Route(OWNER, ("supportsDelayedStackTraceLoading",), observers=True),
     "scopes": Route(OWNER, observers=True),
     "variables": Route(
-        OWNER, ("supportsValueFormattingOptions", "supportsClipboardContext"), observers=True
+        "evaluation.variables",
+        ("supportsValueFormattingOptions", "supportsClipboardContext"),
+        observers=True,
     ),
-    "setVariable": Route(OWNER, ("supportsSetVariable",)),
+    "setVariable": Route("evaluation.set_variable", ("supportsSetVariable",)),
     "setExpression": Route(OWNER_OR_FOCUS, ("supportsSetExpression",)),
     "source": Route("inspector.source", observers=True),
     "stepInTargets": Route(OWNER, ("supportsStepInTargetsRequest",)),
@@ -73,8 +75,8 @@ ROUTES: Final[Mapping[str, Route]] = {
     "exceptionInfo": Route(
         "inspector.exception_info", ("supportsExceptionInfoRequest",), observers=True
     ),
-    "completions": Route(OWNER_OR_FOCUS, ("supportsCompletionsRequest",)),
-    "evaluate": Route(OWNER_OR_FOCUS, ("supportsEvaluateForHovers",), observers=True),
+    "completions": Route("evaluation.completions", ("supportsCompletionsRequest",)),
+    "evaluate": Route("evaluation.evaluate", ("supportsEvaluateForHovers",), observers=True),
     "gotoTargets": Route(OWNER_OR_FOCUS, ("supportsGotoTargetsRequest",)),
     "modules": Route(OWNER_OR_FOCUS, ("supportsModulesRequest",), observers=True),
     "setDebuggerProperty": Route(OWNER_OR_FOCUS, ("supportsDebuggerProperties",)),
@@ -98,6 +100,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "startDebugging": REFUSED,
     # our own (docs/protocol.md)
     "list": Route("commands.list_ranks", observers=True),
+    "compare": Route("comparing.compare", observers=True),
     "focus": Route("commands.focus"),
     "scope": Route("commands.scope", observers=True),
     "view": Route("commands.view", observers=True),

@@ -5,14 +5,15 @@ Unknown fields are ignored here and survive where the message is passed on. Name
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from dap_mux.errors import UsageError
 
 T = TypeVar("T")
+Limit = Annotated[float, Meta(ge=0, le=1e9)]
 UNAUTHORIZED: Final = 3  # the id of the error that a client without the token gets
 
 
@@ -77,6 +78,44 @@ class SetExceptionBreakpointsArguments(msgspec.Struct):
 
     filters: list[str] = []
     filterOptions: list[dict[str, Any]] = []
+
+
+class EvaluateArguments(msgspec.Struct):
+    """`evaluate`, as far as it may be for us."""
+
+    expression: str
+    context: str = ""
+
+
+class VariablesArguments(msgspec.Struct):
+    """`variables` and `setVariable`."""
+
+    variablesReference: int
+
+
+class CompletionsArguments(msgspec.Struct):
+    """`completions`; the column is 1-based here."""
+
+    text: str
+    column: int
+    line: int | None = None
+
+
+class ToleranceArguments(msgspec.Struct):
+    """How much two numbers may differ and still be the same: see `insight.compare`."""
+
+    relative: Limit = 0.0
+    absolute: Limit = 0.0
+
+
+class CompareArguments(msgspec.Struct):
+    """Our `compare`; a bare number as `tolerance` is a relative one, `frame` 0 the innermost."""
+
+    expression: str
+    ranks: str = "all"
+    frame: Annotated[int, Meta(ge=0)] | None = None
+    tolerance: Limit | ToleranceArguments = 0.0
+    timeout: Limit = 5.0  # s
 
 
 class ListArguments(msgspec.Struct):

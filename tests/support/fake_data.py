@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tests.support.fake_disk import FakeDisk
 from tests.support.fake_program import FIRST, Program
+from tests.support.fake_question import Question, question
 
 Json = dict[str, Any]
 Answer = Callable[[Json], "Json | None"]
@@ -107,6 +108,13 @@ class FakeData:
         }
 
     def _variables(self, arguments: Json) -> Json:
+        for key, id in self._ids.items():
+            if (
+                id == arguments["variablesReference"]
+                and isinstance(key, tuple)
+                and key[0] == "value"
+            ):
+                return {"variables": [{"name": "of", "value": key[1], "variablesReference": 0}]}
         self._known(arguments["variablesReference"], "scope")
         if self.stopped is None:
             raise Refused("Unable to find thread to evaluate variable reference.")
@@ -127,14 +135,27 @@ class FakeData:
             self._known(arguments["frameId"], "frame")
             if self.stopped is None:
                 raise Refused("Unable to find thread for evaluation.")
-        if "setsockopt" in expression or expression in self.values or expression == "1+1":
-            result = self.values.get(expression, "2" if expression == "1+1" else "True")
+        meant = question(expression)
+        if meant.text in self.values:
+            return self._value(meant)
+        if "setsockopt" in expression or expression == "1+1":
+            result = "2" if expression == "1+1" else "True"
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if "'DeviceMesh'" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}
         if expression.startswith("__import__"):
             return {"result": "", "variablesReference": 0, "presentationHint": {}}
-        raise Refused(f"NameError: name {expression!r} is not defined")
+        raise Refused(f"NameError: name {meant.text!r} is not defined")
+
+    def _value(self, meant: Question) -> Json:
+        """What looks like a dict can be unfolded, unless nothing but text comes back."""
+        value = self.values[meant.text]
+        unfolds = value.startswith("{") and not meant.in_main
+        return {
+            "result": f"int\n{value}" if meant.in_main else value,
+            "variablesReference": self.id_of(("value", meant.text)) if unfolds else 0,
+            "presentationHint": {},
+        }
 
     def _set_variable(self, arguments: Json) -> Json:
         self._known(arguments["variablesReference"], "scope")

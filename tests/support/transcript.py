@@ -20,6 +20,7 @@ from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, 
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
 from tests.support.fake_disk import arguments_of
+from tests.support.fake_question import question
 
 Json = dict[str, Any]
 Who: TypeAlias = "str | tuple[str, RankId]"
@@ -171,6 +172,8 @@ def _pairs(body: Json) -> str:
         return _OURS[body["expression"]]
     if (asked := arguments_of(str(body.get("expression")))) is not None:
         return f"<{'file' if len(asked) > 1 else 'text'} {asked[0]}>"
+    if "expression" in body:
+        body = {**body, "expression": str(question(str(body["expression"])))}
     flags = [key for key, value in body.items() if key.startswith("support") and value is True]
     if len(flags) > _MANY:
         offered = [re.sub("^supports?|Request$", "", key) for key in flags]

@@ -1,0 +1,77 @@
+"""`compare`: one expression in many ranks; equal values together, outliers named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dap_mux.engine import downstream
+from dap_mux.engine.asking import Answers, Asking
+from dap_mux.engine.core import Core
+from dap_mux.engine.meshes import Meshes
+from dap_mux.engine.model import Body, ClientRequest, Rank
+from dap_mux.engine.summaries import summarised
+from dap_mux.insight.compare import Comparison, Tolerance, compare
+from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
+from dap_mux.rank_sets import RankId, fold
+
+
+class Compare:
+    """The engine's part that answers `compare`."""
+
+    def __init__(self, core: Core, asking: Asking, meshes: Meshes) -> None:
+        self._core = core
+        self._asking = asking
+        self._meshes = meshes
+
+    def compare(self, request: ClientRequest) -> None:
+        """`compare`: tensors and arrays are summarised in the rank."""
+        arguments = typed(request.arguments, CompareArguments)
+        tolerance = _tolerance(arguments)
+
+        def answered(answers: Answers) -> None:
+            body = body_of(self._core, answers, tolerance)
+            downstream.respond(self._core, request, body)
+
+        def chosen(ranks: list[Rank]) -> None:
+            text = summarised(arguments.expression)
+            self._asking.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
+
+        self._meshes.choose(request, arguments.ranks, chosen)
+
+
+def _tolerance(arguments: CompareArguments) -> Tolerance:
+    said = arguments.tolerance
+    if isinstance(said, ToleranceArguments):
+        return Tolerance(said.relative, said.absolute)
+    return Tolerance(relative=said)
+
+
+def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
+    """Compare what ranks have said."""
+    return compare({rank: answer.value for rank, answer in answers.values.items()}, tolerance)
+
+
+def body_of(core: Core, answers: Answers, tolerance: Tolerance) -> Body:
+    """Return the body of `compare`; every key is always there."""
+    found = comparison_of(answers, tolerance)
+    home = core.default_group()
+    return {
+        "values": [{"ranks": fold(one.ranks, home), "value": one.value} for one in found.groups],
+        "statistics": msgspec.to_builtins(found.statistics),
+        "outliers": fold(found.outliers, home),
+        "errors": [
+            {"ranks": fold(ranks, home), "message": message}
+            for message, ranks in alike(answers.errors.items())
+        ],
+        "missing": fold(answers.missing, home),
+    }
+
+
+def alike(items: Iterable[tuple[RankId, str]]) -> list[tuple[str, list[RankId]]]:
+    """Return each text with the ranks that said it, most ranks first."""
+    same: dict[str, list[RankId]] = {}
+    for rank, text in sorted(items):
+        same.setdefault(text, []).append(rank)
+    return sorted(same.items(), key=lambda item: -len(item[1]))

@@ -1,0 +1,105 @@
+"""What several ranks answered, as the one value that a watch or a debug console shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dap_mux.engine.asking import Answer, Answers, handle_of
+from dap_mux.engine.commands.compare import alike, comparison_of
+from dap_mux.engine.commands.text import merged, number
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.trees import Trees
+from dap_mux.insight.compare import Comparison, Statistics, Tolerance, sparkline
+from dap_mux.rank_sets import RankId, fold, parse
+
+
+class Values:
+    """Makes the body of `evaluate` from answers."""
+
+    def __init__(self, core: Core, trees: Trees) -> None:
+        self._core = core
+        self.trees = trees
+
+    def body(self, answers: Answers, tolerance: Tolerance | None = None) -> Body:
+        """Return a value that unfolds: a child for each distinct value, named by its ranks."""
+        if len(answers.values) == 1 and not answers.errors and not answers.missing:
+            ((rank, answer),) = answers.values.items()
+            return {"result": answer.value, **self._rest(rank, answer)}
+        found = comparison_of(answers, tolerance or Tolerance())
+        errors = [(self._fold(ranks), text) for text, ranks in alike(answers.errors.items())]
+        values = [(self._fold(group.ranks), group.value) for group in found.groups]
+        missing, outliers = self._fold(answers.missing), self._fold(found.outliers)
+        children = [*self._values(answers, found), *_described(found.statistics)]
+        children += [_leaf("outliers", outliers)] if outliers else []
+        children += [_leaf(ranks, text) for ranks, text in errors]
+        children += [_leaf("no answer", missing)] if missing else []
+        asked = (self._core.ranks[rank] for rank in answers.values)
+        return {
+            "result": merged(values, errors, missing, outliers),
+            "variablesReference": self.trees.plant(children, asked),
+            "namedVariables": len(children),
+        }
+
+    def of_cast(self, body: Body, ranks: Iterable[Rank]) -> Body:
+        """Return the body of `cast` as a value; what can be unfolded is a child."""
+        results, errors = body["results"], body["errors"]
+        if (
+            len(results) == 1
+            and not errors
+            and not body["missing"]
+            and results[0]["ranks"].isdigit()
+        ):
+            return {
+                "result": results[0]["value"],
+                **_known(results[0], "type", "variablesReference"),
+            }
+        failed = [(one["ranks"], one["message"]) for one in errors]
+        children = [
+            {"name": one["ranks"], **_known(one, "value", "type", "variablesReference")}
+            for one in results
+        ]
+        children += [_leaf(name, message) for name, message in failed]
+        unfolds = any(one["variablesReference"] for one in results) or len(children) > 1
+        said = [(one["ranks"], one["value"]) for one in results]
+        return {
+            "result": merged(said, failed, body["missing"]),
+            "variablesReference": self.trees.plant(children, ranks) if unfolds else 0,
+        }
+
+    def ranks_of(self, text: str) -> list[Rank]:
+        """Return the ranks that a set means now."""
+        return [self._core.ranks[id] for id in parse(text).select(self._core.world())]
+
+    def _values(self, answers: Answers, found: Comparison) -> Iterator[Body]:
+        for group in found.groups:
+            rank = next(r for r in group.ranks if answers.values[r].value == group.value)
+            name, answer = self._fold(group.ranks), answers.values[rank]
+            yield {"name": name, "value": group.value, **self._rest(rank, answer)}
+
+    def _rest(self, rank: RankId, answer: Answer) -> Body:
+        reference = handle_of(self._core, rank, answer)
+        return {"variablesReference": reference, **({"type": answer.type} if answer.type else {})}
+
+    def _fold(self, ranks: frozenset[RankId] | tuple[RankId, ...] | list[RankId]) -> str:
+        text = fold(ranks, self._core.default_group())
+        alone = self._core.several_groups and len({rank[0] for rank in ranks}) == 1
+        return f"{next(iter(ranks))[0]}:{text}" if alone else text
+
+
+def _leaf(name: str, value: str) -> Body:
+    return {"name": name, "value": value, "variablesReference": 0}
+
+
+def _described(statistics: Statistics | None) -> Iterator[Body]:
+    """Statistics where there is more than one number to speak of."""
+    if statistics is None or statistics.min == statistics.max:
+        return
+    for name in ("min", "max", "mean", "std"):
+        yield _leaf(name, number(getattr(statistics, name)))
+    if statistics.histogram:
+        yield _leaf("histogram", sparkline(statistics.histogram.counts))
+
+
+def _known(body: Body, *keys: str) -> Body:
+    return {key: body[key] for key in keys if body.get(key) is not None}

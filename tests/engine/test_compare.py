@@ -1,0 +1,93 @@
+"""`compare`: what many ranks say of one expression."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attached, stopped
+from tests.support.playbook import Playbook
+
+EDGES = [2 + step / 5 for step in range(11)]
+
+
+def says(book: Playbook, name: str, *values: str) -> None:
+    """What each rank has under this name."""
+    for rank, value in zip(book.ranks.values(), values, strict=True):
+        rank.data.values[name] = value
+
+
+def test_numbers(play: Play) -> None:
+    """Groups with most ranks first, statistics, and outliers at the end."""
+    book = play(6)
+    client = stopped(book)
+    says(book, "norm", "2.0", "2.0", "nan", "2.0", "4.0", "2.0")
+    body = client.ask("compare", expression="norm").body
+    assert body == {
+        "values": [
+            {"ranks": "0-1,3,5", "value": "2.0"},
+            {"ranks": "2", "value": "nan"},
+            {"ranks": "4", "value": "4.0"},
+        ],
+        "statistics": {
+            "min": 2.0,
+            "max": 4.0,
+            "mean": pytest.approx(2.4),
+            "std": pytest.approx(0.8),
+            "nan": 1,
+            "inf": 0,
+            "histogram": {"edges": pytest.approx(EDGES), "counts": [4, *[0] * 8, 1]},
+        },
+        "outliers": "2,4",
+        "errors": [],
+        "missing": "",
+    }
+
+
+def test_a_tolerance(play: Play) -> None:
+    """Within a tolerance, relative as a bare number, values are the same and nobody an outlier."""
+    book = play(3)
+    client = stopped(book)
+    says(book, "loss", "100", "100", "101")
+    assert client.ask("compare", expression="loss").body["outliers"] == "2"
+    for tolerance in (0.02, {"absolute": 1}):
+        body = client.ask("compare", expression="loss", tolerance=tolerance).body
+        assert (body["values"], body["outliers"]) == ([{"ranks": "0-2", "value": "100"}], "")
+    assert "bad arguments" in client.ask("compare", expression="loss", tolerance=-1).refusal
+
+
+def test_no_numbers(play: Play) -> None:
+    """Other values are grouped too; there are no statistics of them."""
+    book = play(4)
+    client = stopped(book)
+    says(book, "mode", "'a'", "'a'", "'a'", "'b'")
+    body = client.ask("compare", expression="mode", ranks="1-3").body
+    assert body["statistics"] is None
+    assert body["values"] == [{"ranks": "1-2", "value": "'a'"}, {"ranks": "3", "value": "'b'"}]
+    assert body["outliers"] == "3"
+
+
+def test_who_fails_and_who_is_silent(play: Play) -> None:
+    """Errors and who is missing are named; a running rank speaks of `__main__`."""
+    book = play(5)
+    client = attached(book)
+    all_stopped(book, LINE, 0, 1, 2, 3)
+    says(book, "loss", "1", "1", "1", "1", "7")
+    del book.rank(1).data.values["loss"]
+    book.rank(3).silent = {"evaluate"}
+    answer = client.ask("compare", expression="loss", timeout=2)
+    book.wait(2)
+    assert answer.body["values"] == [{"ranks": "0,2", "value": "1"}, {"ranks": "4", "value": "7"}]
+    ((error),) = answer.body["errors"]
+    assert error["ranks"] == "1"
+    assert "NameError" in error["message"]
+    assert answer.body["missing"] == "3"
+
+
+def test_a_frame_further_up(play: Play) -> None:
+    """`frame` counts from the innermost; a rank whose stack ends before says so."""
+    book = play(2)
+    client = stopped(book)
+    assert client.ask("compare", expression="loss", frame=1).body["errors"] == []
+    (error,) = client.ask("compare", expression="loss", frame=2).body["errors"]
+    assert error == {"ranks": "0-1", "message": "it has no frame 2: its stack is 2 deep"}
