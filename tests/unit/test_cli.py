@@ -351,7 +351,7 @@ def test_the_table_of_ranks() -> None:
     assert [cell.strip() for cell in exited.strip("|").split("|")] == [
         *("job", "0", "{'dp': 0, 'tp': 1}", "node1", "", "", "exited", "exit code 7"),
     ]
-    assert "train.step\\x1b[2J" in stopped, "S10"
+    assert "| step\\x1b[2J |" in stopped, "S10"
     assert last == "2 ranks: 1 exited, 1 stopped"
     assert shown({"ranks": [], "counts": {}}) == ["no ranks"]
 
