@@ -364,3 +364,18 @@ class TestRemoteFiles:
         assert asked.response is None
         book.wait(0.5)
         assert asked.body["stackFrames"][0]["source"]["sourceReference"] == 0
+
+
+def test_ranks_are_not_asked_while_others_are_attached(play: Play) -> None:
+    """They have better things to do, and so has this machine."""
+    book = play(2)
+    book.local = {PATH: "same"}
+    client = book.client()
+    book.rank(1).silent = {"configurationDone"}
+    attach(client)
+    assert asked_of_files(book) == [[], []]
+    book.wait(0.3)
+    assert asked_of_files(book) == [[[PATH, "same"]], []]
+    book.rank(1).answers()
+    book.wait(0.3)
+    assert asked_of_files(book) == [[[PATH, "same"]]] * 2

@@ -118,6 +118,8 @@ def fitting(local: str, wanted: str, near: Iterable[Near], root: str) -> tuple[F
     )
     longest = len(parts) - (len(_parts(root)[0]) if root else 2)
     count = min(_tail(parts, slash.join(theirs)), longest)
+    if count < 1:
+        return None
     here, there = separator.join(parts[:-count]), slash.join(theirs[:-count])
     return (here, there or slash), bool(root) and here == root.rstrip("/\\")
 
