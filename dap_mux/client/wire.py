@@ -70,4 +70,6 @@ class Wire:
 
     def _ended(self, reading: asyncio.Task[None]) -> None:
         failure = None if reading.cancelled() else reading.exception()
+        if isinstance(failure, OSError):
+            failure = ConnectionLost(f"the connection broke: {failure.strerror or failure}")
         self._on_end(failure or ConnectionLost("this client was closed"))

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from dap_mux.protocol.framing import Framer, encode_frame
 from tests.support.fake_rank import FakeRank
 
+Twist = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+"""What becomes of all that the rank says at one time."""
+
 
 @asynccontextmanager
-async def serving(rank: FakeRank) -> AsyncIterator[int]:
+async def serving(rank: FakeRank, twist: Twist = list) -> AsyncIterator[int]:
     """Yield the port on which the rank listens; its program runs by itself."""
-    server = await asyncio.start_server(lambda *streams: _serve(rank, *streams), "127.0.0.1", 0)
+    server = await asyncio.start_server(
+        lambda *streams: _serve(rank, twist, *streams), "127.0.0.1", 0
+    )
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -22,7 +28,7 @@ async def serving(rank: FakeRank) -> AsyncIterator[int]:
 
 
 async def _serve(
-    rank: FakeRank, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    rank: FakeRank, twist: Twist, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     rank.accepts()
     framer = Framer()
@@ -30,7 +36,7 @@ async def _serve(
         for body in framer.feed(data):
             rank.receive(json.loads(body))
             rank.runs_on()
-        for message in rank.outbox:
+        for message in twist(rank.outbox):
             writer.write(encode_frame(json.dumps(message).encode()))
         rank.outbox = []
     rank.hangs_up()

@@ -84,8 +84,7 @@ class LiveEditor:
     def ended(self) -> bool:
         """Its connection is over; raise what was wrong with the conversation, if anything was."""
         if self._reading.done():
-            with contextlib.suppress(OSError):  # reset
-                self._reading.result()
+            self._reading.result()
         return self._reading.done()
 
     def abort(self) -> None:
@@ -101,6 +100,10 @@ class LiveEditor:
             self._reading.cancel()
 
     async def _read(self) -> None:
+        with contextlib.suppress(OSError):  # reset: it is over all the same
+            await self._read_on()
+
+    async def _read_on(self) -> None:
         framer = Framer()
         while data := await self._reader.read(65536):
             for body in framer.feed(data):
