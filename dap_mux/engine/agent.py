@@ -22,3 +22,19 @@ CHILDREN: Final = (
     "__import__('_pydev_bundle.pydev_monkey', fromlist=['x'])"
     "._get_apply_arg_patching.__globals__.update(_get_apply_arg_patching=lambda: False)"
 )
+
+# The contrary, for `"subProcess": true`: as pydevd has it, also where it was kept from patching
+# before (by us, or by `debugpy.configure(subProcess=False)`, as our own in-rank agent does).
+DEBUG_CHILDREN: Final = (
+    "[m._get_apply_arg_patching.__globals__.update(_get_apply_arg_patching="
+    "lambda m=m: getattr(m._arg_patch, 'apply_arg_patching', True)) or"
+    " m.patch_new_process_functions()"
+    " for m in [__import__('_pydev_bundle.pydev_monkey', fromlist=['x'])]][0]"
+)
+
+# multiprocessing's own helper process runs no line of the user's: it is no worker.
+IS_TRACKER: Final = (
+    "'multiprocessing.resource_tracker' in"
+    " ' '.join(getattr(__import__('sys'), 'orig_argv', None) or __import__('sys').argv)"
+)
+YES: Final = "True"

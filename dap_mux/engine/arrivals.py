@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Rank, Stop
 from dap_mux.engine.phases import Phase
-from dap_mux.rank_sets import RankId
 
 Then: TypeAlias = Callable[[Rank], None]
 
@@ -23,7 +23,7 @@ class Arrivals:
     """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
 
     def __init__(self) -> None:
-        self._waiting: dict[RankId, list[_Waiter]] = {}
+        self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
 
     def wait(self, rank: Rank, then: Then, old: Stop | None = None) -> None:
         """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""

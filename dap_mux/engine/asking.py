@@ -151,7 +151,7 @@ class Asking:
         """
         asked = list(ranks)
         question = _Question(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
-        gathering = Gathering(self._core, (rank.id for rank in asked), then, timeout)
+        gathering = Gathering(self._core, (rank.rank_id for rank in asked), then, timeout)
         for rank in asked:
             if rank.stop is not None and not rank.stop.settled:
                 self._arrivals.wait(rank, partial(question.put, gathering))
@@ -180,12 +180,12 @@ class _Question:
         frame = self._frame(stop) if stop else None
         problem = self._problem(rank, stop, frame)
         if problem:
-            gathering.fail(rank.id, problem)
+            gathering.fail(rank.rank_id, problem)
             return
         if stop:
-            gathering.stops[rank.id] = stop
+            gathering.stops[rank.rank_id] = stop
         else:
-            gathering.in_main.add(rank.id)
+            gathering.in_main.add(rank.rank_id)
         assert rank.link is not None
         rank.seq += 1
         rank.pending[rank.seq] = Pending("evaluate", partial(_take, gathering, rank), None)
@@ -230,12 +230,12 @@ def _take(gathering: Gathering, rank: Rank, reply: Reply) -> None:
             body = _evaluated(reply.body) if reply.body else _Evaluated()
         except msgspec.DecodeError as error:
             raise PeerFault(str(error)) from None
-        gathering.answer(rank.id, _answer(body, in_main=rank.id in gathering.in_main))
+        gathering.answer(rank.rank_id, _answer(body, in_main=rank.rank_id in gathering.in_main))
         return
     message = reply.missing or in_one_line(reply.message)
-    if rank.id in gathering.in_main and not reply.missing:
+    if rank.rank_id in gathering.in_main and not reply.missing:
         message += IN_MAIN
-    gathering.fail(rank.id, message)
+    gathering.fail(rank.rank_id, message)
 
 
 def _answer(body: _Evaluated, *, in_main: bool) -> Answer:

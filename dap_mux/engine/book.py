@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import Wanted
 from dap_mux.engine.model import Body
-from dap_mux.rank_sets import RankId
 
 Place: TypeAlias = str  # a client path, or one of:
 FUNCTIONS: Final = "\0functions"
@@ -54,7 +54,7 @@ class Book:
         places = self.wanted.items()
         return next((place for place, by in places if wanted in by.get(wanted.client, ())), None)
 
-    def hit(self, client: int, rank: RankId, place: Place, hits: set[object]) -> Iterator[int]:
+    def hit(self, client: int, rank: DebuggeeId, place: Place, hits: set[object]) -> Iterator[int]:
         """Yield the ids of what a client has, in a rank, on the lines that were hit there."""
         for item in self.wanted.get(place, {}).get(client, ()):
             if item.spot_in(rank) in hits and item.verified_in(rank):
@@ -65,10 +65,10 @@ class RankIds:
     """What the ids stand for that ranks give to breakpoints: anew with each request."""
 
     def __init__(self) -> None:
-        self._now: dict[RankId, dict[Place, Ids]] = {}
-        self._before: dict[RankId, dict[Place, Ids]] = {}
+        self._now: dict[DebuggeeId, dict[Place, Ids]] = {}
+        self._before: dict[DebuggeeId, dict[Place, Ids]] = {}
 
-    def renew(self, rank: RankId, place: Place, *, stopped: bool) -> Ids:
+    def renew(self, rank: DebuggeeId, place: Place, *, stopped: bool) -> Ids:
         """Return the new ids to fill; a stop at one of the old goes on being told to joiners."""
         old = self._now.get(rank, {}).pop(place, {})
         if stopped:
@@ -77,7 +77,7 @@ class RankIds:
             self._before.pop(rank, None)
         return self._now.setdefault(rank, {}).setdefault(place, {})
 
-    def find(self, rank: RankId, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
+    def find(self, rank: DebuggeeId, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
         """Return what a rank's own id stands for, and where."""
         for known in (self._now, self._before):
             for place, ids in known.get(rank, {}).items():
@@ -85,13 +85,13 @@ class RankIds:
                     return place, ids[id]
         return None, ()
 
-    def met(self, rank: RankId, place: Place) -> bool:
+    def met(self, rank: DebuggeeId, place: Place) -> bool:
         """Whether debugpy has moved two onto one line, of which it keeps the last only."""
         ids = self._now.get(rank, {}).get(place, {})
         spots = [wanted[0].spot_in(rank) for wanted in ids.values()]
         return len(set(spots)) < len(spots)
 
-    def forget(self, rank: RankId) -> None:
+    def forget(self, rank: DebuggeeId) -> None:
         """The rank's connection is gone, and its ids with it."""
         self._now.pop(rank, None)
         self._before.pop(rank, None)

@@ -17,6 +17,7 @@ from dap_mux.engine.book import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import Wanted, merged, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
 from dap_mux.engine.merge.files import NOTHING_WRONG
@@ -31,7 +32,6 @@ from dap_mux.protocol.types import (
     SetFunctionBreakpointsArguments,
     typed,
 )
-from dap_mux.rank_sets import RankId
 
 # Ranks that have the breakpoints or soon will: an answer waits for them.
 EXPECTED: Final = frozenset(
@@ -52,7 +52,7 @@ class Waiter:
     """An answer to a client that waits for ranks to take up a place's breakpoints."""
 
     place: Place
-    ranks: set[RankId]
+    ranks: set[DebuggeeId]
     then: Callable[[], None]
     timer: int | None = None
 
@@ -68,7 +68,7 @@ class Breakpoints:
         self._ids = 0
         self._waiters: list[Waiter] = []
         self._rank_ids = RankIds()
-        self._newest: dict[tuple[RankId, Place], int] = {}
+        self._newest: dict[tuple[DebuggeeId, Place], int] = {}
 
     # What clients ask for
 
@@ -247,7 +247,7 @@ class Breakpoints:
     def _send_exceptions(self, rank: Rank) -> None:
         by_client = self._book.exceptions
         wanted = [by_client[id] for id in self._controllers(by_client)]
-        arguments = exceptions_for(wanted, rank.id, self._core.world())
+        arguments = exceptions_for(wanted, rank.rank_id, self._core.world())
         upstream.ask(
             self._core,
             rank,

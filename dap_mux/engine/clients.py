@@ -50,7 +50,6 @@ OURS: Final = frozenset(
         "scope",
         "threads",
         "mesh",
-        "subProcess",
         "pathMappings",
         "workspaceFolder",
     }

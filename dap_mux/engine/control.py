@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, ClientRequest, Owed, Rank, Reply, StepRun
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.scope import class_of, focused, give_focus, targets
@@ -21,7 +22,6 @@ from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ThreadArguments, typed
-from dap_mux.rank_sets import RankId
 
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
@@ -135,7 +135,7 @@ class Control:
         late: list[Rank],
         command: str,
         rest: Body,
-        threads: dict[RankId, int],
+        threads: dict[DebuggeeId, int],
     ) -> StepRun:
         run = self.stops.begin_step(ranks, late)
         for rank in ranks:

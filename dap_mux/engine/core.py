@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dap_mux.engine.handles import Handles
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
@@ -28,11 +29,15 @@ class Flow:
 
 
 class Core:
-    """Ranks, clients, handles and deadlines. Outputs collect in `out` until they are drained."""
+    """Ranks, clients, handles and deadlines. Outputs collect in `out` until they are drained.
+
+    `ranks` are all that is debugged, workers too; `mains` are the ranks alone.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.adopt(settings)
-        self.ranks: dict[RankId, Rank] = {}
+        self.ranks: dict[DebuggeeId, Rank] = {}
+        self.mains: dict[RankId, Rank] = {}
         self.several_groups = False
         self.several_hosts = False
         self.links: dict[int, Rank] = {}
@@ -84,11 +89,28 @@ class Core:
 
     def log(self, level: int, component: str, text: str, rank: Rank | None = None) -> None:
         """Write a line to the session's log."""
-        self.out.append(Log(level, component, text, rank.id if rank else None))
+        about = f"worker {rank.worker}: {text}" if rank and rank.worker is not None else text
+        self.out.append(Log(level, component, about, rank.rank_id if rank else None))
 
     def warn(self, component: str, text: str, rank: Rank | None = None) -> None:
         """Write a warning to the session's log."""
         self.log(logging.WARNING, component, text, rank)
+
+    def add(self, rank: Rank) -> None:
+        """A rank or a worker is new to the session."""
+        self.ranks[rank.id] = rank
+        if rank.main is None:
+            self.mains[rank.rank_id] = rank
+
+    def remove(self, rank: Rank) -> None:
+        """Forget a rank or a worker."""
+        self.ranks.pop(rank.id, None)
+        if rank.main is None:
+            self.mains.pop(rank.rank_id, None)
+
+    def workers_of(self, main: Rank) -> list[Rank]:
+        """Return the workers of a rank."""
+        return [rank for rank in self.sorted_ranks() if rank.main is main]
 
     def ranks_changed(self) -> None:
         """A rank is new, has moved, or is forgotten: what tells ranks apart may have changed."""
@@ -96,8 +118,12 @@ class Core:
         self.several_hosts = len({host_of(rank) for rank in self.ranks.values()}) > 1
 
     def sorted_ranks(self) -> list[Rank]:
-        """Return every known rank by (group, rank)."""
+        """Return every known rank by (group, rank), each before its workers."""
         return [self.ranks[id] for id in sorted(self.ranks)]
+
+    def sorted_mains(self) -> list[Rank]:
+        """Return every known rank by (group, rank), without workers."""
+        return [self.mains[id] for id in sorted(self.mains)]
 
     def controllers(self) -> Iterator[Client]:
         """Yield the configured controllers: those who are told what happens."""
@@ -106,7 +132,7 @@ class Core:
     @property
     def single(self) -> bool:
         """One rank in the session: the plain case, which feels like debugpy itself."""
-        return len(self.ranks) == 1
+        return len(self.mains) == 1
 
     def default_group(self) -> str:
         """Return the group that plain numbers mean: the only one, or the session's default."""
@@ -121,9 +147,9 @@ class Core:
     def world(self) -> World:
         """Return what rank sets are evaluated against, now."""
         return World(
-            ranks=tuple(sorted(self.ranks)),
+            ranks=tuple(sorted(self.mains)),
             meshes=self.meshes,
-            states=States(self.ranks),
+            states=States(self.mains),
             names={},
             default_group=self.settings.default_group,
         )

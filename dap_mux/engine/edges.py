@@ -81,7 +81,7 @@ class _Routes:
 
     def now(self) -> Sequence[Route]:
         """Return them; worked out again only when ranks came, went or moved."""
-        places = tuple(place_of(rank) for rank in self._core.sorted_ranks())
+        places = tuple(place_of(rank) for rank in self._core.sorted_mains())
         if places != self._of or not self._made:
             self._of, self._made = places, tuple(dict.fromkeys(self._all(places)))
         return self._made

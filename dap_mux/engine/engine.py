@@ -12,6 +12,7 @@ from dap_mux.engine.arrivals import Arrivals
 from dap_mux.engine.asking import Asking
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
+from dap_mux.engine.children import HEARD
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.commands import Commands
 from dap_mux.engine.commands.compare import Compare
@@ -38,7 +39,7 @@ from dap_mux.engine.settings import Settings
 from dap_mux.engine.sources import Sources
 from dap_mux.engine.trees import Trees
 from dap_mux.engine.view import View
-from dap_mux.protocol.messages import Message, Response, encode
+from dap_mux.protocol.messages import Message, Response, encode, plain
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
@@ -216,17 +217,23 @@ class Engine:
 
     def _hear(self, rank: Rank, message: Message) -> None:
         """A rank's bytes are hostile too: what cannot be made sense of is logged and dropped."""
+        if rank.hidden and message.event not in HEARD:
+            return
         try:
             self._events.dispatch(rank, message)
         except upstream.NONSENSE as error:
             self.core.warn("rank", f"dropped a bad {message.event!r} event: {error}", rank)
 
     def _decline(self, rank: Rank, message: Message) -> None:
-        """A rank asks its client something (`runInTerminal`, `startDebugging`): no."""
+        """A rank asks its client something (`runInTerminal`): no, but for `startDebugging`."""
         rank.seq += 1
-        refusal = Response(rank.seq, message.seq, False, message.command, "not supported")
+        child = message.command == "startDebugging"
+        text = "" if child else "not supported"
+        answer = Response(rank.seq, message.seq, child, message.command, text)
         assert rank.link is not None
-        self.core.out.append(ToRank(rank.link, encode(refusal)))
+        self.core.out.append(ToRank(rank.link, encode(answer)))
+        if child:
+            self.heard.child(rank, plain(message.arguments).get("configuration") or {})
 
     # What becomes of ranks (`lifecycle.Watcher`)
 
@@ -244,6 +251,8 @@ class Engine:
 
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone."""
+        if rank.hidden:
+            return
         self.heard.close_output(rank)
         self.files.forget(rank)
         self.breakpoints.unavailable(rank)
@@ -255,13 +264,14 @@ class Engine:
 
     def moved(self, rank: Rank) -> None:
         """What `list` shows of a rank has changed."""
-        self.news.moved(rank)
-        self.arrivals.moved(rank)
+        if not rank.hidden:
+            self.news.moved(rank)
+            self.arrivals.moved(rank)
 
     # The end
 
     def _consider_end(self) -> None:
-        ranks = self.core.ranks.values()
+        ranks = self.core.mains.values()
         if self.core.flow.ended or self.core.flow.restarting:
             return
         if any(rank.phase is not Phase.GONE for rank in ranks):
@@ -276,7 +286,7 @@ class Engine:
         self._end()
 
     def _end(self) -> None:
-        if self.core.flow.ended or any(r.phase is not Phase.GONE for r in self.core.ranks.values()):
+        if self.core.flow.ended or any(r.phase is not Phase.GONE for r in self.core.mains.values()):
             return
         self.core.flow.ended = True
         self.heard.flush(everything=True)

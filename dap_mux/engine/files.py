@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from dap_mux.engine import rank_files, upstream
 from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.inputs import LocalHash
 from dap_mux.engine.mappings import paths_of
 from dap_mux.engine.merge.files import (
@@ -102,10 +103,12 @@ class Files:
 
     def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
         """A rank has answered for the breakpoints in a file."""
-        self._taken.pop((rank.id, path), None)
+        if rank.main:
+            return  # a worker has its rank's files
+        self._taken.pop((rank.rank_id, path), None)
         if states:
             missing = any(state.get("message") == NO_FILE for state in states)
-            self._taken[rank.id, path] = missing
+            self._taken[rank.rank_id, path] = missing
             self._look(rank, path, missing=missing)
 
     def live(self, rank: Rank) -> None:
@@ -121,7 +124,7 @@ class Files:
             self._look(self._core.ranks[id], path, missing=missing)
 
     def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
-        key = rank.id, path
+        key = rank.rank_id, path
         if key in self._found or rank.phase is not Phase.LIVE:
             return
         remote = paths_of(self._core, rank).to_remote(path)
@@ -144,8 +147,8 @@ class Files:
         """A rank that says nonsense is told of here once more, with a failure."""
         if reply.ok:
             found = rank_files.found(plain(reply.body).get("result"))
-            if (rank.id, path) in self._found:  # else of a connection that is over
-                self._found[rank.id, path] = found
+            if (rank.rank_id, path) in self._found:  # else of a connection that is over
+                self._found[rank.rank_id, path] = found
         elif rank.link is not None:
             text = f"cannot compare {path}: {reply.missing or reply.message}"
             self._core.warn("rank", text, rank)
@@ -165,21 +168,22 @@ class Files:
 
     # What is known
 
-    def about(self, client: Client | None, path: str, states: Mapping[RankId, Body]) -> AboutFile:
+    def about(
+        self, client: Client | None, path: str, states: Mapping[DebuggeeId, Body]
+    ) -> AboutFile:
         """Return what is wrong with a client's file in the ranks that answered with `states`."""
-        ranks = self._core.ranks
         news = {
-            id: wrong
-            for id in sorted(states)
-            if id in ranks and (wrong := self._news(client, path, ranks[id], states[id]))
+            rank.rank_id: wrong
+            for rank in self._core.sorted_mains()
+            if rank.id in states and (wrong := self._news(client, path, rank, states[rank.id]))
         }
         if not news:
             return NOTHING_WRONG
-        hosts = {rank.id: host_of(rank) for rank in self._core.sorted_ranks()}
+        hosts = {rank.rank_id: host_of(rank) for rank in self._core.sorted_mains()}
         return about_file(news, Others(hosts, self._core.default_group()))
 
     def _news(self, client: Client | None, path: str, rank: Rank, state: Body) -> FileNews | None:
-        found = self._found.get((rank.id, path))
+        found = self._found.get((rank.rank_id, path))
         missing = state.get("message") == NO_FILE
         local = local_path(client, path) if client else path
         wanted = self._local.get(local, "") if client and self.are_here(client) else ""
@@ -197,9 +201,11 @@ class Files:
 
     def forget(self, rank: Rank) -> None:
         """A rank's connection is gone: what it said may be of another process."""
+        if rank.main:
+            return
         self._taken = {key: m for key, m in self._taken.items() if key[0] != rank.id}
         self._found = {key: found for key, found in self._found.items() if key[0] != rank.id}
-        self._core.folders.pop(rank.id, None)
+        self._core.folders.pop(rank.rank_id, None)
 
     def gone(self, client: Client) -> None:
         """A client has left."""

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
+from dap_mux.engine.ids import DebuggeeId, worker_of
 from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
-from dap_mux.rank_sets import RankId
 
 MAX_HANDLE: Final = 2**31 - 1
 """DAP: "should be less than or equal to 2147483647 (2^31-1)"."""
@@ -25,7 +25,7 @@ _REMEMBERED: Final = 4096  # expired handles whose end can still be told in full
 
 
 class _Owner(NamedTuple):
-    rank: RankId
+    rank: DebuggeeId
     kind: Kind
     upstream: Id
 
@@ -47,7 +47,7 @@ class Handles:
     def __init__(self, first: int = 1) -> None:
         self._next = first
         self._owners: dict[Id, _Owner] = {}
-        self._owned: dict[RankId, _Owned] = {}
+        self._owned: dict[DebuggeeId, _Owned] = {}
         self._ends: OrderedDict[Id, str] = OrderedDict()
 
     def __len__(self) -> int:
@@ -55,12 +55,12 @@ class Handles:
         return len(self._owners)
 
     @overload
-    def mint(self, rank: RankId, kind: Kind, upstream: int) -> int: ...
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: int) -> int: ...
     @overload
-    def mint(self, rank: RankId, kind: Kind, upstream: str) -> str: ...
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: str) -> str: ...
     @overload
-    def mint(self, rank: RankId, kind: Kind, upstream: Id) -> Id: ...
-    def mint(self, rank: RankId, kind: Kind, upstream: Id) -> Id:
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id: ...
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id:
         """Return our id for a rank's own: the same until it expires; text for text."""
         known = self._owned.setdefault(rank, _Owned()).of(kind)
         handle = known.get((kind, upstream))
@@ -80,24 +80,24 @@ class Handles:
         return handle in self._owners
 
     @overload
-    def resolve(self, kind: Kind, handle: int) -> tuple[RankId, int]: ...
+    def resolve(self, kind: Kind, handle: int) -> tuple[DebuggeeId, int]: ...
     @overload
-    def resolve(self, kind: Kind, handle: str) -> tuple[RankId, str]: ...
+    def resolve(self, kind: Kind, handle: str) -> tuple[DebuggeeId, str]: ...
     @overload
-    def resolve(self, kind: Kind, handle: Id) -> tuple[RankId, Id]: ...
-    def resolve(self, kind: Kind, handle: Id) -> tuple[RankId, Id]:
+    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]: ...
+    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]:
         """Return the rank that owns `handle` and its own id; raise `StaleHandle` if none does."""
         owner = self._owners.get(handle)
         if owner is None or owner.kind is not kind:
             raise StaleHandle(self._why(kind, handle, owner))
         return owner.rank, owner.upstream
 
-    def expire_stop(self, rank: RankId) -> None:
+    def expire_stop(self, rank: DebuggeeId) -> None:
         """The rank runs on: frames, variables and what hangs on them are no more."""
         if (owned := self._owned.get(rank)) is not None:
             self._expire(owned.stop, f"{_name(rank)} has run on since")
 
-    def expire_rank(self, rank: RankId) -> None:
+    def expire_rank(self, rank: DebuggeeId) -> None:
         """The rank's process or connection is gone, and all that it gave out with it."""
         if (owned := self._owned.pop(rank, None)) is not None:
             self._expire(owned.stop, f"{_name(rank)} is gone")
@@ -132,6 +132,7 @@ class Handles:
         return 0 < number < self._next
 
 
-def _name(rank: RankId) -> str:
-    group, number = rank
-    return f"rank {number}" if group == "job" else f"rank {number} @{group}"
+def _name(rank: DebuggeeId) -> str:
+    group, number, worker = rank[0], rank[1], worker_of(rank)
+    name = f"rank {number}" if group == "job" else f"rank {number} @{group}"
+    return name if worker is None else f"{name} / worker {worker}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine import upstream
-from dap_mux.engine.agent import CHILDREN, CURE, CURED
+from dap_mux.engine.agent import CHILDREN, CURE, CURED, DEBUG_CHILDREN, IS_TRACKER
 from dap_mux.engine.capabilities import offers_of
 from dap_mux.engine.links import Links
 from dap_mux.engine.mappings import arguments_for, paths_of
@@ -101,7 +101,8 @@ class Handshake(Links):
         self._ask_attach(rank, lambda reply: self._attached(rank, reply))
 
     def _ask_attach(self, rank: Rank, then: upstream.Then) -> None:
-        arguments = {**arguments_for(self._core, rank, self.arguments), "subProcess": False}
+        arguments = {**arguments_for(self._core, rank, self.arguments), **rank.called}
+        arguments.setdefault("subProcess", False)
         if self._core.settings.redirect_output:
             arguments.setdefault("redirectOutput", True)
         upstream.ask(self._core, rank, "attach", arguments, then, upstream.NO_DEADLINE)
@@ -111,10 +112,21 @@ class Handshake(Links):
         if rank.phase is not Phase.ATTACHING:
             return
         self._to(rank, Signal.INITIALIZED)
-        self._evaluate(rank, CHILDREN, self._children_kept)
+        if rank.main:
+            self._evaluate(rank, IS_TRACKER, self._examined)
+        children = DEBUG_CHILDREN if self.debugs_children else CHILDREN
+        self._evaluate(rank, children, self._children_kept)
         self._evaluate(rank, CURE, self._cured)
-        if any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
+        if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             self._evaluate(rank, WHERE, self._located)
+        if not rank.main:
+            self._configure(rank)
+
+    def _examined(self, child: Rank, reply: Reply) -> None:
+        """A child says what it is (`Children`)."""
+        raise NotImplementedError
+
+    def _configure(self, rank: Rank) -> None:
         self._watcher.configuring(rank)
         if self._core.flow.configured:
             self._start(rank)
@@ -126,7 +138,8 @@ class Handshake(Links):
 
     def _children_kept(self, rank: Rank, reply: Reply) -> None:
         if not reply.ok:
-            text = f"child processes may hang in the debugger: {reply.missing or reply.message}"
+            what = "may go undebugged" if self.debugs_children else "may wait for the debugger"
+            text = f"child processes {what}: {reply.missing or reply.message}"
             self._core.warn("rank", text, rank)
 
     def _cured(self, rank: Rank, reply: Reply) -> None:
@@ -139,14 +152,19 @@ class Handshake(Links):
         """Where the rank runs, which is what a `remoteRoot` of "." means."""
         folder = plain(reply.body).get("result") if reply.ok else None
         if isinstance(folder, str):
-            self._core.folders[rank.id] = folder
+            self._core.folders[rank.rank_id] = folder
+
+    def _is_live(self, rank: Rank) -> None:
+        self._watcher.live(rank)
 
     def _start(self, rank: Rank) -> None:
         self._to(rank, Signal.CONFIGURED)
         upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
-        if reply.ok:
+        if reply.ok and rank.main and rank.phase is Phase.ATTACHING:
+            self.ended(rank)  # debugpy's answer for a process that it does not know any more
+        elif reply.ok:
             self.runs(rank)
         elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
             self._give_up(rank, BUSY if TAKEN in reply.message else reply.message or REFUSED)
@@ -156,4 +174,4 @@ class Handshake(Links):
         if rank.phase is Phase.STARTING:
             self._to(rank, Signal.ATTACHED)
             rank.attempts = 0
-            self._watcher.live(rank)
+            self._is_live(rank)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine import upstream
+from dap_mux.engine.agent import CHILDREN
+from dap_mux.engine.children import Children
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.handshake import Handshake
 from dap_mux.engine.links import Watcher
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.phases import Phase, Signal
@@ -23,7 +24,7 @@ __all__ = ["Lifecycle", "Watcher"]
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
 
 
-class Lifecycle(Handshake):
+class Lifecycle(Children):
     """The engine's part that owns the ranks' connections."""
 
     # Coming
@@ -33,7 +34,8 @@ class Lifecycle(Handshake):
         core = self._core
         rank = core.ranks.get(id)
         if rank is None:
-            rank = core.ranks[id] = Rank(id, endpoint)
+            rank = Rank(id, endpoint)
+            core.add(rank)
             self._watcher.moved(rank)
         elif core.flow.restarting:
             self._restarted(rank)
@@ -81,21 +83,28 @@ class Lifecycle(Handshake):
         """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""
         if rank.phase in (Phase.GONE, Phase.LEAVING):
             return
+        self._leave_workers(rank)
         rank.releasing = release
         if rank.phase is Phase.IDLE:
             if release:
                 self._to(rank, Signal.RELEASE, "released")
         elif rank.phase is Phase.WAITING:
             self._to(rank, Signal.RELEASE if release else Signal.LEAVE)
+            if rank.main:
+                self._remove(rank)
         elif rank.phase is not Phase.RELEASED:
             self._depart(rank)
 
     def _depart(self, rank: Rank) -> None:
         """An adapter that is left before `attach` closes its port for ever (measured): go on."""
         rank.leaving_early = rank.phase in (Phase.CONNECTING, Phase.GREETING)
-        was_live = rank.phase is Phase.LIVE
+        was_live, held = rank.phase is Phase.LIVE, rank.phase is Phase.CONFIGURING
         self._to(rank, Signal.LEAVE)
         self._watcher.lost(rank, was_live)
+        if held and rank.main:  # a child that was never told to run waits for ever
+            upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
+        if was_live and self.debugs_children:  # nobody will answer for its next child
+            self._evaluate(rank, CHILDREN, self._children_kept)
         if not rank.leaving_early:
             self._say_goodbye(rank)
         elif rank.offers is not None:
@@ -127,9 +136,13 @@ class Lifecycle(Handshake):
             self._watcher.lost(rank, False)
             return
         was_live = rank.phase is Phase.LIVE
+        self._leave_workers(rank)
         self._forget_link(rank, "the process ended")
         self._to(rank, Signal.END, reason or "the process ended")
+        rank.numbers.clear()
         self._watcher.lost(rank, was_live)
+        if rank.main:
+            self._remove(rank)
 
 
 def _nobody_there(rank: Rank) -> str:

@@ -41,6 +41,11 @@ class Links:
         self.arguments: Body = {}  # of the first controller's `attach`, for the ranks
         self.wanted = False  # a controller has asked to attach
 
+    @property
+    def debugs_children(self) -> bool:
+        """Whether processes that ranks start are debugged: the first controller's word."""
+        return self.arguments.get("subProcess") is True
+
     def _to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         rank.phase = step(rank.phase, signal)
         if reason or not rank.phase.trying:
@@ -59,7 +64,7 @@ class Links:
         rank.offers, rank.adapter_ready, rank.seq = None, rank.endpoint.ready, 0
         self._core.links[rank.link] = rank
         endpoint = rank.endpoint
-        self._core.out.append(Connect(rank.link, rank.id, endpoint.host, endpoint.port))
+        self._core.out.append(Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port))
 
     # Losing
 
@@ -70,11 +75,25 @@ class Links:
         self._retry(rank, reason)
 
     def _retry(self, rank: Rank, reason: str) -> None:
+        if rank.main and not self._comes_back(rank, rank.main):
+            self.ended(rank, reason)
+            return
         was_live = rank.phase is Phase.LIVE
         rank.lost = rank.lost or was_live
         self._to(rank, Signal.DOWN, reason)
         rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
         self._watcher.lost(rank, was_live)
+
+    def _comes_back(self, worker: Rank, main: Rank) -> bool:
+        """Whether to connect to a worker again; its rank, attached again, announces it anew.
+
+        One that nobody debugs waits for us alone, and hangs until it is told to run on.
+        """
+        return main.phase is not Phase.GONE if worker.hidden else main.link is not None
+
+    def ended(self, rank: Rank, reason: str = "") -> None:
+        """The process is gone (`Lifecycle`)."""
+        raise NotImplementedError
 
     def _again(self, rank: Rank) -> None:
         rank.timer = None
@@ -139,6 +158,7 @@ class Links:
 
     def _remove(self, rank: Rank) -> None:
         self._core.cancel(rank.timer)
-        del self._core.ranks[rank.id]
+        rank.timer = None
+        self._core.remove(rank)
         self._core.ranks_changed()
         self._watcher.lost(rank, False)

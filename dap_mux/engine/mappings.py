@@ -29,12 +29,12 @@ def mappings_of(arguments: Body, folder: str) -> PathMap:
 def place_of(rank: Rank, cwd: str = "") -> Place:
     """Return what mappings ask of a rank."""
     endpoint = rank.endpoint
-    return Place(rank.id, (host_of(rank), endpoint.host), endpoint.remote_root, cwd)
+    return Place(rank.rank_id, (host_of(rank), endpoint.host), endpoint.remote_root, cwd)
 
 
 def paths_of(core: Core, rank: Rank) -> RankPaths:
     """Return a rank's mappings, its working folder filled in where it is known."""
-    return _paths(core, place_of(rank, core.folders.get(rank.id, "")))
+    return _paths(core, place_of(rank, core.folders.get(rank.rank_id, "")))
 
 
 def _paths(core: Core, place: Place) -> RankPaths:
@@ -49,7 +49,7 @@ def arguments_for(core: Core, rank: Rank, arguments: Body) -> Body:
     """Return a rank's `attach` arguments: with its own plain mappings, as debugpy takes them."""
     plain = _paths(core, place_of(rank)).plain
     if plain:
-        core.mapped.add(rank.id)
-    elif rank.id in core.mapped:
+        core.mapped.add(rank.rank_id)
+    elif rank.rank_id in core.mapped:
         plain = ITSELF
     return {**arguments, "pathMappings": plain} if plain else arguments

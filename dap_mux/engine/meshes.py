@@ -16,6 +16,7 @@ import msgspec
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.rank_news import RankNews
@@ -23,7 +24,7 @@ from dap_mux.engine.view import View, coords_of
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
 from dap_mux.protocol.messages import plain
-from dap_mux.rank_sets import RankId, RankSet, UnknownDimension, parse
+from dap_mux.rank_sets import RankSet, UnknownDimension, parse
 
 # [[dimension names, sizes, this rank's place or null], ...]; torch is not needed for it.
 EXPRESSION: Final = (
@@ -81,9 +82,9 @@ class Meshes:
         )
 
     def _members(self, group: str) -> list[Rank]:
-        return [rank for rank in self._core.sorted_ranks() if rank.id[0] == group]
+        return [rank for rank in self._core.sorted_mains() if rank.id[0] == group]
 
-    def _learn(self, group: str, replies: dict[RankId, Reply]) -> None:
+    def _learn(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
         members = self._members(group)
         before = [coords_of(self._core, rank) for rank in members]
         numbers = [rank.number for rank in members]
@@ -95,7 +96,8 @@ class Meshes:
             self._core.found_meshes[group] = mesh
         for rank, place in zip(members, before, strict=True):
             if coords_of(self._core, rank) != place:
-                self._renamed(rank)
+                for one in (rank, *self._core.workers_of(rank)):
+                    self._renamed(one)
         for then in self._waiting.pop(group):
             then()
 

@@ -16,6 +16,7 @@ from msgspec import Raw, Struct
 from dap_mux.engine.admission import Token
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.ids import DebuggeeId, rank_of, worker_of
 from dap_mux.engine.phases import Phase
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import NO_RAW
@@ -75,8 +76,8 @@ class Stop:
 class StepRun:
     """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
 
-    members: set[RankId]
-    flying: set[RankId]
+    members: set[DebuggeeId]
+    flying: set[DebuggeeId]
     overdue: bool = False
 
 
@@ -95,9 +96,12 @@ class Owed:
 
 @dataclass(eq=False)
 class Rank:
-    """One rank, `(group, rank)`, over all the processes and connections that it may have."""
+    """One rank, `(group, rank)`, over all the processes and connections that it may have.
 
-    id: RankId
+    Or a worker: a process that a rank, its `main`, has started. It is debugged like a rank.
+    """
+
+    id: DebuggeeId
     endpoint: Endpoint
     phase: Phase = Phase.IDLE
     reason: str = ""
@@ -121,11 +125,25 @@ class Rank:
     owed: deque[Owed] = field(default_factory=deque)
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
+    main: Rank | None = None  # of a worker
+    called: Body = field(default_factory=dict)  # how a worker wants to be attached
+    hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached
+    numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
 
     @property
     def number(self) -> int:
         """The global rank."""
         return self.id[1]
+
+    @property
+    def rank_id(self) -> RankId:
+        """The rank that this is, or that this worker belongs to."""
+        return rank_of(self.id)
+
+    @property
+    def worker(self) -> int | None:
+        """A worker's number; None for a rank."""
+        return worker_of(self.id)
 
     @property
     def state(self) -> str:
@@ -140,9 +158,9 @@ class Rank:
 class Focus:
     """The rank a client works on, and how strongly it said so (scopes beat stackTrace)."""
 
-    rank: RankId | None = None
+    rank: DebuggeeId | None = None
     explicit: bool = False
-    beside: set[RankId] = field(default_factory=set)  # stops shown without moving the focus
+    beside: set[DebuggeeId] = field(default_factory=set)  # stops shown without moving the focus
     held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
 
 

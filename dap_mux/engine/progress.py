@@ -45,7 +45,7 @@ class Progress:
         self._id = f"dap-mux-attach-{self._core.number()}"
         willing = (c for c in self._core.controllers() if c.about.supportsProgressReporting)
         self._clients = list(willing)
-        title = f"Attaching to {len(self._core.ranks)} ranks"
+        title = f"Attaching to {len(self._core.mains)} ranks"
         self._say("progressStart", {"title": title, "cancellable": False})
 
     def end(self) -> None:
@@ -59,21 +59,21 @@ class Progress:
             downstream.send_event(self._core, client, event, {"progressId": self._id, **body})
 
     def _under_way(self) -> bool:
-        return any(rank.phase not in DONE for rank in self._core.ranks.values())
+        return any(rank.phase not in DONE for rank in self._core.mains.values())
 
     def _attached(self) -> list[Rank]:
-        return [rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE]
+        return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
 
     def _percent(self) -> float:
-        return round(100 * len(self._attached()) / max(1, len(self._core.ranks)), 1)
+        return round(100 * len(self._attached()) / max(1, len(self._core.mains)), 1)
 
     def _message(self) -> str:
-        return f"{len(self._attached())} of {len(self._core.ranks)} attached"
+        return f"{len(self._attached())} of {len(self._core.mains)} attached"
 
     def _name_absent(self) -> None:
-        absent = [rank for rank in self._core.sorted_ranks() if rank.phase is Phase.WAITING]
+        absent = [rank for rank in self._core.sorted_mains() if rank.phase is Phase.WAITING]
         if not absent or not self._core.flow.configured:
             return
-        who = fold((rank.id for rank in absent), self._core.settings.default_group)
+        who = fold((rank.rank_id for rank in absent), self._core.settings.default_group)
         text = f"dap-mux: waiting for rank {who}: {absent[0].reason}\n"
         downstream.broadcast(self._core, "output", {"category": "console", "output": text})

@@ -9,6 +9,7 @@ from dap_mux.engine import downstream, upstream
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities, offers_of
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.merge.output import OutputFolder
 from dap_mux.engine.model import Body, Rank, Reply
@@ -18,7 +19,6 @@ from dap_mux.engine.stops import Stops, learn_threads
 from dap_mux.engine.view import View, main_thread
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.messages import plain
-from dap_mux.rank_sets import RankId, fold
 
 Handler: TypeAlias = Callable[[Rank, Body], None]
 
@@ -45,11 +45,11 @@ class RankEvents:
         self._flush_timer: int | None = None
         self._paths: set[tuple[str, str]] = set()
 
-    def _label(self, ranks: Iterable[RankId]) -> str:
+    def _label(self, ranks: Iterable[DebuggeeId]) -> str:
         """Return the prefix of a line: ranks, with their group where there are several."""
         named = sorted(ranks)
         alone = self._core.several_groups and len({id[0] for id in named}) == 1
-        text = fold(named, self._core.default_group())
+        text = label(named, self._core.default_group())
         return f"{named[0][0]}:{text}" if alone else text
 
     # The session's state
@@ -207,9 +207,8 @@ class RankEvents:
     # For nobody, or for one rank only
 
     def child(self, rank: Rank, body: Body) -> None:
-        """A child process waits for a debugger although it was kept from that: say so."""
-        text = f"child process {body.get('subProcessId')} waits for a debugger that never comes"
-        self._core.warn("rank", text, rank)
+        """A child process waits for a debugger, wanted or not (K5)."""
+        self._lifecycle.announced(rank, body)
 
     def unknown(self, rank: Rank, event: str, body: Body) -> None:
         """One rank: as it is; more: dropped, and logged."""
@@ -217,7 +216,7 @@ class RankEvents:
 
     def _pass_on(self, rank: Rank, event: str, body: Body) -> None:
         """Pass it on from a single rank, also while clients configure: debugpy speaks early."""
-        if not self._core.single:
+        if not self._core.single or rank.main:
             self._core.log(10, "rank", f"dropped event {event!r}", rank)
             return
         for client in list(self._core.clients.values()):
@@ -229,6 +228,6 @@ def _job(body: Body, core: Core) -> Body:
     name = core.settings.job_name or str(body.get("name"))
     if core.single:
         return {**body, "name": name}
-    named = {**body, "name": f"{name} ({len(core.ranks)} ranks)"}
+    named = {**body, "name": f"{name} ({len(core.mains)} ranks)"}
     named.pop("systemProcessId", None)
     return named

@@ -11,9 +11,10 @@ from typing import Final
 from dap_mux.engine import downstream
 from dap_mux.engine.commands.list import counts_of, entry
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.phases import Phase
 from dap_mux.engine.view import View
-from dap_mux.rank_sets import RankId
 
 EVENT: Final = "ranks"
 MOMENT: Final = 0.05  # s
@@ -25,21 +26,21 @@ class RankNews:
     def __init__(self, core: Core, view: View) -> None:
         self._core = core
         self._view = view
-        self._changed: set[RankId] = set()
+        self._changed: dict[DebuggeeId, Rank] = {}
         self._timer: int | None = None
 
     def moved(self, rank: Rank) -> None:
         """What `list` shows of this rank has changed."""
         if not any(EVENT in client.events for client in self._core.clients.values()):
             return
-        self._changed.add(rank.id)
+        self._changed[rank.id] = rank
         if self._timer is None:
             self._timer = self._core.after(MOMENT, self._tell)
 
     def _tell(self) -> None:
         self._timer = None
-        ranks = [rank for rank in self._core.sorted_ranks() if rank.id in self._changed]
-        self._changed.clear()
+        changed, self._changed = sorted(self._changed.items()), {}
+        ranks = [rank for id, rank in changed if id in self._core.ranks or _has_ended(rank)]
         body: Body = {
             "changed": [entry(self._core, self._view, rank) for rank in ranks],
             "counts": counts_of(self._core.ranks.values()),
@@ -47,3 +48,8 @@ class RankNews:
         for client in list(self._core.clients.values()):
             if EVENT in client.events:
                 downstream.send_event(self._core, client, EVENT, body)
+
+
+def _has_ended(worker: Rank) -> bool:
+    """A worker's last news: it is forgotten at once, and stays in no list."""
+    return worker.main is not None and worker.phase in (Phase.GONE, Phase.RELEASED)

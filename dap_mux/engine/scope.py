@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.phases import Phase
-from dap_mux.rank_sets import RankId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
 STEPS: Final = ("next", "stepIn", "stepOut")
@@ -63,7 +63,7 @@ def focused(core: Core, client: Client) -> Rank | None:
     return rank if rank and rank.phase is Phase.LIVE else None
 
 
-def looked_at(client: Client, rank: RankId, *, explicit: bool) -> None:
+def looked_at(client: Client, rank: DebuggeeId, *, explicit: bool) -> None:
     """Note what a client asked about: `scopes` and a frame's `evaluate` beat `stackTrace`.
 
     An editor fetches the stack of each stop by itself: beside the focus that means nothing. Nor
@@ -76,7 +76,7 @@ def looked_at(client: Client, rank: RankId, *, explicit: bool) -> None:
         client.focus.explicit = client.focus.explicit or explicit
 
 
-def give_focus(client: Client, rank: RankId) -> None:
+def give_focus(client: Client, rank: DebuggeeId) -> None:
     """A stop was shown for this rank: it has the focus until the client looks elsewhere."""
     client.focus.rank = rank
     client.focus.explicit = False

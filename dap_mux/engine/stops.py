@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from dap_mux.engine import upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Frame, Owed, Rank, Reply, StepRun, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import plain
-from dap_mux.rank_sets import RankId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else
@@ -38,7 +38,7 @@ class Stops:
         self._core = core
         self._announcer = announcer
         self._pay = pay
-        self._new: dict[RankId, Stop] = {}
+        self._new: dict[DebuggeeId, Stop] = {}
         self._timer: int | None = None
         self.moved: Callable[[Rank], None] = lambda rank: None
         self.before_telling: Callable[[], None] = lambda: None

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 from msgspec import Raw
 
 from dap_mux.engine.core import Core
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Pending, Rank, Reply
 from dap_mux.engine.outputs import ToRank
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message, Request, encode
-from dap_mux.rank_sets import RankId
 
 NO_DEADLINE: Final = 0.0
 # What decoding a rank's bytes as DAP may raise: they are hostile too.
@@ -123,13 +123,13 @@ def gather(
     core: Core,
     ranks: Iterable[Rank],
     command: str,
-    arguments: Mapping[RankId, Body] | Callable[[Rank], Body | Raw],
-    then: Callable[[dict[RankId, Reply]], None],
+    arguments: Mapping[DebuggeeId, Body] | Callable[[Rank], Body | Raw],
+    then: Callable[[dict[DebuggeeId, Reply]], None],
     timeout: float | None = None,
 ) -> None:
     """Fan out one request and call `then` once, when every rank answered or is given up."""
     asked = list(ranks)
-    replies: dict[RankId, Reply] = {}
+    replies: dict[DebuggeeId, Reply] = {}
     if not asked:
         then(replies)
     for rank in asked:
@@ -138,10 +138,10 @@ def gather(
 
 
 def _collector(
-    rank: RankId,
-    replies: dict[RankId, Reply],
+    rank: DebuggeeId,
+    replies: dict[DebuggeeId, Reply],
     expected: int,
-    then: Callable[[dict[RankId, Reply]], None],
+    then: Callable[[dict[DebuggeeId, Reply]], None],
 ) -> Callable[[Reply], None]:
     def collect(reply: Reply) -> None:
         replies[rank] = reply

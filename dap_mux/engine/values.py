@@ -9,6 +9,6 @@ from dap_mux.engine.view import coords_of
 
 def values_of(core: Core, rank: Rank) -> dict[str, object]:
     """Return the substitutions of one rank; a mesh dimension beats none of the fixed names."""
-    world_size = sum(id[0] == rank.id[0] for id in core.ranks)
+    world_size = sum(id[0] == rank.id[0] for id in core.mains)
     fixed = {"rank": rank.number, "world_size": world_size, "host": host_of(rank)}
     return {**coords_of(core, rank), **fixed}

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Frame, Rank
 from dap_mux.engine.phases import Phase
 from dap_mux.errors import StaleHandle
@@ -36,10 +37,10 @@ class View:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._ids: dict[tuple[RankId, int | None], int] = {}
-        self._owners: dict[int, tuple[RankId, int | None]] = {}
+        self._ids: dict[tuple[DebuggeeId, int | None], int] = {}
+        self._owners: dict[int, tuple[DebuggeeId, int | None]] = {}
 
-    def id_of(self, rank: RankId, thread: int | None = None) -> int:
+    def id_of(self, rank: DebuggeeId, thread: int | None = None) -> int:
         """Return the row id of a rank, or of one further thread of it."""
         key = (rank, thread)
         if key not in self._ids:
@@ -67,32 +68,37 @@ class View:
         if not single and self._core.settings.threads != "all":
             return [self._row(rank, self.name_of(rank))]
         main = main_thread(rank)
-        label = "" if single else f"{self.name_of(rank)} / "
+        whose = self.name_of(rank)
+        label = "" if single and rank.main is None else f"{whose} / "
         names = rank.threads or {main: MAIN_THREAD}
-        return [
-            self._row(rank, label + name, None if id == main else id) for id, name in names.items()
-        ]
+        names = {id: label + name for id, name in names.items()}
+        if single and rank.main:
+            names[main] = whose
+        return [self._row(rank, name, None if id == main else id) for id, name in names.items()]
 
     def _row(self, rank: Rank, name: str, thread: int | None = None) -> Row:
         return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
 
     def name_of(self, rank: Rank) -> str:
-        """Return `rank 3 · dp=0 tp=1 · node1`: what tells ranks apart comes first."""
+        """Return `rank 3 / worker 1 · dp=0 tp=1 · node1`: what tells ranks apart comes first."""
         core = self._core
         name = f"rank {rank.number}" + (f" @{rank.id[0]}" if core.several_groups else "")
+        if rank.main:
+            name = f"worker {rank.worker}" if core.single else f"{name} / worker {rank.worker}"
         coords = " ".join(f"{dim}={at}" for dim, at in coords_of(core, rank).items())
         parts = [name, coords, host_of(rank) if core.several_hosts else ""]
         return " · ".join(part for part in parts if part)
 
     def _class_rows(self, client: Client) -> list[Row]:
-        groups: dict[tuple[str, tuple[Frame, ...] | None, bool], list[Rank]] = {}
+        groups: dict[tuple[object, ...], list[Rank]] = {}
         rows: list[Row] = []
         for rank in _live(self._core):
             if rank.id == client.focus.rank:
                 rows.append(self._row(rank, self._class_name([rank])))
             else:
                 stop = rank.stop
-                key = (rank.id[0], stop.frames if stop else None, stop is not None)
+                kind = "stopped" if stop else "worker" if rank.main else "rank"
+                key = (rank.id[0], stop.frames if stop else None, kind)
                 groups.setdefault(key, []).append(rank)
         return rows + [self._class_row(members) for members in groups.values()]
 
@@ -109,8 +115,7 @@ class View:
             where = f"{_base(frame.path)}:{frame.line}" if frame.path else frame.name
         if len(members) == 1:
             return f"{self.name_of(first)} · {where}"
-        ranks = fold(rank.id for rank in members)
-        return f"{len(members)} × {where} · ranks {ranks}"
+        return f"{len(members)} × {where} · {_who(members)}"
 
     def resolve(self, client: Client, thread: object) -> tuple[list[Rank], int]:
         """Return a row's ranks, the answering one first, and debugpy's thread id in that one.
@@ -151,6 +156,18 @@ def _more_live_than(core: Core, limit: int) -> bool:
 
 def _live(core: Core) -> list[Rank]:
     return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
+
+
+def _who(members: list[Rank]) -> str:
+    """Return `ranks 0-3`, `workers of ranks 0-2`, or both."""
+    ranks = {rank.rank_id for rank in members if rank.main is None}
+    of_workers = {rank.rank_id for rank in members if rank.main}
+    parts = [_ranks(ranks)] * bool(ranks) + [f"workers of {_ranks(of_workers)}"] * bool(of_workers)
+    return " and ".join(parts)
+
+
+def _ranks(ranks: set[RankId]) -> str:
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks)}"
 
 
 def _base(path: str) -> str:

@@ -130,6 +130,7 @@ class FocusArguments(msgspec.Struct):
 
     rank: int
     group: str | None = None
+    worker: int | None = None
 
 
 class ValueArguments(msgspec.Struct):

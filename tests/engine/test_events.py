@@ -215,7 +215,7 @@ class TestDebugpysOwn:
         assert not client.of("debugpyWaitingForServer")
 
     def test_child(self, play: Play, count: int) -> None:
-        """`debugpyAttach` is never forwarded raw: the child's waiting is logged."""
+        """`debugpyAttach` is never forwarded raw, but answered; this child is gone already."""
         book = play(count)
         client = attached(book)
         everybody_says(book, "debugpyAttach", subProcessId=77, connect={"host": "h", "port": 1})

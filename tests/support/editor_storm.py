@@ -37,7 +37,7 @@ class EditorStorm(Storm):
         self.to_editor: deque[Json] = deque()
         self._talk = Conversation(self.editor.client_id)
         self.feed(inputs.ClientConnected(1))
-        self.say_all(self.editor.start({"justMyCode": True}))
+        self.say_all(self.editor.start({"justMyCode": True, "subProcess": True}))
 
     def to_client(self, output: outputs.ToClient) -> None:
         self.to_editor.append(json.loads(output.body))
@@ -113,7 +113,9 @@ class EditorStorm(Storm):
         if not self.editor.terminated:
             assert seen == is_so, f"{self.editor.client_id} shows {seen}, and so it is: {is_so}"
         for rank in live:
-            assert bool(rank.stop) == bool(self.ranks[rank.id].data.stopped), f"{rank.id}: a lie"
+            assert rank.link is not None
+            stopped = self.wires[rank.link].rank.data.stopped
+            assert bool(rank.stop) == bool(stopped), f"{rank.id}: a lie"
 
 
 CALM_ACTIONS: Final[tuple[Callable[[EditorStorm, int], None], ...]] = (
@@ -130,4 +132,9 @@ CALM_ACTIONS: Final[tuple[Callable[[EditorStorm, int], None], ...]] = (
     EditorStorm.press_row,
     EditorStorm.timers,
 )
-ROUGH_ACTIONS: Final = (*CALM_ACTIONS, EditorStorm.end_rank, EditorStorm.cut_link)
+ROUGH_ACTIONS: Final = (
+    *CALM_ACTIONS,
+    EditorStorm.end_rank,
+    EditorStorm.cut_link,
+    EditorStorm.start_child,
+)

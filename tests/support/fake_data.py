@@ -143,7 +143,10 @@ class FakeData:
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if "'DeviceMesh'" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}
-        if expression.startswith("__import__"):
+        if "resource_tracker" in expression:
+            result = str("resource_tracker" in self.values)
+            return {"result": result, "variablesReference": 0, "presentationHint": {}}
+        if expression.startswith("__import__") or "pydev_monkey" in expression:
             return {"result": "", "variablesReference": 0, "presentationHint": {}}
         raise Refused(f"NameError: name {meant.text!r} is not defined")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tests.support.fake_children import FakeChildren
 from tests.support.fake_data import FakeData, Refused
 from tests.support.fake_disk import NO_FILE
 from tests.support.fake_program import RAISE, Program
@@ -60,7 +61,8 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `last_breakpoints`: as sent last.
+    debuggee. `last_breakpoints`: as sent last. `waits`: a child that no client has let run.
+    `door_to`: nobody yet, but a further connection to that rank's adapter.
     """
 
     def __init__(self, number: int = 0, path: str = "/job/train.py") -> None:
@@ -76,6 +78,9 @@ class FakeRank:
         self.data = FakeData(number, self.program)
         self.disk = self.data.disk
         self.missing = self.disk.missing
+        self.children = FakeChildren(self)
+        self.waits = self.ended = False
+        self.door_to: FakeRank | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -95,6 +100,11 @@ class FakeRank:
     def due(self) -> str | None:
         """The step or pause that has not stopped yet."""
         return self._due
+
+    @property
+    def configured(self) -> bool:
+        """A client is attached and has let it run."""
+        return self._configured
 
     # What the test makes happen
 
@@ -147,14 +157,20 @@ class FakeRank:
 
     def exits(self) -> None:
         """The program ends: only `terminated` comes, never `exited`."""
+        self.ended = True
         self.data.stopped = self._due = None
         self.event("thread", reason="exited", threadId=1)
         self.event("terminated")
 
     def hangs_up(self) -> None:
         """The client has left, in whatever way: the program runs on."""
-        self.data.stopped = self._due = self._attach = None
+        self.data.stopped = self._due = self._attach = self.attached_with = None
         self._configured = False
+
+    def takes_over(self, door: FakeRank) -> None:
+        """A connection turns out to be for this process."""
+        self._forget()
+        self._seq, self.outbox, door.outbox = door._seq, door.outbox, []
 
     def answers(self) -> None:
         """Answer, late, what was kept while `silent`."""
@@ -245,18 +261,23 @@ class FakeRank:
 
     def _begin(self, request: Json) -> None:
         """`attach` is answered after `configurationDone`."""
+        if "subProcessId" in request["arguments"] and self.door_to is not None:
+            self._say_response(request, success=True)  # it has ended, or never was
+            self.event("terminated")
+            return
         self._attach, self.attached_with = request, request["arguments"]
         self.event("debugpyWaitingForServer", host="127.0.0.1", port=40000)
         self.event("initialized")
 
     def _start(self) -> None:
         assert self._attach is not None
-        self._configured = True
+        self._configured, self.waits = True, False
         self._say_response(self._attach, success=True)
         about = {"name": self.program.path, "systemProcessId": 4000 + self.number}
         self.event("process", **about, isLocalProcess=True, startMethod="attach")
         for thread in self.data.threads:
             self.event("thread", reason="started", threadId=thread)
+        self.children.announce()
 
     def _resume(self, command: str) -> None:
         assert self.data.stopped is not None

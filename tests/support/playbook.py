@@ -24,9 +24,10 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.protocol.messages import decode
 from tests.support.conversation import Conversation
 from tests.support.editors import Editor
+from tests.support.fake_children import addressed, door
 from tests.support.fake_rank import FakeRank
 from tests.support.players import Client, EditorClient
-from tests.support.transcript import Transcript
+from tests.support.transcript import Transcript, Who
 
 Json = dict[str, Any]
 PATH: Final = "/job/train.py"
@@ -161,9 +162,15 @@ class Playbook:
         """A rank's connection ends."""
         for link, wire in list(self._wires.items()):
             if wire.open and wire.rank is self.ranks[group, number]:
-                wire.open = False
-                self.transcript.line(("rank", (group, number)), "=", f"lost ({reason})")
-                self.feed(inputs.LinkDown(link, reason))
+                self.lose_link(link, reason)
+
+    def lose_link(self, link: int, reason: str = "connection reset") -> None:
+        """A connection ends; who is at its end runs on."""
+        wire = self._wires[link]
+        wire.open = False
+        wire.rank.hangs_up()
+        self.transcript.line(self._id_of(wire.rank), "=", f"lost ({reason})")
+        self.feed(inputs.LinkDown(link, reason))
         self.pump()
 
     def exited(self, number: int, code: int, group: str = "job") -> None:
@@ -204,8 +211,10 @@ class Playbook:
             self.feed(inputs.LinkDown(output.link, "connection refused", refused=True))
             return
         rank = self.ranks[output.rank]
+        if any(wire.open and wire.rank is rank for wire in self._wires.values()):
+            rank = door(rank)
         self._wires[output.link] = Wire(rank, Conversation("engine", strict=False))
-        self.transcript.line(("rank", output.rank), "=", "connected")
+        self.transcript.line(self._id_of(rank), "=", "connected")
         self.feed(inputs.LinkUp(output.link))
         rank.accepts()
 
@@ -214,6 +223,8 @@ class Playbook:
         assert wire.open, f"rank {wire.rank.number}: told {output.body!r} when it is closed"
         message = json.loads(output.body)
         wire.conversation.client_sent(message)
+        if message["type"] == "request":
+            wire.rank = addressed(wire.rank, message)
         self.transcript.rank_heard(self._id_of(wire.rank), message)
         if message["type"] == "request":
             wire.rank.receive(message)
@@ -231,11 +242,18 @@ class Playbook:
             wire.open = False
             wire.rank.outbox = []
             wire.rank.hangs_up()
-            self.transcript.line(("rank", self._id_of(wire.rank)), "=", "closed")
+            self.transcript.line(self._id_of(wire.rank), "=", "closed")
             self.feed(inputs.LinkDown(output.link, "closed"))
 
-    def _id_of(self, rank: FakeRank) -> tuple[str, int]:
-        return next(id for id, known in self.ranks.items() if known is rank)
+    def _id_of(self, rank: FakeRank) -> Who:
+        """Who a fake is in the transcript; children go by their pid."""
+        for id, known in self.ranks.items():
+            if known is rank:
+                return "rank", id
+            for pid, child in known.children.all():
+                if child is rank:
+                    return f"child {pid}"
+        return f"rank {rank.number}'s adapter"
 
     def _set_deadline(self, output: outputs.SetDeadline) -> None:
         heapq.heappush(self._due, (self.now + output.seconds, output.token))

@@ -19,6 +19,7 @@ from dap_mux.engine.model import Rank
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import decode
 from tests.support.conversation import Conversation
+from tests.support.fake_children import addressed, door
 from tests.support.fake_program import RAISE
 from tests.support.fake_rank import FakeRank
 from tests.support.schema import validate
@@ -91,6 +92,7 @@ class Storm:
         self.guests: list[Guest] = []
         self.deadlines: list[int] = []
         self.finished = 0
+        self.told: set[int] = set()  # pids of children that the engine has heard of
         self._acts: dict[type, Callable[[Any], None]] = {
             outputs.ToClient: self.to_client,
             outputs.ToRank: self._to_rank,
@@ -155,8 +157,8 @@ class Storm:
             wire.rank.hangs_up()
 
     def _check_alive(self, wire: Wire) -> None:
-        ended = ("job", wire.rank.number) in self.gone
-        assert ended or not wire.rank.dead, f"rank {wire.rank.number} was wedged (K1)"
+        over = wire.rank.ended or not wire.rank.dead
+        assert over, f"rank {wire.rank.number}, or a child of it, was wedged (K1)"
 
     # What a test may let happen; `pick` chooses among several
 
@@ -169,6 +171,8 @@ class Storm:
             self.feed(inputs.LinkDown(wanted.link, "connection refused", refused=True))
             return
         rank = self.ranks[wanted.rank]
+        if any(wire.rank is rank for wire in self.wires.values()):
+            rank = door(rank)
         wire = self.wires[wanted.link] = Wire(wanted.link, rank, up=True)
         rank.outbox.clear()
         rank.accepts()
@@ -182,8 +186,10 @@ class Storm:
 
     def _receive(self, wire: Wire, body: bytes) -> None:
         """A rank gets a request; one that runs on from an uncaught exception ends."""
+        request = json.loads(body)
+        wire.rank = addressed(wire.rank, request)
         held = wire.rank.program.line == RAISE and wire.rank.data.stopped
-        wire.rank.receive(json.loads(body))
+        wire.rank.receive(request)
         self._check_alive(wire)
         if held and not wire.rank.data.stopped:
             self._end(wire)
@@ -193,6 +199,8 @@ class Storm:
         wire = self._wire(pick, lambda wire: bool(wire.rank.outbox))
         if wire:
             message = wire.rank.outbox.pop(0)
+            if message.get("event") == "debugpyAttach":
+                self.told.add(message["body"]["subProcessId"])
             self.feed(inputs.LinkSaid(wire.link, decode(json.dumps(message).encode())))
 
     def run_rank(self, pick: int) -> None:
@@ -227,8 +235,20 @@ class Storm:
             self._end(wire)
 
     def _end(self, wire: Wire) -> None:
-        self.gone.add(("job", wire.rank.number))
-        wire.rank.exits()
+        if wire.rank in self.ranks.values():
+            self.gone.add(("job", wire.rank.number))
+        if not wire.rank.door_to:
+            wire.rank.exits()
+
+    def start_child(self, pick: int) -> None:
+        """A rank, or a child of it, starts a process that meets the debugger."""
+        wire = self._wire(pick, lambda wire: wire.rank.configured)
+        if wire:
+            wire.rank.children.start(1000 + len(self._family()))
+
+    def _family(self) -> list[tuple[int, FakeRank]]:
+        """Every child there ever was, by its pid."""
+        return [child for rank in self.ranks.values() for child in rank.children.all()]
 
     def cut_link(self, pick: int) -> None:
         """A connection is lost; the program runs on, as debugpy lets it."""
@@ -256,7 +276,8 @@ class Storm:
         self.feed(inputs.ClientConnected(number))
         self.say(guest, "initialize", adapterID="debugpy", clientID=kind, **manner.about)
         role = {"role": "observer"} if pick % 5 == 4 else {}
-        self.say(guest, "attach", justMyCode=True, **role, **manner.attach)
+        wanted = {"justMyCode": True, "subProcess": pick % 3 > 0}
+        self.say(guest, "attach", **wanted, **role, **manner.attach)
 
     def guest_leaves(self, pick: int) -> None:
         """A client vanishes without a word."""
@@ -323,7 +344,8 @@ class Storm:
 
     def _pass_deadline(self) -> bool:
         """Retries of connections to dead ranks go on for ever; everything else must end."""
-        live = {rank.timer for rank in self.engine.core.ranks.values() if rank.id in self.gone}
+        known = (*self.engine.core.ranks.values(), *self.engine.lifecycle._children.values())
+        live = {rank.timer for rank in known if rank.rank_id in self.gone}
         due = [token for token in self.deadlines if token not in live]
         if due:
             self.deadlines.remove(due[0])
@@ -337,6 +359,9 @@ class Storm:
         assert self.finished <= 1
         for rank in self.engine.core.ranks.values():
             self._check_breakpoints(rank)
+        for pid, child in self._family():
+            alone = ("job", child.number) in self.gone or pid not in self.told or child.ended
+            assert alone or not child.waits, f"child {pid} of rank {child.number} hangs"
         if not any(not g.closed for g in self.guests):
             self._check_released()
 
@@ -344,7 +369,8 @@ class Storm:
         """An attached rank has what its clients want, and nothing that nobody wants."""
         if rank.phase is not Phase.LIVE or rank.pending or not self._honest:
             return
-        for path, known in self.ranks[rank.id]._breakpoints.items():
+        assert rank.link is not None
+        for path, known in self.wires[rank.link].rank._breakpoints.items():
             wanted = self.engine.breakpoints._book.wanted
             slots = self.engine.breakpoints._plan(rank, path).slots if path in wanted else ()
             assert sorted(slot.body["line"] for slot in slots) == sorted(known), (rank.id, path)
@@ -353,5 +379,5 @@ class Storm:
         """Nobody is here to continue a rank: none may be stopped, or hold a connection."""
         for wire in self.wires.values():
             raise AssertionError(f"rank {wire.rank.number} is still connected")
-        for rank in self.ranks.values():
+        for rank in (*self.ranks.values(), *(child for _, child in self._family())):
             assert rank.data.stopped is None, f"rank {rank.number} is left stopped"

@@ -110,6 +110,7 @@ ACTIONS: Final[tuple[Callable[[Storm, int], None], ...]] = (
     Storm.print_in_rank,
     Storm.end_rank,
     Storm.cut_link,
+    Storm.start_child,
     *[Storm.deadline] * 2,
     Storm.guest_comes,
     *[guest_speaks] * 8,

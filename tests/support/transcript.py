@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
-from dap_mux.engine.agent import CHILDREN, CURE
+from dap_mux.engine.agent import CHILDREN, CURE, DEBUG_CHILDREN, IS_TRACKER
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.rank_files import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
@@ -26,8 +27,13 @@ Json = dict[str, Any]
 Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
 _NOTHING: Final = Fields(())
-# what is evaluated in every rank
-_OURS: Final = {CURE: "<no delay>", CHILDREN: "<no children>", WHERE: "<where it runs>"}
+_OURS: Final = {  # what is evaluated in every rank
+    CURE: "<no delay>",
+    CHILDREN: "<no children>",
+    DEBUG_CHILDREN: "<children>",
+    IS_TRACKER: "<multiprocessing's own?>",
+    WHERE: "<where it runs>",
+}
 
 
 class Transcript:
@@ -74,13 +80,13 @@ class Transcript:
         """`client <`."""
         self.line(name, "<", self._message(message, named=True))
 
-    def rank_said(self, rank: RankId, message: Json) -> None:
+    def rank_said(self, rank: Who, message: Json) -> None:
         """`rank 3 >`: ids are debugpy's own, small and reused."""
-        self.line(("rank", rank), ">", self._message(message, named=False))
+        self.line(rank, ">", self._message(message, named=False))
 
-    def rank_heard(self, rank: RankId, message: Json) -> None:
+    def rank_heard(self, rank: Who, message: Json) -> None:
         """`rank 3 <`."""
-        self.line(("rank", rank), "<", self._message(message, named=False))
+        self.line(rank, "<", self._message(message, named=False))
 
     def text(self) -> str:
         """All lines, those that several ranks share as one."""
@@ -141,8 +147,9 @@ class Transcript:
         return f"<thread:{_short(rank)}" + ("" if thread is None else f"/{thread}") + ">"
 
 
-def _short(rank: RankId) -> str:
-    return f"r{rank[1]}" if rank[0] == "job" else f"{rank[0]}.r{rank[1]}"
+def _short(rank: DebuggeeId) -> str:
+    number = "/".join(map(str, rank[1:]))
+    return f"r{number}" if rank[0] == "job" else f"{rank[0]}.r{number}"
 
 
 def _folded(who: list[Who]) -> Iterator[str]:

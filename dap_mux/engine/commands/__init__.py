@@ -47,7 +47,8 @@ class Commands:
         states = arguments.states
 
         def chosen(ranks: list[Rank]) -> None:
-            body = listing(self._core, self._view, ranks, states)
+            workers = [worker for rank in ranks for worker in self._core.workers_of(rank)]
+            body = listing(self._core, self._view, [*ranks, *workers], states)
             downstream.respond(self._core, request, body)
 
         self._meshes.choose(request, arguments.ranks, chosen)
@@ -63,6 +64,7 @@ class Commands:
         frame = (rank.stop.frames or (None,))[0]
         body: Body = {
             "rank": rank.number,
+            "worker": rank.worker,
             "group": rank.id[0],
             "threadId": self._view.id_for_stop(request.client, rank),
             "path": frame.path if frame else None,
@@ -74,10 +76,15 @@ class Commands:
 
     def _one(self, arguments: FocusArguments) -> Rank:
         group = arguments.group or self._core.default_group()
-        rank = self._core.ranks.get((group, arguments.rank))
+        rank = self._core.mains.get((group, arguments.rank))
         if rank is None:
             raise UsageError(f"no rank {arguments.rank} in group {group!r}")
-        return rank
+        if arguments.worker is None:
+            return rank
+        worker = self._core.ranks.get((*rank.rank_id, arguments.worker))
+        if worker is None:
+            raise UsageError(f"rank {rank.number} has no worker {arguments.worker}")
+        return worker
 
     def scope(self, request: ClientRequest) -> None:
         """`scope`: what one control request acts on."""

@@ -32,11 +32,12 @@ def _check(states: list[str]) -> None:
 
 
 def entry(core: Core, view: View, rank: Rank) -> Body:
-    """Return what is known of one rank."""
+    """Return what is known of one rank or worker."""
     stop = rank.stop if rank.stop and rank.stop.settled else None
     frame = stop.frames[0] if stop and stop.frames else None
     return {
         "rank": rank.number,
+        "worker": rank.worker,
         "group": rank.id[0],
         "coords": coords_of(core, rank) or None,
         "host": host_of(rank) or None,

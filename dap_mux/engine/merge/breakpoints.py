@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from dap_mux.engine.ids import DebuggeeId, rank_of
 from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
 
@@ -38,7 +39,7 @@ class Wanted:
     clean: Body = field(default_factory=dict)
     refusal: str = ""
     hint: str = ""
-    states: dict[RankId, Body] = field(default_factory=dict)
+    states: dict[DebuggeeId, Body] = field(default_factory=dict)
     told: Body | None = None
 
     def succeeds(self, older: Wanted) -> bool:
@@ -48,23 +49,23 @@ class Wanted:
             self.body.get(key) == older.body.get(key) for key in same
         )
 
-    def verified_in(self, rank: RankId) -> bool:
+    def verified_in(self, rank: DebuggeeId) -> bool:
         """Whether a rank has it."""
         return bool(self.states.get(rank, {}).get("verified"))
 
-    def line_in(self, rank: RankId) -> object:
+    def line_in(self, rank: DebuggeeId) -> object:
         """Return the line it has in a rank: debugpy moves it where there is no code."""
         moved = self.states[rank].get("line") if self.verified_in(rank) else None
         return moved if isinstance(moved, int) else self.body.get("line")
 
-    def spot_in(self, rank: RankId) -> tuple[object, object]:
+    def spot_in(self, rank: DebuggeeId) -> tuple[object, object]:
         """Return its line, or its function's name: debugpy has one breakpoint on each."""
         name = self.body.get("name")
         return (None if name else self.line_in(rank)), name
 
-    def selects(self, rank: RankId, world: World) -> bool:
+    def selects(self, rank: DebuggeeId, world: World) -> bool:
         """Whether this rank shall have it."""
-        return not self.refusal and rank in self.selection(world)
+        return not self.refusal and rank_of(rank) in self.selection(world)
 
     def selection(self, world: World) -> set[RankId]:
         """Return the ranks that shall have it, of those known now."""

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from dap_mux.rank_sets import RankId
+from dap_mux.engine.ids import DebuggeeId
 
 Body: TypeAlias = "dict[str, Any]"
 
@@ -20,7 +20,7 @@ _RANK_COST: Final = 8
 class Line:
     """Text with its newline, or a piece that has none yet; several lines if they came as one."""
 
-    ranks: list[RankId]
+    ranks: list[DebuggeeId]
     category: str
     text: str
     rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
@@ -35,7 +35,7 @@ class LineQueue:
         self.lines: list[Line] = []
         self.held = 0
         self._places: dict[tuple[str, str], list[int]] = {}  # of each foldable text, ascending
-        self._last: dict[RankId, int] = {}  # where each rank's latest line stands
+        self._last: dict[DebuggeeId, int] = {}  # where each rank's latest line stands
 
     def __len__(self) -> int:
         return len(self.lines)

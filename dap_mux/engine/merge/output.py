@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.merge.lines import LINE_COST, Body, Line, LineQueue
 from dap_mux.engine.merge.output_bodies import Folded, Label, OutputBodies
-from dap_mux.rank_sets import RankId, fold
 
 MAX_HELD: Final = 1024 * 1024
 """Characters; beyond them a flush is `urgent`."""
@@ -42,12 +42,12 @@ class OutputFolder:
     `label` names ranks in prefixes.
     """
 
-    def __init__(self, fold_window: float = 0.05, label: Label = fold) -> None:
+    def __init__(self, fold_window: float = 0.05, label: Label = label) -> None:
         self.plain = False
         self.tick = fold_window / 2
         self._queue = LineQueue()
         self._waited = 0  # how many of the queue's lines the last flush has seen
-        self._partials: dict[tuple[RankId, str], _Partial] = {}
+        self._partials: dict[tuple[DebuggeeId, str], _Partial] = {}
         self._partial_cost = 0
         self._bodies = OutputBodies(label)
 
@@ -62,7 +62,7 @@ class OutputFolder:
         held = self._queue.held + self._partial_cost
         return held > MAX_HELD or (self.plain and self.pending)
 
-    def add(self, rank: RankId, category: str, text: str, body_rest: Body) -> None:
+    def add(self, rank: DebuggeeId, category: str, text: str, body_rest: Body) -> None:
         """Take the body of an `output` event; `category` "" is an absent one.
 
         A body with other fields than output and category stays one body, in its rank's order.
@@ -74,7 +74,7 @@ class OutputFolder:
         elif text:
             self._join((rank, category), text)
 
-    def close(self, rank: RankId) -> None:
+    def close(self, rank: DebuggeeId) -> None:
         """The rank is gone: its unfinished lines will get no newline."""
         self._bodies.close(rank)
         for key in [key for key in self._partials if key[0] == rank]:
@@ -94,7 +94,7 @@ class OutputFolder:
         self._waited = len(self._queue)
         return list(self._bodies.of(due))
 
-    def _join(self, key: tuple[RankId, str], text: str) -> None:
+    def _join(self, key: tuple[DebuggeeId, str], text: str) -> None:
         end = text.rfind("\n") + 1
         if end:
             start = text.find("\n") + 1
@@ -106,21 +106,21 @@ class OutputFolder:
         if end < len(text):
             self._hold(key, text[end:])
 
-    def _hold(self, key: tuple[RankId, str], piece: str) -> None:
+    def _hold(self, key: tuple[DebuggeeId, str], piece: str) -> None:
         partial = self._partials.setdefault(key, _Partial())
         partial.pieces.append(piece)
         cost = len(piece) + LINE_COST
         partial.cost += cost
         self._partial_cost += cost
 
-    def _release(self, key: tuple[RankId, str]) -> str:
+    def _release(self, key: tuple[DebuggeeId, str]) -> str:
         partial = self._partials.pop(key, None)
         if partial is None:
             return ""
         self._partial_cost -= partial.cost
         return "".join(partial.pieces)
 
-    def _complete(self, key: tuple[RankId, str], *, final: bool = False) -> None:
+    def _complete(self, key: tuple[DebuggeeId, str], *, final: bool = False) -> None:
         if text := self._release(key):
             self._queue.add(Line([key[0]], key[1], text, final=final))
 

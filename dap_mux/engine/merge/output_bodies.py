@@ -7,12 +7,12 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.lines import Body, Line
-from dap_mux.rank_sets import RankId
 
-Ranks: TypeAlias = "tuple[RankId, ...]"
+Ranks: TypeAlias = "tuple[DebuggeeId, ...]"
 Folded: TypeAlias = "tuple[Body, Ranks]"
-Label: TypeAlias = "Callable[[Iterable[RankId]], str]"
+Label: TypeAlias = "Callable[[Iterable[DebuggeeId]], str]"
 
 
 class _Unfinished(NamedTuple):
@@ -37,7 +37,7 @@ class OutputBodies:
         self._prefix = lru_cache(1024)(lambda ranks: f"[{label(ranks)}] ")
         self._unfinished: _Unfinished | None = None
 
-    def close(self, rank: RankId) -> None:
+    def close(self, rank: DebuggeeId) -> None:
         """The rank is gone: nothing continues a line that it left unfinished."""
         if self._unfinished is not None and rank in self._unfinished.ranks:
             self._unfinished = self._unfinished._replace(ranks=())

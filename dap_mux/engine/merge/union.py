@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import CONDITION, HIT, LOG, PREFIXED, Body, Wanted
-from dap_mux.rank_sets import RankId, World, substitute
+from dap_mux.rank_sets import World, substitute
 
 COUNT: Final = "@HIT@"  # debugpy's word for how often a breakpoint was reached
 
@@ -36,7 +37,7 @@ class Plan:
 
 
 def plan(
-    wanted: Iterable[Wanted], rank: RankId, world: World, values: Mapping[str, object]
+    wanted: Iterable[Wanted], rank: DebuggeeId, world: World, values: Mapping[str, object]
 ) -> Plan:
     """Unite those that select the rank, line by line; the columns of one line are one to debugpy.
 
@@ -54,7 +55,7 @@ def plan(
 class _Meeting:
     """All that is wanted on one line, the oldest first."""
 
-    def __init__(self, items: list[Wanted], rank: RankId, values: Mapping[str, object]) -> None:
+    def __init__(self, items: list[Wanted], rank: DebuggeeId, values: Mapping[str, object]) -> None:
         self._rank = rank
         self.accepted: list[tuple[Wanted, Body]] = []
         self.refused: list[tuple[Wanted, str]] = []

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.merge.output import MAX_HELD, OutputFolder
 from dap_mux.engine.merge.output_bodies import Folded, Ranks
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets import RankId
 
 R: Final[list[RankId]] = [("job", number) for number in range(4)]
 OURS: Final = ()  # the ranks of a newline that no rank printed
@@ -241,7 +242,7 @@ class TestMemory:
         assert texts(folder.flush())[0].startswith("[0] a\n[0] \n[0] \n")
 
 
-Pieces = list[tuple[RankId, str, str]]  # rank, category, text
+Pieces = list[tuple[DebuggeeId, str, str]]  # rank, category, text
 
 
 def shown_pieces(sent: list[Folded]) -> Pieces:
@@ -258,7 +259,7 @@ def shown_pieces(sent: list[Folded]) -> Pieces:
         for line in re.findall(r"[^\n]*\n|[^\n]+", text):
             continued = unfinished == (ranks, category)
             assert continued or unfinished is None
-            said = line if continued else without(f"[{fold(ranks)}] ", line)
+            said = line if continued else without(f"[{label(ranks)}] ", line)
             pieces += [(rank, category, said) for rank in ranks]
             unfinished = None if line.endswith("\n") else (ranks, category)
     return pieces
@@ -269,9 +270,9 @@ def without(prefix: str, line: str) -> str:
     return line.removeprefix(prefix)
 
 
-def content(pieces: Pieces) -> dict[tuple[RankId, str], str]:
+def content(pieces: Pieces) -> dict[tuple[DebuggeeId, str], str]:
     """Return the whole text of each rank and category."""
-    whole: dict[tuple[RankId, str], str] = defaultdict(str)
+    whole: dict[tuple[DebuggeeId, str], str] = defaultdict(str)
     for rank, category, text in pieces:
         whole[rank, category] += text
     return {key: text for key, text in whole.items() if text}

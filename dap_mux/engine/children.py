@@ -1,0 +1,105 @@
+"""Processes that a rank has started: debugged as its workers, or told to run on.
+
+A child that pydevd has patched waits until somebody attaches to it (K5), so every announcement is
+answered by one more connection to its rank's port. Until it is known whether the child shall be
+debugged it is hidden: it has no row and no number, and nobody hears of it. It is attached in either
+case, for it runs on only after `configurationDone` (measured).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from dap_mux.engine.agent import YES
+from dap_mux.engine.core import Core
+from dap_mux.engine.handshake import Handshake
+from dap_mux.engine.ids import WorkerId
+from dap_mux.engine.links import Watcher
+from dap_mux.engine.model import Body, Rank, Reply
+from dap_mux.engine.phases import Phase
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankId
+
+# What is heard of a hidden child; the rest is about a process that nobody debugs.
+HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
+
+
+class Children(Handshake):
+    """How children are met, kept and left."""
+
+    def __init__(self, core: Core, watcher: Watcher) -> None:
+        super().__init__(core, watcher)
+        self._children: dict[tuple[RankId, int], Rank] = {}
+
+    def announced(self, parent: Rank, body: Body) -> None:
+        """A rank, or a child of it, says that a process of its own waits (`debugpyAttach`)."""
+        main, pid = parent.main or parent, body["subProcessId"]
+        if not isinstance(pid, int):
+            raise TypeError(f"subProcessId {pid!r}")
+        child = self._children.get((main.rank_id, pid)) or self._met(main, pid)
+        child.called = body
+        child.endpoint = replace(main.endpoint, pid=pid, announces=False, ready=True)
+        if child.phase in (Phase.IDLE, Phase.WAITING):
+            self.connect(child)
+
+    def _met(self, main: Rank, pid: int) -> Rank:
+        nobody: WorkerId = (*main.rank_id, 0)
+        child = Rank(nobody, main.endpoint, main=main, hidden=True, dropping=True)
+        self._children[main.rank_id, pid] = child
+        return child
+
+    def _examined(self, child: Rank, reply: Reply) -> None:
+        """A child says what it is, and waits for us to let it run."""
+        if child.phase is not Phase.CONFIGURING:
+            return
+        is_tracker = reply.ok and plain(reply.body).get("result") == YES
+        if not child.hidden or (self._is_wanted(child) and not is_tracker):
+            self._adopt(child)
+            self._configure(child)
+        else:
+            self._start(child)
+
+    def _is_wanted(self, child: Rank) -> bool:
+        main = child.main
+        here = main is not None and main.phase.linked and main.phase is not Phase.LEAVING
+        return self.wanted and self.debugs_children and here
+
+    def _adopt(self, child: Rank) -> None:
+        """From now on it is a worker; the first free number is its own as long as it lives."""
+        main, pid = child.main, child.endpoint.pid
+        assert main is not None
+        assert pid is not None
+        taken = set(main.numbers.values())
+        number = main.numbers.setdefault(pid, next(n for n in count(1) if n not in taken))
+        child.id = (*main.rank_id, number)
+        child.hidden = False
+        self._core.add(child)
+        self._watcher.moved(child)
+
+    def _is_live(self, rank: Rank) -> None:
+        """A child that nobody debugs has been let go, and is left as politely as any other."""
+        if rank.hidden:
+            self.leave(rank, release=False)
+        else:
+            super()._is_live(rank)
+
+    def _remove(self, rank: Rank) -> None:
+        super()._remove(rank)
+        self._forget_child(rank)
+
+    def _forget_child(self, child: Rank) -> None:
+        """It has ended, or runs on without us: then it comes back under its number."""
+        if child.main and child.endpoint.pid is not None:
+            self._children.pop((child.main.rank_id, child.endpoint.pid), None)
+            if child.phase is Phase.GONE and child.main.link is not None:
+                child.main.numbers.pop(child.endpoint.pid, None)
+
+    def _leave_workers(self, main: Rank) -> None:
+        """The rank is left, or has ended: its workers run on without us."""
+        for worker in self._core.workers_of(main):
+            self.leave(worker, release=True)
+
+    def leave(self, rank: Rank, *, release: bool) -> None:
+        """Detach (`Lifecycle`)."""
+        raise NotImplementedError
