@@ -71,7 +71,7 @@ def _sessions(parser: ArgumentParser) -> None:
 
 
 def _list(parser: ArgumentParser) -> None:
-    parser.usage = "dap-mux list [SESSION] [RANKS] [classes|full] [OPTIONS]"
+    parser.usage = "dap-mux list [SESSION] [classes|full] [RANKS] [OPTIONS]"
     parser.add_argument(
         "words",
         nargs="*",
@@ -110,7 +110,9 @@ def _compare(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs="+", metavar="WORD", help=f"{SESSION}; an expression")
     parser.add_argument("--ranks", metavar="RANKS", help="whose values; by default all ranks'")
     parser.add_argument(
-        "--tolerance", metavar="T", help="numbers that differ by no more than this are the same"
+        "--tolerance",
+        metavar="T",
+        help="numbers that differ by no more than this share of the larger are the same",
     )
     _json(parser)
     _options(parser, "compare")

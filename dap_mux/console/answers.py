@@ -21,14 +21,14 @@ def show_cast(screen: Screen, body: Body, *, alone: bool = False) -> None:
         screen.say(results[0]["value"])
     elif results:
         _side_by_side(screen, results)
+    _show_failures(screen, body, alone=alone)
+
+
+def _show_failures(screen: Screen, body: Body, *, alone: bool = False) -> None:
+    """Say who failed and why, and who did not answer."""
     for error in body["errors"]:
         who = "" if alone else f"{{{error['ranks']}}}: "
         screen.say(f"{who}{error['message']}", "error")
-    show_missing(screen, body)
-
-
-def show_missing(screen: Screen, body: Body) -> None:
-    """Name who did not answer."""
     if body["missing"]:
         screen.say(f"no answer from {body['missing']}", "error")
 
@@ -64,7 +64,7 @@ def show_compare(screen: Screen, body: Body) -> None:
         screen.say(statistics(body["statistics"]))
     if body["outliers"]:
         screen.say(f"outliers: {body['outliers']}", "odd")
-    show_missing(screen, body)
+    _show_failures(screen, body)
 
 
 def statistics(numbers: Body) -> str:

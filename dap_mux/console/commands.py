@@ -10,7 +10,7 @@ from dap_mux.console.words import Command
 COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "list",
-        "list [RANKS] [classes|full]",
+        "list [classes|full] [RANKS]",
         "where ranks are: stopped ones, or RANKS such as all",
         looking.list_,
         ("l",),
@@ -29,7 +29,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "pdb's command, or an expression, to many ranks",
         driving.cast,
     ),
-    Command("compare", "compare [RANKS] EXPRESSION", "who has another value", looking.compare),
+    Command(
+        "compare",
+        "compare [RANKS] EXPRESSION [within 5%]",
+        "who has another value",
+        looking.compare,
+    ),
     Command(
         "break",
         "break FILE:LINE [, CONDITION]",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from dap_mux.console.answers import show_compare
 from dap_mux.console.tables import list_words, ranks_table
@@ -12,6 +13,10 @@ from dap_mux.rank_sets import RankSetError, split_leading, with_group
 
 if TYPE_CHECKING:
     from dap_mux.console.console import Console
+
+_WITHIN: Final = re.compile(
+    r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
+)
 
 
 async def list_(console: Console, rest: str) -> None:
@@ -72,20 +77,26 @@ async def groups(console: Console, rest: str) -> None:
 
 
 async def compare(console: Console, rest: str) -> None:
-    """`compare [RANKS] EXPRESSION`."""
-    ranks, expression = compare_words(rest)
-    asked = {"expression": expression, **({"ranks": ranks} if ranks else {})}
-    show_compare(console.screen, await console.link.ask("compare", asked, patience=15))
+    """`compare [RANKS] EXPRESSION [within 5%]`."""
+    show_compare(
+        console.screen, await console.link.ask("compare", compare_words(rest), patience=15)
+    )
 
 
-def compare_words(rest: str) -> tuple[str, str]:
-    """Return the ranks ("" where none are named) and the expression. Raises UsageError."""
+def compare_words(rest: str) -> dict[str, object]:
+    """Return the arguments of `compare` that a line means. Raises UsageError."""
     if not rest:
-        raise UsageError("usage: compare [RANKS] EXPRESSION")
+        raise UsageError("usage: compare [RANKS] EXPRESSION [within 1e-3|5%]")
+    within = _WITHIN.fullmatch(rest)
+    asked: dict[str, object] = {}
+    if within:
+        rest, share = within["rest"], 0.01 if within["percent"] else 1.0
+        asked["tolerance"] = float(within["number"]) * share
     try:
-        return split_leading(rest)
+        ranks, expression = split_leading(rest)
     except RankSetError:
-        return "", rest
+        return {**asked, "expression": rest}
+    return {**asked, "ranks": ranks, "expression": expression}
 
 
 async def help_(console: Console, rest: str) -> None:

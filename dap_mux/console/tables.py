@@ -28,7 +28,7 @@ class Table:
 def list_words(rest: str, default: str) -> tuple[str, str]:
     """Return which ranks, and how they are laid out: "classes", "full" or ""."""
     words = rest.split()
-    how = words.pop() if words and words[-1] in HOW else ""
+    how = next((words.pop(end) for end in (0, -1) if words and words[end] in HOW), "")
     return with_group(" ".join(words)) or default, how
 
 

@@ -246,11 +246,19 @@ class Clients:
             wants_end = client.launched and not arguments.restart
         client.leaving = True
         ends = wants_end and self._may_end(client)
-        downstream.respond(self._core, request)
+        downstream.respond(self._core, request, self._farewell(client))
         self.gone(client)
         self._core.out.append(CloseClient(client.id))
         if ends:
             self._core.out.append(EndJob())
+
+    def _farewell(self, client: Client) -> Body | None:
+        """Tell who hears of ranks whether its leaving lets them all run on."""
+        if "ranks" not in client.events:
+            return None
+        others = self._core.clients.values()
+        stay = any(one.role == "controller" for one in others if one is not client)
+        return {"released": client.role == "controller" and not stay}
 
     def terminate(self, request: ClientRequest) -> None:
         """`terminate`: only where the ranks were started by us, and by a controller."""
