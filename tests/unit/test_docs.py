@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dap_mux import pathmap
 from dap_mux.cli.commands import BY_NAME
 from dap_mux.cli.parser import parse
 from dap_mux.config import OPTIONS, Option
@@ -67,6 +68,27 @@ def test_every_json_block_is_json(page: Path) -> None:
     for language, block in FENCE.findall(page.read_text(encoding="utf-8")):
         if language == "json":
             json.loads(block)
+
+
+def mappings(value: object) -> Iterator[object]:
+    """Every `pathMappings` in a JSON value; a list of entries may stand for itself."""
+    if isinstance(value, list):
+        if any(isinstance(each, dict) and "localRoot" in each for each in value):
+            yield value
+        else:
+            for each in value:
+                yield from mappings(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from mappings(each)
+
+
+def test_every_mapping_shown_can_be_used() -> None:
+    blocks = (found for page in PAGES for found in FENCE.findall(page.read_text(encoding="utf-8")))
+    shown = [json.loads(block) for language, block in blocks if language == "json"]
+    read = [pathmap.parse(each, "/home/me/project") for each in mappings(shown)]
+    assert any(entry.hosts for each in read for entry in each.entries)
+    assert any(entry.ranks for each in read for entry in each.entries)
 
 
 def rows(page: str, marker: str) -> list[list[str]]:
