@@ -95,7 +95,7 @@ class Engine:
             self.capabilities,
             self.progress,
         )
-        self.meshes = Meshes(core, self.view, self.news, self.announcer)
+        self.meshes = Meshes(core, self.view, self.announcer, self.news.moved)
         self.commands = Commands(
             core, self.view, self.meshes, self.control, self.lifecycle, self.announcer
         )

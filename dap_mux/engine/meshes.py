@@ -19,7 +19,6 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
-from dap_mux.engine.rank_news import RankNews
 from dap_mux.engine.view import View, coords_of
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
@@ -39,11 +38,13 @@ Chosen = Callable[[list[Rank]], None]
 class Meshes:
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 
-    def __init__(self, core: Core, view: View, news: RankNews, announcer: Announcer) -> None:
+    def __init__(
+        self, core: Core, view: View, announcer: Announcer, moved: Callable[[Rank], None]
+    ) -> None:
         self._core = core
         self._view = view
-        self._news = news
         self._announcer = announcer
+        self._moved = moved
         self._waiting: dict[str, list[Callable[[], None]]] = {}
 
     def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
@@ -103,7 +104,7 @@ class Meshes:
 
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""
-        self._news.moved(rank)
+        self._moved(rank)
         if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
             self._announcer.joined(rank)
 
