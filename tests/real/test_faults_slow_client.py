@@ -10,17 +10,22 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.driving import line_of, script
+from dap_mux.shell import listeners
+from tests.real.driving import Driver, line_of, script
+from tests.real.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.commands import LIMIT, User, listed, user
 from tests.support.conversation import Conversation
 from tests.support.faults import proxied
 from tests.support.ranks import Rank
+from tests.support.session import session
 from tests.support.waiting import until
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(240)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
+Log = pytest.LogCaptureFixture
+PROGRAM: Final = script("until_told")
 FLOOD: Final = script("prints_a_lot")
 COUNT: Final = {FLOOD: [line_of(FLOOD, "count")]}
 MEGABYTES: Final = 50  # of each of four ranks
@@ -101,3 +106,33 @@ async def test_200_mb_of_output_and_a_client_that_does_not_read(
 
 def touch(path: Path) -> None:
     path.touch()
+
+
+async def test_a_client_that_never_reads_its_answers(
+    start_ranks: StartRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
+) -> None:
+    """What must not be dropped is bounded as well: who leaves too much unread is closed."""
+    assert listeners.MOST < GROWTH
+    monkeypatch.setattr(listeners, "MOST", 4_000_000)
+    done = tmp_path / "done"
+    ranks = await start_ranks(4, PROGRAM, arguments=[str(done)])
+    async with (
+        session([rank.port for rank in ranks]) as running,
+        proxied(running.port) as line,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [line_of(PROGRAM, "count")]})
+        await driver.states(*["stopped"] * 4, within=LIMIT)
+        greedy = await DapClient.connect("127.0.0.1", line.port)
+        await greedy.handshake({}, timeout=LIMIT)
+        line.down.switch(faults.Stall())
+        for _ in range(4):
+            greedy.send("evaluate", {"expression": "'x' * 4_000_000", "context": "watch"})
+        clients = running.engine.core.clients
+        await until(lambda: len(clients) == 1, within=LIMIT, what="it is closed")
+        assert "wait for it unread" in caplog.text
+        await steps_on(driver, 0, [0, 1, 2, 3])
+        await line.heal()
+        await greedy.close()
+        await driver.leave()
+        touch(done)
+        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * 4

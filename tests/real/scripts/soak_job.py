@@ -15,34 +15,36 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
+from typing import TextIO
 
 STEPS = 40
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
-def meet() -> list:
+def meet() -> list[TextIO]:
     """Rank 0 has a stream to each other rank, they have one to it."""
-    port = int(os.environ["SOAK_PORT"])
+    place = ("127.0.0.1", int(os.environ["SOAK_PORT"]))
     if RANK == 0:
-        with socket.create_server(("127.0.0.1", port)) as server:
+        with socket.create_server(place) as server:
             return [server.accept()[0].makefile("rw") for _ in range(1, SIZE)]
-    while True:
-        try:
-            return [socket.create_connection(("127.0.0.1", port)).makefile("rw")]
-        except ConnectionRefusedError:
-            time.sleep(0.02)
+    rank_0 = socket.socket()
+    while rank_0.connect_ex(place):  # it is not there yet
+        time.sleep(0.02)
+        rank_0 = socket.socket()
+    return [rank_0.makefile("rw")]
 
 
-def say(stream, value) -> None:
+def say(stream: TextIO, value: float) -> None:
     stream.write(json.dumps(value) + "\n")
     stream.flush()
 
 
-def hear(stream):
+def hear(stream: TextIO) -> float:
     line = stream.readline()
     if not line:
         raise ConnectionError("a rank has left the job")
-    return json.loads(line)
+    return float(json.loads(line))
 
 
 def all_reduce(value: float) -> float:
@@ -75,7 +77,7 @@ def shuffled(text: str) -> str:
 
 def told(path: str) -> bool:
     """Whether the job shall come to its end; rank 0 decides for all."""
-    mine = float(os.path.exists(path) and (RANK == 0 or not peers))
+    mine = float(Path(path).exists() and (RANK == 0 or not peers))
     return all_reduce(mine) > 0
 
 
@@ -105,6 +107,5 @@ def train() -> list[float]:
 peers = [] if "alone" in sys.argv else meet()
 differed = idle(sys.argv[1])
 result = {"model": train(), "differed": differed}
-with open(os.path.join(sys.argv[2], f"{RANK}.json"), "w") as file:
-    json.dump(result, file)
+Path(sys.argv[2], f"{RANK}.json").write_text(json.dumps(result), "ascii")
 print("rank", RANK, "is done")
