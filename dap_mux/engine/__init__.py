@@ -12,6 +12,7 @@ Where things are, in the order in which a message meets them:
   lost and left.
 - `control`, `stops`, `announce`: continue, pause, step; merging stops; telling each kind of client.
 - `inspect`, `breakpoints`: requests for one rank's data; breakpoints with rank sets.
+- `mappings`, `files`, `sources`: each rank's paths; whether its files are the client's; their text.
 - `scope`, `view`, `handles`: what a request acts on; ranks as threads; ids that belong to ranks.
 - `meshes`: which ranks a rank set means, and where the ranks say they are.
 - `commands`: our own requests. `merge`: fan-in reducers. `core`: the state they share.

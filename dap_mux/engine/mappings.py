@@ -7,7 +7,7 @@ from typing import Final
 
 from dap_mux.engine.core import Core, host_of
 from dap_mux.engine.model import Body, Rank
-from dap_mux.pathmap import PathMap, Place, RankPaths, parse
+from dap_mux.pathmap import PathMap, Place, RankPaths, is_windows, parse
 from dap_mux.rank_sets import World
 
 NOBODY: Final = World(ranks=(), meshes={}, states={}, names={})
@@ -20,10 +20,11 @@ def mappings_of(arguments: Body, folder: str) -> PathMap:
 
     `folder` stands for a workspace that the client does not name (`cwd`).
     """
-    own = arguments.get("workspaceFolder") or arguments.get("cwd")
-    if isinstance(own, str):
-        return parse(arguments.get("pathMappings"), own)
-    return replace(parse(arguments.get("pathMappings"), folder), guessed=True)
+    written = arguments.get("pathMappings")
+    for own in (arguments.get("workspaceFolder"), arguments.get("cwd")):
+        if isinstance(own, str) and (own.startswith("/") or is_windows(own)):
+            return parse(written, own)
+    return replace(parse(written, folder), guessed=True)
 
 
 def place_of(rank: Rank, cwd: str = "") -> Place:

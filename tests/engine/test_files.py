@@ -116,7 +116,9 @@ def test_a_workspace_that_the_client_names(play: Play) -> None:
     book = play(1, folder="/elsewhere")
     client = book.client()
     introduce(client)
-    client.ask("attach", cwd=HOME, pathMappings=[mapping(".", ".")])
+    unfilled = "${workspaceFolder}"
+    entry = mapping(".", ".")
+    client.ask("attach", workspaceFolder=unfilled, cwd=HOME, pathMappings=[entry])
     client.ask("configurationDone")
     assert given(book) == [[mapping(f"{HOME}/", ".")]]
     assert said_by_us(client) == []
