@@ -25,13 +25,36 @@ class Book:
     exceptions: dict[int, Body] = field(default_factory=dict)
 
     def put(self, place: Place, client: int, wanted: list[Wanted]) -> None:
-        """Replace what a client wants at a place; what it wanted before keeps its age."""
-        by_client = self.wanted.setdefault(place, {})
-        for older in by_client.get(client, ()):
+        """Replace what a client wants at a place; what it wanted before keeps its age.
+
+        What a command has put there stays, unless the client's own list speaks of it.
+        """
+        known = self.of(place, client)
+        for older in known:
             for item in wanted:
                 if item.succeeds(older):
-                    item.since = min(item.since, older.since)
-        by_client[client] = wanted
+                    item.replaces(older)
+        kept = [one for one in known if one.by_command and not one.adopted]
+        self.wanted.setdefault(place, {})[client] = wanted + kept
+
+    def of(self, place: Place, client: int) -> list[Wanted]:
+        """Return what a client wants at a place."""
+        return self.wanted.get(place, {}).get(client, [])
+
+    def add(self, place: Place, item: Wanted) -> None:
+        """A command puts down one more."""
+        self.wanted.setdefault(place, {}).setdefault(item.client, []).append(item)
+        self.sources.setdefault(place, {"path": place})
+
+    def items(self) -> list[tuple[Place, Wanted]]:
+        """Return all there is, by id."""
+        found = [
+            (place, item)
+            for place, by_client in self.wanted.items()
+            for items in by_client.values()
+            for item in items
+        ]
+        return sorted(found, key=lambda each: each[1].id)
 
     def places_of(self, client: int) -> list[Place]:
         """Return where a client has had a say."""

@@ -18,7 +18,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
 from dap_mux.engine.ids import DebuggeeId
-from dap_mux.engine.merge.breakpoints import Wanted, merged, want
+from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
 from dap_mux.engine.merge.files import NOTHING_WRONG
 from dap_mux.engine.merge.union import Plan, plan
@@ -33,6 +33,7 @@ from dap_mux.protocol.types import (
     typed,
 )
 
+OWN: Final = 0  # in a client's place: the session's, told to nobody
 # Ranks that have the breakpoints or soon will: an answer waits for them.
 EXPECTED: Final = frozenset(
     {
@@ -104,7 +105,10 @@ class Breakpoints:
     def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
         client = request.client
         world = self._core.world()
-        wanted = [want(self._next_id(), client.id, body, world) for body in bodies]
+        known = self._book.of(place, client.id)
+        wanted = [
+            adopted(known, body) or want(self._next_id(), client.id, body, world) for body in bodies
+        ]
         self._book.put(place, client.id, wanted)
         self._apply_for(request, place, lambda: self._answer(request, wanted))
 
@@ -160,17 +164,50 @@ class Breakpoints:
             self._apply(place, lambda: None)
             self._book.tidy(place)
 
+    # What commands ask for
+
+    @property
+    def book(self) -> Book:
+        """All that is wanted; a change of it is nothing yet before `resend`."""
+        return self._book
+
+    def new(self, client: int, body: Body) -> Wanted:
+        """Read a breakpoint, with an id that no other has."""
+        return want(self._next_id(), client, body, self._core.world())
+
+    def hit(self, rank: Rank, hits: object) -> list[Wanted]:
+        """Return what a rank's `hitBreakpointIds` stand for."""
+        ids = hits if isinstance(hits, list) else []
+        return [item for id in ids for item in self._rank_ids.find(rank.id, id)[1]]
+
+    def tell(self, place: Place, item: Wanted, reason: str) -> None:
+        """Tell its client that a command made (`new`) or took away (`removed`) this one."""
+        client = self._core.clients.get(item.client)
+        if client is None:
+            return
+        item.told = told = self._merged(item)
+        named = told if place == FUNCTIONS else {**told, "source": self._book.sources[place]}
+        body = {"reason": reason, "breakpoint": named}
+        downstream.send_event(self._core, client, "breakpoint", body)
+
     # What ranks are sent
 
     def _apply(self, place: Place, then: Callable[[], None]) -> None:
         """Send a place's breakpoints to every rank that can take them, and wait for the rest."""
+        limit = self._core.settings.breakpoint_timeout
+        self.resend(place, self._core.sorted_ranks(), then, limit)
+
+    def resend(
+        self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
+    ) -> None:
+        """Send a place's breakpoints to these ranks; wait `limit` seconds at most."""
         core = self._core
-        expected = [rank for rank in core.sorted_ranks() if rank.phase in EXPECTED]
+        expected = [rank for rank in ranks if rank.phase in EXPECTED]
         waiter = Waiter(place, {rank.id for rank in expected}, then)
         if not expected:
             then()
             return
-        waiter.timer = core.after(core.settings.breakpoint_timeout, lambda: self._give_up(waiter))
+        waiter.timer = core.after(limit, lambda: self._give_up(waiter))
         self._waiters.append(waiter)
         for rank in expected:
             if rank.phase in CONFIGURABLE:
@@ -211,7 +248,9 @@ class Breakpoints:
 
     def _controllers(self, clients: Iterable[int]) -> list[int]:
         known = self._core.clients
-        return [id for id in clients if id in known and known[id].role == "controller"]
+        return [
+            id for id in clients if id == OWN or (id in known and known[id].role == "controller")
+        ]
 
     def _sent(self, rank: Rank, place: Place, version: int, planned: Plan, reply: Reply) -> None:
         """A rank answered for a place; an answer overtaken by a newer request is not kept."""

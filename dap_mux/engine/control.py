@@ -7,7 +7,9 @@ under way its stop is awaited first. Nothing here ever waits for a rank that can
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeAlias
 
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
@@ -23,6 +25,7 @@ from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ThreadArguments, typed
 
+Heard: TypeAlias = Callable[[Rank, Reply], None]
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
 
@@ -49,7 +52,7 @@ class Control:
         """`continue`. A rank held at an uncaught exception runs on only as the focus."""
         row, chosen, _ = self._targets(request)
         if len(chosen) > 1:
-            chosen = [rank for rank in chosen if rank is row or not _held(rank)]
+            chosen = [rank for rank in chosen if rank is row or not held(rank)]
         left = self._core.ranks.keys() - {rank.id for rank in chosen}
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)
@@ -136,6 +139,7 @@ class Control:
         command: str,
         rest: Body,
         threads: dict[DebuggeeId, int],
+        heard: Heard | None = None,
     ) -> StepRun:
         run = self.stops.begin_step(ranks, late)
         for rank in ranks:
@@ -143,11 +147,29 @@ class Control:
             rank.last_run = run
             thread = threads.get(rank.id, rank.stop.thread)
             self.stops.clear(rank)
-            self._send_step(rank, command, {**rest, "threadId": thread})
+            self._send_step(rank, command, {**rest, "threadId": thread}, heard)
         return run
 
-    def _send_step(self, rank: Rank, command: str, arguments: Body) -> None:
-        upstream.ask(self._core, rank, command, arguments, self._reporter(rank, command))
+    def step_named(self, ranks: list[Rank], late: list[Rank], command: str, heard: Heard) -> None:
+        """Let exactly these stopped ranks step as one; the late ones follow from where they stop.
+
+        `heard` is told what each of `ranks` says to it.
+        """
+        run = self._step(ranks, late, command, {}, {}, heard)
+        for rank in late:
+            rank.owed.append(Owed(command, {}, None, run))
+        self._announcer.stepping(ranks)
+
+    def tell_resumed(self, ranks: list[Rank]) -> None:
+        """The clients are told that these run on."""
+        if ranks:
+            self._announcer.resumed(ranks)
+
+    def _send_step(
+        self, rank: Rank, command: str, arguments: Body, heard: Heard | None = None
+    ) -> None:
+        then = partial(heard, rank) if heard else self._reporter(rank, command)
+        upstream.ask(self._core, rank, command, arguments, then)
 
     def _pay(self, rank: Rank, owed: Owed) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
@@ -180,5 +202,6 @@ class Control:
             self._announcer.move(client, rank, old)
 
 
-def _held(rank: Rank) -> bool:
+def held(rank: Rank) -> bool:
+    """Whether it is stopped at an uncaught exception: it ends when it runs on."""
     return rank.stop is not None and rank.stop.unhandled

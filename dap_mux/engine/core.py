@@ -14,7 +14,7 @@ from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
 from dap_mux.pathmap import PathMap
-from dap_mux.rank_sets import Mesh, RankId, World
+from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 
 
 @dataclass
@@ -43,6 +43,7 @@ class Core:
         self.links: dict[int, Rank] = {}
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
+        self.names: dict[str, RankSet] = {}  # what `@name` means
         self.found_meshes: dict[str, Mesh] = {}  # by group: what its ranks say, and what is given
         self.path_map = PathMap()  # the first controller's
         self.folders: dict[RankId, str] = {}  # where ranks run, as far as mappings need it
@@ -150,7 +151,7 @@ class Core:
             ranks=tuple(sorted(self.mains)),
             meshes=self.meshes,
             states=States(self.mains),
-            names={},
+            names=self.names,
             default_group=self.settings.default_group,
         )
 

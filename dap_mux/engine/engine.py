@@ -15,11 +15,14 @@ from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.children import HEARD
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.commands import Commands
+from dap_mux.engine.commands.cast import Cast
 from dap_mux.engine.commands.compare import Compare
 from dap_mux.engine.commands.console import Console
+from dap_mux.engine.commands.groups import Groups
 from dap_mux.engine.commands.values import Values
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
+from dap_mux.engine.drawer import Drawer
 from dap_mux.engine.evaluation import Evaluation
 from dap_mux.engine.events import Events
 from dap_mux.engine.files import Files
@@ -86,6 +89,7 @@ class Engine:
         self.job = Job(core)
         self.arrivals = Arrivals()
         self.asking = Asking(core, self.arrivals)
+        self.drawer = Drawer(core, self.breakpoints)
         self.clients = Clients(
             core,
             self.lifecycle,
@@ -107,7 +111,12 @@ class Engine:
             self.breakpoints,
             self.capabilities,
         )
+        self.casting = Cast(
+            core, self.meshes, self.asking, self.arrivals, self.control, self.drawer
+        )
+        self.groups = Groups(core, self.meshes)
         self.control.stops.moved = self.moved
+        self.heard.has_stopped = self.drawer.stopped
         self.control.stops.before_telling = lambda: self.heard.flush(everything=True)
         values = Values(core, Trees(core))
         self.comparing = Compare(core, self.asking, self.meshes)
@@ -259,6 +268,7 @@ class Engine:
         if was_live and not self.core.flow.ended:  # then `terminated` says it all
             self.announcer.left(rank)
         self.control.stops.forget(rank)
+        self.drawer.lost(rank)
         self.arrivals.moved(rank)
         self._consider_end()
 

@@ -44,6 +44,7 @@ class RankEvents:
         self._folder = OutputFolder(core.settings.settle, self._label)
         self._flush_timer: int | None = None
         self._paths: set[tuple[str, str]] = set()
+        self.has_stopped: Handler = lambda rank, body: None
 
     def _label(self, ranks: Iterable[DebuggeeId]) -> str:
         """Return the prefix of a line: ranks, with their group where there are several."""
@@ -62,6 +63,7 @@ class RankEvents:
         """The rank has stopped."""
         self._lifecycle.runs(rank)
         self._stops.stopped(rank, body)
+        self.has_stopped(rank, body)
 
     def continued(self, rank: Rank, body: Body) -> None:
         """The rank runs on."""

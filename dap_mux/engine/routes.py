@@ -104,6 +104,8 @@ ROUTES: Final[Mapping[str, Route]] = {
     "focus": Route("commands.focus"),
     "scope": Route("commands.scope", observers=True),
     "view": Route("commands.view", observers=True),
+    "cast": Route("casting.cast", observers=True),
+    "groups": Route("groups.groups", observers=True),
     "release": Route("commands.release"),
     "drop": Route("commands.drop"),
 }

@@ -139,6 +139,28 @@ class ValueArguments(msgspec.Struct):
     value: str | None = None
 
 
+class CastArguments(msgspec.Struct):
+    """Our `cast`; `timeout` in seconds."""
+
+    ranks: str
+    command: str
+    timeout: float = 5.0
+
+
+class GroupDefinition(msgspec.Struct):
+    """A name for a rank set."""
+
+    name: str
+    ranks: str
+
+
+class GroupsArguments(msgspec.Struct):
+    """Our `groups`."""
+
+    define: GroupDefinition | None = None
+    delete: str | None = None
+
+
 class RanksArguments(msgspec.Struct):
     """Our `release` and `drop`."""
 

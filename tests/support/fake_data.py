@@ -11,9 +11,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from dap_mux.engine.commands import pdb_texts
 from tests.support.fake_disk import FakeDisk
 from tests.support.fake_program import FIRST, Program
 from tests.support.fake_question import Question, question
+from tests.support.our_texts import words_meaning
 
 Json = dict[str, Any]
 Answer = Callable[[Json], "Json | None"]
@@ -138,6 +140,19 @@ class FakeData:
         meant = question(expression)
         if meant.text in self.values:
             return self._value(meant)
+        if (text := self._answer_of_pdb(meant.text)) is not None:
+            return {"result": text, "type": "str", "variablesReference": 0}
+        if arguments.get("context") == "repl" and "=" in expression:
+            return self._assign(expression)
+        return self._evaluate_ours(expression, meant.text)
+
+    def _assign(self, statement: str) -> Json:
+        name, _, value = statement.partition("=")
+        self.values[name.strip()] = value.strip()
+        return {"result": "", "variablesReference": 0}
+
+    def _evaluate_ours(self, expression: str, text: str) -> Json:
+        """What the engine asks on its own account."""
         if "setsockopt" in expression or expression == "1+1":
             result = "2" if expression == "1+1" else "True"
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
@@ -148,7 +163,7 @@ class FakeData:
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if expression.startswith("__import__") or "pydev_monkey" in expression:
             return {"result": "", "variablesReference": 0, "presentationHint": {}}
-        raise Refused(f"NameError: name {meant.text!r} is not defined")
+        raise Refused(f"NameError: name {text!r} is not defined")
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""
@@ -159,6 +174,22 @@ class FakeData:
             "variablesReference": self.id_of(("value", meant.text)) if unfolds else 0,
             "presentationHint": {},
         }
+
+    def _answer_of_pdb(self, text: str) -> str | None:
+        """What pdb's words are answered with in this program; None for anything else."""
+        if text.isdecimal():
+            return text
+        ours = words_meaning(text)
+        if ours is None:
+            return None
+        word, filled = ours
+        if word == "lines from":
+            return " ".join(str(line) for line in (6, 7, 8) if line >= int(filled[0]))
+        if word not in pdb_texts.OF_VALUE:
+            return " ".join(["code:", word, *filled])
+        if filled[0] not in self.values:
+            raise Refused(f"NameError: name {filled[0]!r} is not defined")
+        return f"{word} of {self.values[filled[0]]}"
 
     def _set_variable(self, arguments: Json) -> Json:
         self._known(arguments["variablesReference"], "scope")

@@ -22,6 +22,7 @@ from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
 from tests.support.fake_disk import arguments_of
 from tests.support.fake_question import question
+from tests.support.our_texts import short
 
 Json = dict[str, Any]
 Who: TypeAlias = "str | tuple[str, RankId]"
@@ -180,7 +181,7 @@ def _pairs(body: Json) -> str:
     if (asked := arguments_of(str(body.get("expression")))) is not None:
         return f"<{'file' if len(asked) > 1 else 'text'} {asked[0]}>"
     if "expression" in body:
-        body = {**body, "expression": str(question(str(body["expression"])))}
+        body = {**body, "expression": short(str(question(str(body["expression"]))))}
     flags = [key for key, value in body.items() if key.startswith("support") and value is True]
     if len(flags) > _MANY:
         offered = [re.sub("^supports?|Request$", "", key) for key in flags]

@@ -8,8 +8,9 @@ its like. Those that meet on one line are united before they are sent: see `unio
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from dap_mux.engine.ids import DebuggeeId, rank_of
 from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile
@@ -21,6 +22,7 @@ HIT: Final = "hitCondition"
 LOG: Final = "logMessage"
 PREFIXED: Final = (CONDITION, HIT, LOG)
 _BARE: Final = re.compile(r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*")
+Temporary: TypeAlias = Literal["", "hit", "stop"]
 NO_BARRIER: Final = "barrier breakpoints are not built yet; use ranks(...) with a condition"
 
 
@@ -29,6 +31,8 @@ class Wanted:
     """A breakpoint as one client asked for it, and what each rank made of it.
 
     `since`: the id it had when its client first asked for it; editors send all again each time.
+    `only`: the ranks a command named, None for any. `off`, `disabled`: those it was taken from.
+    `temporary`: over in a rank with its first `hit`, or with any `stop`.
     """
 
     id: int
@@ -41,6 +45,17 @@ class Wanted:
     hint: str = ""
     states: dict[DebuggeeId, Body] = field(default_factory=dict)
     told: Body | None = None
+    only: frozenset[RankId] | None = None
+    off: set[RankId] = field(default_factory=set)
+    disabled: set[RankId] = field(default_factory=set)
+    temporary: Temporary = ""
+    by_command: bool = False  # clients' own lists need not repeat it
+    adopted: bool = False  # but this client's list does, so leaving it out there takes it away
+
+    def replaces(self, older: Wanted) -> None:
+        """This is the same breakpoint, sent again: what commands made of it stays."""
+        self.since = min(self.since, older.since)
+        self.off, self.disabled = older.off, older.disabled
 
     def succeeds(self, older: Wanted) -> bool:
         """Whether this is the same breakpoint, sent again."""
@@ -72,7 +87,9 @@ class Wanted:
         chosen = set(world.ranks)
         for ranks in self.sets:
             chosen &= _select(ranks, world)
-        return chosen
+        if self.only is not None:
+            chosen &= self.only
+        return chosen - self.off - self.disabled
 
 
 def _select(ranks: RankSet, world: World) -> set[RankId]:
@@ -93,6 +110,20 @@ def want(id: int, client: int, body: Body, world: World) -> Wanted:
     except RankSetError as error:
         wanted.refusal = str(error)
     return wanted
+
+
+def adopted(known: Iterable[Wanted], body: Body) -> Wanted | None:
+    """Return the breakpoint of a command that a client's list means by `body`.
+
+    Some editors take a breakpoint that they are told of for their own, and then send its line.
+    """
+    for one in known:
+        line = (one.told or one.body).get("line")
+        plain = not any(body.get(name) for name in PREFIXED)
+        if one.by_command and plain and line is not None and line == body.get("line"):
+            one.adopted = True
+            return one
+    return None
 
 
 def _read_prefix(wanted: Wanted, name: str) -> None:
@@ -128,7 +159,7 @@ def merged(
     reasons = _reasons(wanted, others, verified, default_group, alone=len(selected) == 1)
     message = "; ".join([*reasons, *about.sentences]) or wanted.hint
     if not selected:
-        message = "no rank of this session is selected"
+        message = "disabled" if wanted.disabled else "no rank of this session is selected"
     body.pop("message", None)
     body |= {"id": wanted.id, "verified": bool(verified)}
     return body | ({"message": message} if message else {})

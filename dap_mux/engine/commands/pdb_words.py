@@ -1,0 +1,70 @@
+"""The words of pdb, as `cast` knows them: their spellings, and what is told of those it lacks.
+
+Anything that begins with none of them is Python: an expression, or a statement behind `!`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from dap_mux.errors import UsageError
+
+_SPELLINGS: Final = """
+    n next, s step, r return, c cont continue, unt until, j jump,
+    w where bt, u up, d down, l list, ll longlist, a args,
+    p, pp, whatis, source, display, undisplay,
+    b break, tbreak, cl clear, condition, ignore, enable, disable,
+    h help"""
+SPELLINGS: Final = [entry.split() for entry in _SPELLINGS.split(",")]
+"""Each word's spellings, the shortest first: that one is its name in here."""
+WORDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in names}
+
+INSTEAD: Final = {
+    "interact": "attach to the rank (`attach RANK`), or use an editor's debug console",
+    "commands": "use `display EXPRESSION`, or a logpoint in an editor",
+    "debug": "use `s`, or a breakpoint in what is called",
+    "alias": "type it out; a set of ranks gets a name by the request `groups`",
+    "unalias": "aliases are not kept",
+    "retval": 'attach with "showReturnValue": true and look at the locals',
+    "exceptions": "`p __import__('sys').exc_info()` tells the one that is handled",
+    "run": "use the request `restart`, where the session owns the job",
+    "q": "use the console's `quit`, or the request `release` to let ranks go",
+}
+INSTEAD_OF: Final = {
+    **{word: word for word in INSTEAD}, "rv": "retval", "restart": "run",
+    "quit": "q", "exit": "q", "EOF": "q",
+}  # fmt: skip
+
+_WORD: Final = re.compile(r"(?P<word>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
+_ASSIGNED: Final = re.compile(r"([-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)|:=")
+
+
+class Said(NamedTuple):
+    """A command taken apart; `word` is '' for Python."""
+
+    word: str
+    argument: str
+
+
+def read(command: str) -> Said:
+    """Find the word at the head of a command. Raises `UsageError` for what cannot be had."""
+    text = command.strip()
+    if not text:
+        raise UsageError("cast needs a command: a word of pdb such as `n`, or an expression")
+    if text.startswith("!"):
+        return Said("", text[1:].strip())
+    match = _WORD.match(text)
+    argument = (match["argument"] or "").strip() if match else ""
+    if match is None or _ASSIGNED.match(argument):
+        return Said("", text)  # `n = 3` is Python, and so is `c.clear()`
+    word = match["word"]
+    if word in INSTEAD_OF:
+        name = INSTEAD_OF[word]
+        raise UsageError(f"{word!r} cannot be cast: {INSTEAD[name]}")
+    return Said(WORDS[word], argument) if word in WORDS else Said("", text)
+
+
+def help_text() -> str:
+    """Return the words and their long names, a line each."""
+    return "\n".join(" ".join(names) for names in SPELLINGS) + "\nanything else is Python"

@@ -1,0 +1,307 @@
+"""`cast` and `groups`: whom they reach, and how the answers come back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.engine import Settings
+from dap_mux.rank_sets import Mesh
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attached, introduce, stopped
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Answer, Client
+
+Json = dict[str, Any]
+REFUSALS: Final = (
+    ("9", "n", "no rank 9"),
+    ("ranks(", "n", "expected a rank number"),
+    ("all", "  ", "needs a command"),
+    ("all", "interact", "attach RANK"),
+    ("all", "commands 1", "logpoint"),
+    ("all", "q", "release"),
+    ("all", "n 3", "p n 3"),
+    ("all", "c + 1", "p c + 1"),
+    ("all", "p", "needs an expression"),
+    ("all", "u two", "number of frames"),
+    ("all", "l 1, 2, 3", "FIRST, LAST"),
+    ("all", "j up", "line number"),
+    ("all", "unt now", "line number"),
+    ("all", "b train.py:x", "no FILE:LINE"),
+    ("all", "b 7, x ==", "no Python"),
+    ("all", "cl 99", "no breakpoint 99"),
+    ("all", "condition x", "number of a breakpoint"),
+    ("all", "ignore 1 often", "a count"),
+    ("all", "enable", "numbers of breakpoints"),
+)
+BAD_NAMES: Final[tuple[tuple[Json, str], ...]] = (
+    ({"define": {"name": "no way", "ranks": "1"}}, "cannot be a name"),
+    ({"define": {"name": "x", "ranks": "1-"}}, "1-"),
+    ({"define": {"name": "x", "ranks": "@y"}}, "no set @y"),
+    ({"define": {"name": "x", "ranks": "@x"}}, "no set @x"),
+    ({"delete": "x"}, "no set @x"),
+    ({"define": {"name": "x"}}, "ranks"),
+)
+
+
+def cast(client: Client, ranks: str, command: str, **more: object) -> Answer:
+    return client.ask("cast", ranks=ranks, command=command, **more)
+
+
+def values(answer: Answer) -> dict[str, str]:
+    return {result["ranks"]: result["value"] for result in answer.body["results"]}
+
+
+def errors(answer: Answer) -> dict[str, str]:
+    return {error["ranks"]: error["message"] for error in answer.body["errors"]}
+
+
+def lines(book: Playbook) -> list[int]:
+    return [rank.program.line for rank in book.ranks.values()]
+
+
+def stopped_ranks(book: Playbook) -> list[int]:
+    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
+
+
+class TestAnswers:
+    def test_equal_answers_fold(self, play: Play) -> None:
+        """Most ranks first; who differs from most comes last and is named in `outliers`."""
+        book = play(8)
+        client = stopped(book)
+        for rank in book.ranks.values():
+            rank.data.values["loss"] = "nan" if rank.number == 4 else "2.31"
+        answer = cast(client, "all", "p loss")
+        assert values(answer) == {"0-3,5-7": "2.31", "4": "nan"}
+        assert answer.body["outliers"] == "4"
+        assert answer.body["missing"] == ""
+        assert answer.body["errors"] == []
+
+    def test_no_outliers_without_a_majority(self, play: Play) -> None:
+        """Each rank with a value of its own: sorted by rank, and nobody is the odd one."""
+        book = play(3)
+        client = stopped(book)
+        answer = cast(client, "all", "p step")
+        assert list(values(answer).items()) == [("0", "0"), ("1", "1"), ("2", "2")]
+        assert answer.body["outliers"] == ""
+
+    def test_running_ranks_answer_from_main(self, play: Play) -> None:
+        """A running rank has no frame: the globals of `__main__` speak, and `inMain` says so."""
+        book = play(4)
+        client = attached(book)
+        all_stopped(book, LINE, 0, 1)
+        for number in range(4):
+            book.rank(number).data.values["loss"] = "7"
+        del book.rank(3).data.values["loss"]
+        answer = cast(client, "all", "p loss")
+        assert values(answer) == {"0-1": "7", "2": "7"}  # our double tells types of the latter only
+        assert answer.body["inMain"] == "2"
+        assert "__main__" in errors(answer)["3"]
+
+    def test_statements_need_a_stopped_rank(self, play: Play) -> None:
+        """`!loss = 5` and a plain assignment run in the frame of stopped ranks only."""
+        book = play(2)
+        client = attached(book)
+        all_stopped(book, LINE, 0)
+        answer = cast(client, "all", "!loss = 5")
+        assert values(answer) == {"0": ""}
+        assert "is running" in errors(answer)["1"]
+        cast(client, "0", "n = 3")
+        assert book.rank(0).data.values["n"] == "3"
+        assert book.rank(0).program.line == LINE
+
+    def test_rank_is_replaced(self, play: Play) -> None:
+        """`$rank` and its like are each rank's own, as in breakpoints."""
+        book = play(2)
+        client = stopped(book)
+        assert values(cast(client, "all", "p $rank")) == {"0": "0", "1": "1"}
+
+    def test_failures_fold_too(self, play: Play) -> None:
+        """An error is one line, however long debugpy's traceback is; equal ones fold."""
+        book = play(3)
+        client = stopped(book)
+        trace = 'Traceback (most recent call last):\n  File "<string>", line 1\nValueError: bad\n'
+        book.rank(1).refuses["evaluate"] = trace
+        book.rank(2).refuses["evaluate"] = trace
+        answer = cast(client, "all", "p loss")
+        assert errors(answer) == {"1-2": "ValueError: bad"}
+
+    def test_a_silent_rank_is_missing(self, play: Play) -> None:
+        """Nobody waits longer than asked for; what comes later is dropped."""
+        book = play(3)
+        client = stopped(book)
+        book.rank(1).silent.add("evaluate")
+        answer = cast(client, "all", "p 1", timeout=2)
+        book.wait(1.9)
+        assert answer.response is None
+        book.wait(0.2)
+        assert values(answer) == {"0,2": "1"}
+        assert answer.body["missing"] == "1"
+        book.rank(1).answers()
+        book.pump()
+        assert values(cast(client, "1", "p 2")) == {"1": "2"}
+
+    def test_a_rank_is_lost_meanwhile(self, play: Play) -> None:
+        """A link that ends is an error at once, and the others' answers come."""
+        book = play(2)
+        client = stopped(book)
+        book.rank(1).silent.add("evaluate")
+        answer = cast(client, "all", "p 1")
+        book.lose(1)
+        assert values(answer) == {"0": "1"}
+        assert "reset" in errors(answer)["1"]
+
+    def test_a_rank_that_is_not_there(self, play: Play) -> None:
+        """A rank that does not listen yet has its state for an answer."""
+        book = play(1)
+        book.absent.add(("job", 1))
+        book.know(1)
+        client = stopped(book)
+        answer = cast(client, "all", "p 1")
+        assert values(answer) == {"0": "1"}
+        assert "waiting" in errors(answer)["1"]
+
+    def test_a_value_with_children(self, play: Play) -> None:
+        """A value unfolds as its lowest rank's; it cannot once that rank has run on."""
+        book = play(2)
+        client = stopped(book)
+        for rank in book.ranks.values():
+            rank.data.values["model"] = "{1: 2}"
+        (result,) = cast(client, "all", "model").body["results"]
+        assert result["ranks"] == "0-1"
+        reference = result["variablesReference"]
+        assert client.ask("variables", variablesReference=reference).body["variables"]
+        cast(client, "0", "c")
+        assert "run on" in client.ask("variables", variablesReference=reference).refusal
+
+    def test_no_rank_at_all(self, play: Play) -> None:
+        """A set of nobody is answered with nothing."""
+        book = play(2)
+        client = attached(book)
+        for word in ("p 1", "n", "c", "u", "b", "unt", "j 3", "cl", "display 1"):
+            body = cast(client, "stopped", word).body
+            assert body == {
+                "results": [],
+                "errors": [],
+                "outliers": "",
+                "missing": "",
+                "inMain": "",
+            }
+
+    def test_who_asked_has_left(self, play: Play) -> None:
+        """The answer to a client that is gone is nobody's, and harms nobody."""
+        book = play(2)
+        client = stopped(book)
+        other = attached(book, "other")
+        book.rank(1).silent.add("evaluate")
+        client.send("cast", ranks="all", command="p 1")
+        book.pump()
+        client.vanish()
+        book.wait(6)
+        assert values(cast(other, "0", "p 1")) == {"0": "1"}
+
+    def test_an_observer_may_cast(self, play: Play) -> None:
+        """A one-shot looks, steps and continues; it sets no breakpoint that dies with it."""
+        book = play(2)
+        stopped(book)
+        observer = book.client("observer")
+        introduce(observer)
+        observer.ask("attach", role="observer")
+        assert values(cast(observer, "0", "p 1")) == {"0": "1"}
+        cast(observer, "0", "n")
+        assert lines(book) == [7, 6]
+        assert "as long as the client" in cast(observer, "0", "b 8").refusal
+
+    def test_refusals(self, play: Play) -> None:
+        """What cannot be done says why, and what to do instead."""
+        client = stopped(play(2))
+        for ranks, command, why in REFUSALS:
+            assert why in cast(client, ranks, command).refusal
+
+    def test_bad_arguments(self, play: Play) -> None:
+        """The arguments of the request itself."""
+        client = stopped(play(1))
+        assert "timeout" in cast(client, "all", "p 1", timeout=0).refusal
+        assert "command" in client.ask("cast", ranks="all").refusal
+
+    def test_two_groups(self, play: Play) -> None:
+        """With a second job, each set says whose ranks it is of."""
+        book = play(2)
+        book.know(0, "eval", port=7000)
+        client = attached(book)
+        book.rank(0, "eval").data.values["loss"] = "1"
+        book.rank(0).data.values["loss"] = book.rank(1).data.values["loss"] = "1"
+        assert list(values(cast(client, "all", "p loss"))) == ["job:0-1; eval:0"]
+        assert list(values(cast(client, "eval:0", "p loss"))) == ["eval:0"]
+
+
+class TestMesh:
+    @pytest.mark.parametrize(
+        ("ranks", "reached"),
+        [
+            ("ranks(3)", [3]),
+            ("ranks(1,3,5)", [1, 3, 5]),
+            ("ranks(1:10:2)", [1, 3, 5, 7, 9]),
+            (
+                "ranks(pp=2, dp=(1,3), tp=2:8)",
+                [2 * 32 + dp * 8 + tp for dp in (1, 3) for tp in range(2, 8)],
+            ),
+        ],
+    )
+    def test_four_forms(self, ranks: str, reached: list[int]) -> None:
+        """The pull request's forms, on 3 x 4 x 8 ranks."""
+        mesh = Mesh.parse("pp=3,dp=4,tp=8")
+        book = Playbook(96, Settings(meshes={"job": mesh}))
+        client = stopped(book)
+        answer = cast(client, ranks, "p 41")
+        assert list(values(answer).values()) == ["41"]
+        assert [r.number for r in book.ranks.values() if "41" in r.data.evaluated] == reached
+        cast(client, ranks, "n")
+        assert [number for number, line in enumerate(lines(book)) if line == 7] == reached
+        cast(client, ranks, "c")
+        assert [n for n in range(96) if n not in stopped_ranks(book)] == reached
+        book.finish()
+
+
+class TestGroups:
+    def test_names(self, play: Play) -> None:
+        """A name is a rank set from then on; all names are told each time."""
+        book = play(4)
+        client = stopped(book)
+        assert client.ask("groups").body == {"groups": []}
+        one = {"name": "slow", "ranks": "1,3"}
+        entry = {"name": "slow", "ranks": "1,3", "definition": "1,3"}
+        assert client.ask("groups", define=one).body == {"groups": [entry]}
+        assert list(values(cast(client, "@slow", "p 1"))) == ["1,3"]
+        assert [e["rank"] for e in client.ask("list", ranks="all - @slow").body["ranks"]] == [0, 2]
+        cast(client, "1", "c")
+        client.ask("groups", define={"name": "@still", "ranks": "@slow & stopped"})
+        (still,) = [e for e in client.ask("groups").body["groups"] if e["name"] == "still"]
+        assert still == {"name": "still", "ranks": "3", "definition": "@slow & stopped"}
+        client.ask("groups", delete="@slow")
+        (left,) = client.ask("groups").body["groups"]
+        assert left["ranks"] == ""
+
+    def test_refusals_of_names(self, play: Play) -> None:
+        """A name that means nothing is not kept."""
+        client = attached(play(2))
+        for arguments, why in BAD_NAMES:
+            assert why in client.ask("groups", **arguments).refusal
+        assert client.ask("groups").body == {"groups": []}
+
+    def test_a_name_of_itself(self, play: Play) -> None:
+        """A definition that leads to itself leaves the one before."""
+        client = attached(play(2))
+        before = client.ask("groups", define={"name": "x", "ranks": "1"}).body
+        assert "by itself" in client.ask("groups", define={"name": "x", "ranks": "@x | 0"}).refusal
+        assert client.ask("groups").body == before
+
+    def test_a_name_in_a_breakpoint(self, play: Play) -> None:
+        """`@slow:` picks the ranks of a breakpoint."""
+        book = play(3)
+        client = attached(book)
+        client.ask("groups", define={"name": "slow", "ranks": "2"})
+        bodies = [{"line": 7, "condition": "@slow: True"}]
+        client.ask("setBreakpoints", source={"path": PATH}, breakpoints=bodies)
+        assert [bool(rank.last_breakpoints) for rank in book.ranks.values()] == [False, False, True]
