@@ -21,7 +21,14 @@ from tests.support.schema import validate
 
 
 class CheckedEngine(Engine):
-    """Holds every message to a rank against the schema; clients have a `Conversation` each."""
+    """Holds every message to a rank against the schema; clients have a `Conversation` each.
+
+    `told`: all of them, as sent.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        super().__init__(settings)
+        self.told: list[bytes] = []
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Check what goes out."""
@@ -29,6 +36,7 @@ class CheckedEngine(Engine):
         for output in out:
             if isinstance(output, ToRank):
                 validate(json.loads(output.body))
+                self.told.append(output.body)
         return out
 
 
@@ -41,8 +49,9 @@ class Session:
         self._clients: list[tuple[DapClient, Conversation]] = []
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> CheckedEngine:
         """The engine, for assertions about what it knows."""
+        assert isinstance(self.driver.engine, CheckedEngine)
         return self.driver.engine
 
     async def client(self, name: str = "client") -> DapClient:
