@@ -18,10 +18,12 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Body, ClientRequest, Rank, Reply
+from dap_mux.engine.scope import focused
 from dap_mux.engine.summaries import summarised
 from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.types import (
     CompletionsArguments,
     EvaluateArguments,
@@ -59,11 +61,21 @@ class Evaluation:
         arguments = typed(request.arguments, EvaluateArguments)
         meant = words.read(arguments.expression, arguments.context)
         if meant is None:
+            if arguments.context == words.CONSOLE and arguments.frameId is None:
+                self._in_focus(request)
             self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, words.Asked):
             self.ask(request, meant.ranks, meant.expression)
         else:
             self._console.call(request, meant)
+
+    def _in_focus(self, request: ClientRequest) -> None:
+        """A console that names no frame means the one in focus, where that rank is stopped."""
+        rank = focused(self._core, request.client)
+        frame = rank.stop.frame_id if rank and rank.stop else None
+        if rank is not None and frame is not None:
+            handle = self._core.handles.mint(rank.id, Kind.FRAME, frame)
+            request.arguments = raw({**plain(request.arguments), "frameId": handle})
 
     def ask(
         self,

@@ -120,4 +120,5 @@ def summarised(text: str) -> str:
     A summary's `repr` is one line; a tensor of one element is its number. It has the type's name,
     and `shape`, `dtype`, `device`, `norm`, `nan`, `inf` as attributes. Statements stay as they are.
     """
-    return _CALL.format(SOURCE, text) if is_expression(text) else text
+    python = text.replace("$", "_")  # `$rank` and its like are put in later
+    return _CALL.format(SOURCE, text) if is_expression(python) else text

@@ -85,6 +85,7 @@ class EvaluateArguments(msgspec.Struct):
 
     expression: str
     context: str = ""
+    frameId: int | None = None
 
 
 class VariablesArguments(msgspec.Struct):

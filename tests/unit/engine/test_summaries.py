@@ -74,6 +74,7 @@ def test_the_users_text_may_be_anything_that_has_a_value() -> None:
     assert seen(4, "[x for x in range(value)]") == [0, 1, 2, 3]
     assert summarised("x = 3") == "x = 3"
     assert "$" not in summarised("value")
+    assert "inside" in summarised("value + $rank")
 
 
 class FakeStream:
