@@ -1,0 +1,91 @@
+"""A console and an editor in one session: what one does, the other sees; neither ends the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.consoles import PipedConsole, cells
+from tests.support.run_command import COUNT, LAUNCH, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+
+
+def shown_at(editor: DapClient, thread: int) -> bool:
+    """Whether a stop was shown there."""
+    return any(body["threadId"] == thread for body in bodies(editor, "stopped"))
+
+
+@pytest.mark.quick
+async def test_what_one_does_the_other_sees(user: User) -> None:
+    path = user.script(COUNT)
+    loss, back = line_of(path, "loss"), line_of(path, "return")
+    run = await start(user, path, n=4)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    await listed(editor, "line", *[loss] * 4)
+
+    console = PipedConsole(await user.start("console", piped=True))
+    rows = cells(await console.does("list"))
+    assert [(row[0], row[1], row[4], row[5]) for row in rows[1:]] == [
+        ("job", str(rank), "train.step", str(loss)) for rank in range(4)
+    ]
+
+    stop = await editor.wait_event("stopped", timeout=LIMIT)
+    await editor.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
+    said = await console.sees(f"stopped at train.py:{back} (step)")
+    assert "rank" in said
+    await listed(editor, "line", *[back] * 4)
+
+    rank_2 = (await listed(editor, "line", *[back] * 4))[2]["threadId"]
+    editor.events.clear()
+    await console.does("focus 2")
+    await editor.wait_for(lambda: shown_at(editor, rank_2), timeout=LIMIT, what="the editor at 2")
+
+    assert "class" in await console.does("scope class")
+    assert (await editor.request("scope", timeout=LIMIT))["value"] == "class"
+    await console.does("scope auto")
+    assert f"breakpoint 1: {path}:{back}, ranks(3):" in await console.does(f"b {back}, ranks(3):")
+
+    assert "every other" not in await console.does("list all")
+    console.type("quit")
+    assert "left; other debuggers are still there" in await console.sees("left;")
+    entries = await listed(editor, "state", *["stopped"] * 4)
+    assert [entry["line"] for entry in entries] == [back] * 4, "nobody was resumed"
+
+    again = PipedConsole(await user.start("console", piped=True))
+    await again.does("list")
+    await editor.disconnect()
+    assert len(cells(await again.does("list"))) == 5, "the console holds the ranks"
+    again.type("quit")
+    assert "you were the last debugger" in await again.sees("last debugger")
+    assert (await run.ends()).code == 0
+
+
+async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
+    path = user.script(COUNT)
+    loss = line_of(path, "loss")
+    run = await start(user, path, n=2)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    entries = await listed(editor, "line", loss, loss)
+    console = PipedConsole(await user.start("console", piped=True))
+
+    said = await console.does("attach 1")
+    assert f"> {path}({loss})step()" in said
+    assert f"{loss} ->     loss = 10 * rank + number" in said
+
+    await editor.request("setBreakpoints", {"source": {"path": path}, "breakpoints": []})
+    thread = {"threadId": entries[1]["threadId"], "singleThread": True}
+    await editor.request("continue", thread, timeout=LIMIT)
+    said = await console.sees("Detached from debug session for rank 1")
+    assert "rank 1 (127.0.0.1): " in said, "it ran on, or had ended by then"
+    assert "Only a stopped rank has a prompt" in await console.does("attach 1")
+
+    console.type("continue")
+    assert "every rank is released and runs on" in await console.sees("every rank is released")
+    await editor.disconnect()
+    assert (await run.ends()).code == 0

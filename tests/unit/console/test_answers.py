@@ -1,0 +1,75 @@
+"""How many ranks' answers read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dap_mux.console.answers import show_cast, show_compare, sparkline
+from dap_mux.console.screen import PlainScreen
+from tests.support.consoles import cells
+
+NOTHING: dict[str, Any] = {"results": [], "errors": [], "missing": ""}
+
+
+def result(ranks: str, value: str) -> dict[str, Any]:
+    return {"ranks": ranks, "value": value, "type": "", "variablesReference": 0}
+
+
+def cast(*results: dict[str, Any], alone: bool = False, **more: Any) -> str:
+    shown: list[str] = []
+    body = {**NOTHING, "results": list(results), **more}
+    show_cast(PlainScreen(shown.append), body, alone=alone)
+    return "".join(shown)
+
+
+def test_equal_answers_side_by_side_the_odd_ones_marked() -> None:
+    odd = [result("0-3,5-7", "2.31"), result("4", "nan")]
+    assert cast(*odd) == "{0-3,5-7}: 2.31 | *{4}: nan\n"
+    assert cast(result("0-7", "2.31")) == "{0-7}: 2.31\n"
+
+
+def test_long_answers_have_lines_of_their_own() -> None:
+    assert cast(result("0-1", "x" * 99), result("2", "y")) == f"{{0-1}}: {'x' * 99}\n*{{2}}: y\n"
+    assert cast(result("0", "a\nb")) == "{0}:\na\nb\n"
+
+
+def test_one_rank_needs_no_name() -> None:
+    assert cast(result("13", "655"), alone=True) == "655\n"
+    error = {"ranks": "13", "message": "NameError: name 'y' is not defined"}
+    assert cast(errors=[error], alone=True) == "NameError: name 'y' is not defined\n"
+
+
+def test_errors_and_the_missing_are_named() -> None:
+    shown = cast(result("0", "1"), errors=[{"ranks": "2-3", "message": "no x"}], missing="12")
+    assert shown == "{0}: 1\n{2-3}: no x\nno answer from 12\n"
+
+
+def test_s10_what_ranks_say_steers_no_terminal() -> None:
+    assert "\x1b" not in cast(result("0", "\x1b[2J\x07"), missing="\x1b")
+
+
+def test_compare() -> None:
+    shown: list[str] = []
+    statistics = {"min": 1.0, "max": 3.0, "mean": 1.5, "std": None, "nan": 1, "inf": 0}
+    histogram = {"edges": [1, 2, 3], "counts": [3, 1]}
+    body = {
+        "values": [{"ranks": "0-2", "value": "1.0"}, {"ranks": "5", "value": "3\x1b.0"}],
+        "statistics": {**statistics, "histogram": histogram},
+        "outliers": "5",
+        "errors": [],
+        "missing": "7",
+    }
+    show_compare(PlainScreen(shown.append), body)
+    text = "".join(shown)
+    assert cells(text) == [["Ranks", "Value"], ["0-2", "1.0"], ["5", "3\\x1b.0"]]
+    assert "min 1 · max 3 · mean 1.5 · std - · 1 nan · █▄" in text
+    assert text.endswith("outliers: 5\nno answer from 7\n")
+
+
+@pytest.mark.parametrize(
+    ("counts", "bars"), [([], ""), ([0, 0], ""), ([1, 0, 100], "▂▁█"), ([5], "█")]
+)
+def test_a_bar_for_each_bin(counts: list[int], bars: str) -> None:
+    assert sparkline({"edges": [], "counts": counts}) == bars

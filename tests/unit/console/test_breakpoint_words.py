@@ -1,0 +1,50 @@
+"""What `break` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dap_mux.console.breakpoints import parse
+from dap_mux.errors import UsageError
+
+ROWS: list[dict[str, str | None]] = [
+    {"path": "/src/train.py"},
+    {"path": "/src/model/layers.py"},
+    {"path": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ("train.py:41", ("/src/train.py", 41, "")),
+        (
+            "model/layers.py:7, ranks(0:4): x > 3, 4",
+            ("/src/model/layers.py", 7, "ranks(0:4): x > 3, 4"),
+        ),
+        ("  train.py : 41 ,n == 1", ("/src/train.py", 41, "n == 1")),
+        ("/else/where.py:3", ("/else/where.py", 3, "")),
+    ],
+)
+def test_file_line_and_condition(spec: str, meant: tuple[str, int, str]) -> None:
+    assert parse(spec, ROWS) == meant
+
+
+def test_a_file_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    assert parse("train.py:1", ROWS)[0] == str(tmp_path / "train.py")
+
+
+def test_the_only_file_need_not_be_named() -> None:
+    assert parse("41", ROWS[:1]) == ("/src/train.py", 41, "")
+    with pytest.raises(UsageError, match="in which file"):
+        parse("41", ROWS)
+
+
+@pytest.mark.parametrize("spec", ["", "train.py", "train.py:x", ":", "train.py:41 x", "no.py:1"])
+def test_anything_else_is_a_sentence(spec: str) -> None:
+    with pytest.raises(UsageError):
+        parse(spec, ROWS)

@@ -1,0 +1,61 @@
+"""What is news, and how ranks are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dap_mux.console.picture import Picture
+
+
+def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
+    """One row of `list`, unknown values null."""
+    keys = "coords host pid endpoint reason thread function module path line threadId exitCode"
+    return {**dict.fromkeys(keys.split()), "rank": rank, "group": group, "state": state, **known}
+
+
+def stopped(rank: int, line: int = 41, **known: Any) -> dict[str, Any]:
+    """A row of a rank that has stopped."""
+    place = {"path": "/src/train.py", "line": line, "reason": "breakpoint"}
+    return row(rank, "stopped", **{**place, **known})
+
+
+def news(picture: Picture, *rows: dict[str, Any]) -> list[str]:
+    return picture.news(picture.take(rows))
+
+
+def test_equal_news_of_several_ranks_is_one_line() -> None:
+    picture = Picture()
+    assert news(picture, *(row(rank, "running") for rank in range(5))) == []
+    moved = [*(stopped(rank) for rank in (0, 1, 2)), stopped(4, 7, reason="step")]
+    assert news(picture, *moved) == [
+        "ranks 0-2 stopped at train.py:41 (breakpoint)",
+        "rank 4 stopped at train.py:7 (step)",
+    ]
+    assert news(picture, *moved) == [], "the same again is no news"
+    assert picture.counts() == "4 stopped, 1 running"
+
+
+def test_a_stop_is_told_when_its_place_is_known_and_after_each_run() -> None:
+    picture = Picture()
+    assert news(picture, stopped(3, reason=None, path=None)) == []
+    assert news(picture, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
+    assert news(picture, row(3, "running")) == []
+    assert news(picture, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
+
+
+def test_ends() -> None:
+    picture = Picture()
+    gone = [row(0, "exited", exitCode=3), row(1, "exited"), row(2, "lost", reason="no answer")]
+    assert news(picture, *gone) == [
+        "rank 0 ended with exit code 3",
+        "rank 1 ended",
+        "rank 2 lost: no answer",
+    ]
+
+
+def test_groups_are_named_where_there_are_several() -> None:
+    picture = Picture()
+    picture.take([row(0, "running", "trainer"), row(0, "running", "eval")])
+    assert picture.groups == ["eval", "trainer"]
+    assert picture.fold([("eval", 0)]) == "eval:0"
+    assert picture.name([("eval", 0), ("trainer", 0)]) == "ranks eval:0; trainer:0"
