@@ -15,7 +15,7 @@ from dap_mux.engine.asking import is_expression
 GPU_WAIT: Final = 0.2  # s for a GPU to finish what it has to do before the value is there
 
 SOURCE: Final = f'''
-import sys, time
+import math, sys, time
 
 def seen(value):
     """The value itself, or what stands for it."""
@@ -77,8 +77,10 @@ def of_torch(value, torch, about):
         if not floating:
             data = data.to(torch.float32)
         wide = dict(dtype=torch.float32) if small else dict()
-        about["norm"] = float(torch.linalg.vector_norm(data, **wide))
-        about["nan"], about["inf"] = int(data.isnan().sum()), int(data.isinf().sum())
+        about["norm"] = norm = float(torch.linalg.vector_norm(data, **wide))
+        about["nan"] = about["inf"] = 0
+        if not math.isfinite(norm):  # else there is neither
+            about["nan"], about["inf"] = int(data.isnan().sum()), int(data.isinf().sum())
 
 def is_there(data, torch):
     """Whether the GPU has nothing left to do; a moment's work is waited for."""

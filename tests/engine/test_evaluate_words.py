@@ -184,6 +184,40 @@ class TestWords:
             "compare what" in client.ask("evaluate", expression="%compare", context="repl").refusal
         )
 
+    def test_cast(self, play: Play) -> None:
+        """`cast ranks(0:4) p loss`, Monarch's order too: values unfold, steps tell the places."""
+        book = play(4)
+        client = stopped(book)
+        says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 1}", "{'a': 2}")
+        value = client.ask("evaluate", expression="cast ranks(0:4) p config", context="repl").body
+        assert value["result"] == "{0-2}: {'a': 1} | {3}: {'a': 2} | outliers: 3"
+        arguments = {"variablesReference": value["variablesReference"]}
+        below = client.ask("variables", **arguments).body["variables"]
+        assert [one["name"] for one in below] == ["0-2", "3", "outliers"]
+        assert unfold(client, below[1]["variablesReference"]) == {"of": "config"}
+        says(book, "loss", "1", "2", "3", "4")
+        value = client.ask("evaluate", expression="cast all p loss", context="repl").body
+        assert unfold(client, value["variablesReference"])["mean"] == "2.5"
+        assert say(client, "cast job ranks(2) loss") == "3"
+        answer = client.ask("evaluate", expression="cast job ranks(0,1) n", context="repl")
+        book.wait(1)
+        assert "train.py" in answer.body["result"]
+        assert [rank.program.line for rank in book.ranks.values()] == [7, 7, 6, 6]
+        assert "rank 0 has run on" in client.ask("variables", **arguments).refusal
+        for text, problem in [("cast all", "a command must follow"), ("%cast", "a rank set")]:
+            assert problem in client.ask("evaluate", expression=text, context="repl").refusal
+
+    def test_groups(self, play: Play) -> None:
+        """`%groups` names sets; `@name` works at once."""
+        book = play(4)
+        client = stopped(book)
+        assert say(client, "%groups") == "no names yet"
+        assert say(client, "%groups slow 1,3") == "@slow: 1,3"
+        assert say(client, "%groups odd ~@slow & 0-2") == "@odd: 0,2 (~@slow & 0-2)\n@slow: 1,3"
+        assert say(client, "@slow loss") == "{1}: 10 | {3}: 30"
+        assert "@slow" in TestCompletions().labels(client, "@sl")
+        assert say(client, "%groups delete odd") == "@slow: 1,3"
+
     def test_mesh_release_and_drop(self, play: Play) -> None:
         """`%mesh` reads anew; `%release` and `%drop` say whom."""
         book = play(3)

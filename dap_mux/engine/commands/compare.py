@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from dap_mux.engine import downstream
 from dap_mux.engine.asking import Answers, Asking
+from dap_mux.engine.commands.cast import named
 from dap_mux.engine.core import Core
+from dap_mux.engine.merge.answers import most_first
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Body, ClientRequest, Rank
 from dap_mux.engine.summaries import summarised
 from dap_mux.insight.compare import Comparison, Tolerance, compare
 from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
-from dap_mux.rank_sets import RankId, fold
 
 
 class Compare:
@@ -56,22 +55,13 @@ def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
 def body_of(core: Core, answers: Answers, tolerance: Tolerance) -> Body:
     """Return the body of `compare`; every key is always there."""
     found = comparison_of(answers, tolerance)
-    home = core.default_group()
     return {
-        "values": [{"ranks": fold(one.ranks, home), "value": one.value} for one in found.groups],
+        "values": [{"ranks": named(core, one.ranks), "value": one.value} for one in found.groups],
         "statistics": msgspec.to_builtins(found.statistics),
-        "outliers": fold(found.outliers, home),
+        "outliers": named(core, found.outliers),
         "errors": [
-            {"ranks": fold(ranks, home), "message": message}
-            for message, ranks in alike(answers.errors.items())
+            {"ranks": named(core, ranks), "message": message}
+            for message, ranks in most_first(answers.errors)
         ],
-        "missing": fold(answers.missing, home),
+        "missing": named(core, answers.missing),
     }
-
-
-def alike(items: Iterable[tuple[RankId, str]]) -> list[tuple[str, list[RankId]]]:
-    """Return each text with the ranks that said it, most ranks first."""
-    same: dict[str, list[RankId]] = {}
-    for rank, text in sorted(items):
-        same.setdefault(text, []).append(rank)
-    return sorted(same.items(), key=lambda item: -len(item[1]))

@@ -131,6 +131,13 @@ class Console:
             raise UsageError(f"which ranks? {WORDS[name].usage}")
         self._request(request, name, {"ranks": rest}, lambda _: f"{name}: {rest}")
 
+    def groups(self, request: ClientRequest, rest: str) -> None:
+        name, _, ranks = rest.partition(" ")
+        arguments: Body = {"define": {"name": name, "ranks": ranks}} if name else {}
+        if name == "delete":
+            arguments = {"delete": ranks.strip()}
+        self._request(request, "groups", arguments, shown.of_groups)
+
     def mesh(self, request: ClientRequest, rest: str) -> None:
         groups = sorted({id[0] for id in self._core.ranks})
         left = set(groups)
@@ -198,6 +205,12 @@ WORDS: Final[dict[str, Word]] = {
         "a thread for each rank, or for each class of ranks",
         lambda console, request, rest: console.value(request, "view", rest),
         ("auto", "ranks", "classes"),
+    ),
+    "groups": Word(
+        "%groups [NAME RANKS | delete NAME]",
+        "names for rank sets, as in @NAME",
+        Console.groups,
+        ("delete", RANKS),
     ),
     "mesh": Word("%mesh", "each group's dimensions, read anew from its ranks", Console.mesh),
     "release": Word(

@@ -57,6 +57,16 @@ def _row(members: list[Body]) -> tuple[str, ...]:
     )
 
 
+def of_groups(body: Body) -> str:
+    """`groups`, one line each: who is in it now, and how it was defined."""
+    lines = [
+        f"@{one['name']}: {one['ranks'] or 'nobody now'}"
+        + (f" ({one['definition']})" if one["definition"] != one["ranks"] else "")
+        for one in body["groups"]
+    ]
+    return "\n".join(lines) or "no names yet"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table, columns as wide as they must be."""
     lines = [list(head), *(list(row) for row in rows)]
@@ -82,7 +92,8 @@ def merged(
         parts.append(f"outliers: {outliers}")
     if missing:
         parts.append(f"no answer: {missing}")
-    return " | ".join(parts) or "no ranks"
+    lines = any("\n" in value for _, value in values)
+    return ("\n" if lines else " | ").join(parts) or "no ranks"
 
 
 def number(value: float | None) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dap_mux.engine.asking import Answer, Answers, handle_of
-from dap_mux.engine.commands.compare import alike, comparison_of
+from dap_mux.engine.commands.cast import named
+from dap_mux.engine.commands.compare import comparison_of
 from dap_mux.engine.commands.text import merged, number
 from dap_mux.engine.core import Core
+from dap_mux.engine.merge.answers import most_first
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.trees import Trees
-from dap_mux.insight.compare import Comparison, Statistics, Tolerance, sparkline
-from dap_mux.rank_sets import RankId, fold, parse
+from dap_mux.insight.compare import Comparison, Statistics, Tolerance, compare, sparkline
+from dap_mux.rank_sets import RankId, parse
 
 
 class Values:
@@ -27,13 +29,13 @@ class Values:
             ((rank, answer),) = answers.values.items()
             return {"result": answer.value, **self._rest(rank, answer)}
         found = comparison_of(answers, tolerance or Tolerance())
-        errors = [(self._fold(ranks), text) for text, ranks in alike(answers.errors.items())]
+        errors = [(self._fold(ranks), text) for text, ranks in most_first(answers.errors)]
         values = [(self._fold(group.ranks), group.value) for group in found.groups]
         missing, outliers = self._fold(answers.missing), self._fold(found.outliers)
         children = [*self._values(answers, found), *_described(found.statistics)]
-        children += [_leaf("outliers", outliers)] if outliers else []
+        children += _leaves("outliers", outliers)
         children += [_leaf(ranks, text) for ranks, text in errors]
-        children += [_leaf("no answer", missing)] if missing else []
+        children += _leaves("no answer", missing)
         asked = (self._core.ranks[rank] for rank in answers.values)
         return {
             "result": merged(values, errors, missing, outliers),
@@ -41,30 +43,29 @@ class Values:
             "namedVariables": len(children),
         }
 
-    def of_cast(self, body: Body, ranks: Iterable[Rank]) -> Body:
+    def of_cast(self, body: Body, asked: list[Rank]) -> Body:
         """Return the body of `cast` as a value; what can be unfolded is a child."""
         results, errors = body["results"], body["errors"]
-        if (
-            len(results) == 1
-            and not errors
-            and not body["missing"]
-            and results[0]["ranks"].isdigit()
-        ):
-            return {
-                "result": results[0]["value"],
-                **_known(results[0], "type", "variablesReference"),
-            }
+        if len(asked) == 1 and results:
+            return {"result": results[0]["value"], **_known(results[0])}
+        said = {
+            rank.rank_id: one["value"] for one in results for rank in self.ranks_of(one["ranks"])
+        }
+        found = compare(said)
         failed = [(one["ranks"], one["message"]) for one in errors]
-        children = [
-            {"name": one["ranks"], **_known(one, "value", "type", "variablesReference")}
-            for one in results
+        children: list[Body] = [
+            {"name": one["ranks"], "value": one["value"], **_known(one)} for one in results
+        ]
+        children += [
+            *_described(found.statistics),
+            *_leaves("outliers", self._fold(found.outliers)),
         ]
         children += [_leaf(name, message) for name, message in failed]
-        unfolds = any(one["variablesReference"] for one in results) or len(children) > 1
-        said = [(one["ranks"], one["value"]) for one in results]
+        unfolds = len(children) > 1 or any(one["variablesReference"] for one in results)
+        values = [(one["ranks"], one["value"]) for one in results]
         return {
-            "result": merged(said, failed, body["missing"]),
-            "variablesReference": self.trees.plant(children, ranks) if unfolds else 0,
+            "result": merged(values, failed, body["missing"], self._fold(found.outliers)),
+            "variablesReference": self.trees.plant(children, asked) if unfolds else 0,
         }
 
     def ranks_of(self, text: str) -> list[Rank]:
@@ -81,14 +82,17 @@ class Values:
         reference = handle_of(self._core, rank, answer)
         return {"variablesReference": reference, **({"type": answer.type} if answer.type else {})}
 
-    def _fold(self, ranks: frozenset[RankId] | tuple[RankId, ...] | list[RankId]) -> str:
-        text = fold(ranks, self._core.default_group())
-        alone = self._core.several_groups and len({rank[0] for rank in ranks}) == 1
-        return f"{next(iter(ranks))[0]}:{text}" if alone else text
+    def _fold(self, ranks: Iterable[RankId]) -> str:
+        return named(self._core, ranks)
 
 
 def _leaf(name: str, value: str) -> Body:
     return {"name": name, "value": value, "variablesReference": 0}
+
+
+def _leaves(name: str, value: str) -> list[Body]:
+    """A child where there is something to say."""
+    return [_leaf(name, value)] if value else []
 
 
 def _described(statistics: Statistics | None) -> Iterator[Body]:
@@ -101,5 +105,6 @@ def _described(statistics: Statistics | None) -> Iterator[Body]:
         yield _leaf("histogram", sparkline(statistics.histogram.counts))
 
 
-def _known(body: Body, *keys: str) -> Body:
-    return {key: body[key] for key in keys if body.get(key) is not None}
+def _known(result: Body) -> Body:
+    reference = {"variablesReference": result["variablesReference"]}
+    return {**reference, **({"type": result["type"]} if result["type"] else {})}
