@@ -49,6 +49,7 @@ class Source:
         return own.get(self.strength, self.label)
 
 
+NOT_A_PROJECTS = frozenset({"insecure", "token_file"})
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 
@@ -85,8 +86,20 @@ def from_project(cwd: Path) -> Source | None:
         if path.is_file():
             tool = _read_toml(path).get("tool", {})
             table = tool.get("dap-mux", {}) if isinstance(tool, dict) else {}
-            return _from_table(Strength.PROJECT, table, f"{path} [tool.dap-mux]", folder)
+            source = _from_table(Strength.PROJECT, table, f"{path} [tool.dap-mux]", folder)
+            _check_project(source)
+            return source
     return None
+
+
+def _check_project(source: Source) -> None:
+    """Somebody else's project must not open this machine, nor choose its secret."""
+    for name in sorted(NOT_A_PROJECTS & source.values.keys()):
+        option = BY_NAME[name]
+        raise UsageError(
+            f"{source.label}: {name!r} is not for a project to say; "
+            f"use {option.flag}, {option.variable} or your own config file"
+        )
 
 
 def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.config import OPTIONS, Address, Config, Option
+from dap_mux.config.sources import NOT_A_PROJECTS
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
 
@@ -109,8 +110,8 @@ def test_every_option_can_come_from_every_place(option: Option, tmp_path: Path) 
         (Config.load(flags={name: text}), f"flag {option.flag}"),
         (Config.load(environ={option.variable: text}), f"variable {option.variable}"),
         (Config.load(launch={option.attribute: text}), f"launch.json {option.attribute}"),
-        (Config.load(cwd=project), project_label),
         (Config.load(home=home), home_label),
+        *([] if name in NOT_A_PROJECTS else [(Config.load(cwd=project), project_label)]),
     ):
         assert getattr(config, name) == value
         assert origin(config, name) == label
@@ -197,6 +198,8 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
         ("[tool.dap-mux]\nbase-prot = 1", r"no option 'base_prot'; did you mean 'base_port'\?"),
         ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are listen, "),
         ("[tool]\ndap-mux = 3", "must be a table"),
+        ("[tool.dap-mux]\ninsecure = true", r"'insecure' is not for a project to say; use --ins"),
+        ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' is not for a project to say; use"),
         ("[tool.dap-mux\n", r"pyproject\.toml cannot be read: "),
         ("[tool.dap-mux]\nbase-port = true", r"base_port = True .*: allowed: a port from 1"),
     ],
