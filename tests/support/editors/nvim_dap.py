@@ -134,7 +134,7 @@ class NvimDapModel(Editor):
         for number, one in self._threads.items():
             if every or number == thread:
                 one.stopped = True
-        if thread is not None:
+        if thread in self._threads:  # else it has left since
             self._ask_stack(thread, body, jump=jump)
 
     def _ask_stack(self, thread: int, body: Json, *, jump: bool) -> None:
