@@ -65,7 +65,8 @@ class Evaluation:
                 self._in_focus(request)
             self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, words.Asked):
-            self.ask(request, meant.ranks, meant.expression)
+            depth = self._depth(arguments.frameId)
+            self.ask(request, meant.ranks, meant.expression, depth=depth)
         else:
             self._console.call(request, meant)
 
@@ -77,12 +78,22 @@ class Evaluation:
             handle = self._core.handles.mint(rank.id, Kind.FRAME, frame)
             request.arguments = raw({**plain(request.arguments), "frameId": handle})
 
+    def _depth(self, frame: int | None) -> int | None:
+        """How far up the stack the frame is that the user looks at; None for the innermost."""
+        if frame is None:
+            return None
+        owner, upstream_id = self._core.handles.resolve(Kind.FRAME, frame)
+        stop = self._core.ranks[owner].stop
+        known = stop is not None and upstream_id in stop.frame_ids
+        return (stop.frame_ids.index(upstream_id) or None) if stop and known else None
+
     def ask(
         self,
         request: ClientRequest,
         ranks: str,
         expression: str,
         tolerance: Tolerance | None = None,
+        depth: int | None = None,
     ) -> None:
         """Evaluate in a set of ranks, and answer with what they say as one value."""
 
@@ -90,7 +101,7 @@ class Evaluation:
             downstream.respond(self._core, request, self._values.body(answers, tolerance))
 
         def chosen(found: list[Rank]) -> None:
-            self._asking.evaluate(found, summarised(expression), answered)
+            self._asking.evaluate(found, summarised(expression), answered, depth=depth)
 
         self._meshes.choose(request, ranks, chosen)
 

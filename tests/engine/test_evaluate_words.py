@@ -98,6 +98,19 @@ class TestValues:
         text = answer.body["result"]
         assert text == "{1}: 10 | {0}: NameError: name 'loss' is not defined | no answer: 2"
 
+    def test_the_frame_that_the_user_looks_at(self, play: Play) -> None:
+        """A watch in a caller's frame is evaluated in the callers' frames of all."""
+        book = play(2)
+        client = stopped(book)
+        frames = client.ask("stackTrace", threadId=book.thread(1)).body["stackFrames"]
+        watch = {"expression": "all loss", "context": "watch"}
+        for frame in frames:
+            assert client.ask("evaluate", frameId=frame["id"], **watch).body["result"]
+        with book.quietly("rank 1 runs on"):
+            client.ask("continue", threadId=book.thread(1), singleThread=True)
+        answer = client.ask("evaluate", frameId=frames[1]["id"], **watch)
+        assert "rank 1 has run on" in answer.refusal
+
     def test_a_dimension_that_the_ranks_know(self, play: Play) -> None:
         """A rank set in a watch may name what only the ranks know."""
         book = play(4)
