@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from dap_mux.console.answers import show_cast
 from dap_mux.console.picture import Row, settled
@@ -20,6 +20,7 @@ RESUME: Final = ("c", "cont", "continue")
 HELP: Final = ("help", "h", "?")
 GRACE: Final = 1.0  # s in which a rank that somebody else steps may stop again
 TIMEOUT: Final = 5.0  # s for ranks to answer, as the engine has it
+PLACE: Final = "> "  # so begins an answer that tells a place
 AROUND: Final = 2  # lines shown before and after the one where a rank stands
 HELP_TEXT: Final = """\
 What you type goes to {ranks} and nobody else: any command of pdb (n, s, r, unt, u, d, w, l, p, pp,
@@ -49,9 +50,8 @@ class Attached:
         """Say where the ranks stand, and what a single one said last."""
         self._console.screen.say(f"Attached to debug session for {self._name()}", "note")
         await self._show_place(AROUND)
-        last = self._console.last_output.get(self._ranks[0])
-        if last and len(self._ranks) == 1:
-            self._console.screen.say(last)
+        if len(self._ranks) == 1 and self._ranks[0] in self._console.last_output:
+            self._console.screen.say(self._console.last_output[self._ranks[0]])
 
     def say_goodbye(self, why: str) -> None:
         """Say that the prompt is left."""
@@ -80,25 +80,26 @@ class Attached:
     async def _step(self, line: str) -> None:
         """Send a line; where that has moved ranks, wait until they stand, and say where."""
         before = self._rows()
-        self._remember(await self._cast(line))
+        told = await self._cast(line)
         await self._link.look(self._set)
         while any(map(_moving, self._rows())) and not self._link.over.is_set():
+            told = False  # the answer came before the stop
             await self._link.moved()
         if not self._stand():
             self._console.detach(self._why_not())
-        elif self._rows() != before:
+        elif self._rows() != before and not told:
             await self._show_place(0)
 
-    async def _cast(self, line: str) -> dict[str, Any]:
+    async def _cast(self, line: str) -> bool:
+        """Send a line and show the answer; return whether that says where ranks stand now."""
         asked = {"ranks": self._set, "command": line, "timeout": TIMEOUT}
         body = await self._link.ask("cast", asked, patience=TIMEOUT + 10)
         show_cast(self._console.screen, body, alone=len(self._ranks) == 1)
-        return body
-
-    def _remember(self, body: dict[str, Any]) -> None:
-        said = "\n".join(str(one["value"]) for one in body["results"] if one["value"])
-        if said and len(self._ranks) == 1:
-            self._console.last_output[self._ranks[0]] = said
+        said = [str(one["value"]) for one in body["results"] if one["value"]]
+        places = any(one.startswith(PLACE) for one in said)
+        if said and not places and line not in RESUME:
+            self._console.last_output.update(dict.fromkeys(self._ranks, said[0]))
+        return places
 
     # What others do
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dap_mux.console.commands import COMMANDS
 from dap_mux.console.picture import Picture
+from dap_mux.console.words import Command
 from dap_mux.rank_sets import Mesh, RankSetError, World, complete, parse
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def candidates(console: Console, text: str) -> tuple[int, list[str]]:
     line = text[sign:]
     word, space, rest = line.partition(" ")
     if not space:
-        return int(sign), [one.name for one in COMMANDS if one.name.startswith(word)]
+        return int(sign), [_with_space(one) for one in COMMANDS if one.name.startswith(word)]
     name = next((one.name for one in COMMANDS if word in (one.name, *one.aliases)), "")
     start = len(text) - len(rest)
     at = max(rest.rfind(" ") + 1, 0)
@@ -42,6 +43,11 @@ def candidates(console: Console, text: str) -> tuple[int, list[str]]:
     if found:
         return start + found[0][0], [text for _, text in found] + plain
     return start + at, plain
+
+
+def _with_space(command: Command) -> str:
+    """Its name, ready for what follows, where something does."""
+    return command.name + (" " if " " in command.usage else "")
 
 
 def _rank_sets(console: Console, rest: str) -> list[tuple[int, str]]:

@@ -52,14 +52,17 @@ class Terminal:
             self._console.greet()
             while not self._console.over.is_set():
                 line = await self._line()
-                if line is None:
+                if line is not None:
+                    await self._console.handle(line)
+                elif self._console.attached and not self._console.over.is_set():
+                    self._console.detach()
+                else:
                     break
-                await self._console.handle(line)
             await self._console.leave()
             sys.stdout.flush()
 
     async def _line(self) -> str | None:
-        """Wait for a line; Ctrl-C forgets what is typed, Ctrl-D leaves."""
+        """Wait for a line; Ctrl-C forgets what is typed, and Ctrl-D is None."""
         try:
             return await self._prompt.prompt_async(
                 lambda: FormattedText([("class:prompt", self._console.prompt)]),

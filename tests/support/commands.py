@@ -125,7 +125,7 @@ class User:
         self._runtime.mkdir()
         self.commands: list[Command] = []
         own = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(self._runtime)}
-        self._environ = {**_clean_environment(), **own, "DAP_MUX_LISTEN": "127.0.0.1:0"}
+        self.environ = {**_clean_environment(), **own, "DAP_MUX_LISTEN": "127.0.0.1:0"}
 
     @property
     def sessions(self) -> Path:
@@ -155,7 +155,7 @@ class User:
                 str(_COMMAND),
                 *words,
                 cwd=self.folder,
-                env={**self._environ, **(env or {})},
+                env={**self.environ, **(env or {})},
                 stdin=sockets[0] if sockets else pipe if piped else nothing,
                 stdout=sockets[1] if sockets else pipe if piped else out_file,
                 stderr=err_file,

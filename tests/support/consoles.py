@@ -30,7 +30,8 @@ class PipedConsole:
         self._count += 1
         mark = f"mark{self._count}"
         self.type(line, f"%{mark}")
-        return (await self.until(f"there is no command '{mark}'")).rpartition("\n")[0]
+        said = await self.until(f"there is no command '{mark}'")
+        return "".join(said.splitlines(keepends=True)[:-1])
 
     def type(self, *lines: str) -> None:
         """Type lines, and wait for nothing."""

@@ -1,0 +1,161 @@
+"""The console on a real terminal: every screen of a whole visit, typed and looked at."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import User, line_of, user
+from tests.support.proc_net import free_ports
+from tests.support.run_command import COUNT
+from tests.support.tmux import LIMIT, Tmux, tmux
+from tests.support.waiting import until
+
+__all__ = ["tmux", "user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(240)]
+
+PROMPT = "dap-mux>"
+TRAIN = """\
+import os
+
+rank = int(os.environ["RANK"])
+
+
+def step(number):
+    loss = 10 * rank + number  # loss
+    return loss
+
+
+for number in range(3):
+    step(number)
+print("end", rank)
+"""
+PRINTS = """\
+import time
+from pathlib import Path
+
+for n in range(12):
+    print("\\33[2J line", n)
+while not Path("go").exists():
+    time.sleep(0.01)
+"""
+COMMAND = str(Path(sys.executable).with_name("dap-mux"))
+
+
+def begin(tmux: Tmux, user: User, *words: str) -> None:
+    """Run a command of ours in the terminal."""
+    tmux.start([COMMAND, *words], user.folder, user.environ)
+
+
+def run(tmux: Tmux, user: User, n: int, script: str) -> None:
+    """Run a job with a console in its terminal."""
+    ports = ["--base-port", str(free_ports(2 * n)), "--log-dir", "logs"]
+    begin(tmux, user, "run", "-n", str(n), *ports, "--console", script)
+
+
+def below_all(tmux: Tmux, status: str) -> bool:
+    """Whether the prompt stands below everything, and the status below that."""
+    *_, prompt, below = ["", "", *filter(None, tmux.screen().splitlines())]
+    return prompt == PROMPT and below.endswith(f": {status}")
+
+
+async def test_a_visit(tmux: Tmux, user: User) -> None:
+    script = user.script(TRAIN)
+    loss = line_of(script, "loss")
+    run(tmux, user, 4, script)
+    screen = await tmux.shows("Enter 'help' for a list of commands.")
+    assert "DAP-MUX" in screen
+    await tmux.shows(": 4 stopped")  # the line below the prompt
+
+    tmux.line("list")
+    screen = await tmux.shows("4 stopped", times=2)
+    for head in ("Actor Name", "Rank", "Coords", "Hostname", "Function", "Line No.", "State"):
+        assert head in screen
+    assert screen.count("train.<module>") == 4
+    assert screen.count("│ stopped │ breakpoint │") == 4
+
+    tmux.line("b train.py:" + str(loss))
+    await tmux.shows("breakpoint 2: ")
+    tmux.line("cast all c")
+    await tmux.shows(": 4 stopped")
+    tmux.clear()
+    await look_at_rank_3(tmux, loss)
+    await come_back(tmux)
+
+
+async def look_at_rank_3(tmux: Tmux, loss: int) -> None:
+    tmux.keys("att")
+    tmux.keys("Tab")
+    await tmux.shows(f"{PROMPT} attach")
+    tmux.line("3")
+    await tmux.shows(f"({loss})step()")
+    await tmux.shows(f"{loss} ->     loss = 10 * rank + number")
+    await tmux.shows("(Pdb 3)")
+    tmux.line("n")
+    await tmux.shows("return loss", times=2)
+    tmux.line("loss + 1000")
+    await tmux.shows("\n1030")
+    tmux.line("detach")
+    await tmux.shows("Detached from debug session for rank 3")
+
+
+async def come_back(tmux: Tmux) -> None:
+    tmux.clear()
+    tmux.line("attach 3")
+    await tmux.shows("(Pdb 3)")
+    await tmux.shows("\n1030\n")  # its last output
+    tmux.line("continue")
+    await tmux.shows("Detached from debug session for rank 3")
+    tmux.clear()
+    tmux.line("list")
+    await tmux.shows("stopped │ breakpoint")
+    tmux.line("c")
+    await tmux.shows("exit code 0")
+    history = tmux.history()
+    assert "every rank is released and runs on" in history
+    assert "[3] end 3" in history, "the job's own output"
+
+
+async def test_keys(tmux: Tmux, user: User) -> None:
+    script = user.script(COUNT)
+    run(tmux, user, 2, script)
+    await tmux.shows(": 2 stopped")
+    tmux.keys("half a line", "C-c")
+    await tmux.shows(PROMPT, times=2)
+    tmux.line("cast 0 __import__('time').sleep(1000)")
+    await tmux.loses(": 2 stopped")  # the line below the prompt: the command is under way
+    tmux.keys("C-c")
+    await tmux.shows("interrupted; the ranks are as they are")
+    tmux.keys("C-d")
+    screen = await tmux.shows("you were the last debugger: every rank is released and runs on")
+    assert "stopping every rank" not in screen, "Ctrl-C was not for the job"
+
+
+async def test_what_ranks_print_stands_above_the_prompt(tmux: Tmux, user: User) -> None:
+    script = user.script(PRINTS)
+    run(tmux, user, 2, script)
+    await tmux.shows(": 2 stopped")
+    tmux.line("clear all")
+    await tmux.shows("cleared 1:")
+    tmux.line("cast all c")
+    await tmux.shows("[1] \\x1b[2J line 11")
+    await tmux.shows("[0] \\x1b[2J line 11")
+    await until(lambda: below_all(tmux, "2 running"), within=LIMIT, what="the prompt below it")
+    shown = [line for line in tmux.history().splitlines() if "line" in line]
+    for rank in range(2):
+        mine = [line for line in shown if line.startswith(f"[{rank}] ")]
+        assert mine == [f"[{rank}] \\x1b[2J line {n}" for n in range(12)], "whole and in order"
+    (user.folder / "go").touch()
+    await tmux.shows("exit code 0")
+
+
+async def test_a_console_leaves_by_itself_when_the_job_has_ended(tmux: Tmux, user: User) -> None:
+    script = user.script("x = 1\n")
+    run(tmux, user, 2, script)
+    await tmux.shows(": 2 stopped")
+    tmux.line("cast all c")
+    screen = await tmux.shows("exit code 0")
+    assert "every rank is gone" in screen
