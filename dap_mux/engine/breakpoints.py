@@ -9,7 +9,6 @@ most `breakpoint_timeout`); what changes after that is told by `breakpoint` even
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine import downstream, upstream
@@ -25,6 +24,7 @@ from dap_mux.engine.merge.union import Plan, plan
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.values import values_of
+from dap_mux.engine.waiters import Waiters
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import (
     SetBreakpointsArguments,
@@ -48,16 +48,6 @@ EXPECTED: Final = frozenset(
 CONFIGURABLE: Final = frozenset({Phase.CONFIGURING, Phase.STARTING, Phase.LIVE})
 
 
-@dataclass(eq=False)
-class Waiter:
-    """An answer to a client that waits for ranks to take up a place's breakpoints."""
-
-    place: Place
-    ranks: set[DebuggeeId]
-    then: Callable[[], None]
-    timer: int | None = None
-
-
 class Breakpoints:
     """The engine's part that owns the book."""
 
@@ -67,7 +57,7 @@ class Breakpoints:
         files.changed = self._file_changed
         self._book = Book()
         self._ids = 0
-        self._waiters: list[Waiter] = []
+        self._waiters = Waiters(core)
         self._rank_ids = RankIds()
         self._newest: dict[tuple[DebuggeeId, Place], int] = {}
 
@@ -201,14 +191,8 @@ class Breakpoints:
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
     ) -> None:
         """Send a place's breakpoints to these ranks; wait `limit` seconds at most."""
-        core = self._core
         expected = [rank for rank in ranks if rank.phase in EXPECTED]
-        waiter = Waiter(place, {rank.id for rank in expected}, then)
-        if not expected:
-            then()
-            return
-        waiter.timer = core.after(limit, lambda: self._give_up(waiter))
-        self._waiters.append(waiter)
+        self._waiters.wait(place, expected, then, limit)
         for rank in expected:
             if rank.phase in CONFIGURABLE:
                 self._send(rank, place)
@@ -267,7 +251,7 @@ class Breakpoints:
         for item, reason in planned.refused:
             self._keep(rank, (item,), {"verified": False, "message": reason})
         if not self._sent_again(rank, place):
-            self._arrived(rank, place)
+            self._waiters.arrived(rank, place)
         if place != FUNCTIONS:
             self._files.taken(rank, place, [s for s in states if isinstance(s, dict)])
 
@@ -292,7 +276,7 @@ class Breakpoints:
             rank,
             "setExceptionBreakpoints",
             arguments,
-            lambda reply: self._arrived(rank, EXCEPTIONS),
+            lambda reply: self._waiters.arrived(rank, EXCEPTIONS),
         )
 
     # What clients are told
@@ -335,19 +319,6 @@ class Breakpoints:
             for item in items:
                 self._tell_change(item)
 
-    def _arrived(self, rank: Rank, place: Place | None) -> None:
-        for waiter in list(self._waiters):
-            if place in (waiter.place, None):
-                waiter.ranks.discard(rank.id)
-                if not waiter.ranks:
-                    self._give_up(waiter)
-
-    def _give_up(self, waiter: Waiter) -> None:
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
-            self._core.cancel(waiter.timer)
-            waiter.then()
-
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
         self._rank_ids.forget(rank.id)
@@ -355,7 +326,7 @@ class Breakpoints:
             for items in by_client.values():
                 for item in items:
                     item.states.pop(rank.id, None)
-        self._arrived(rank, None)
+        self._waiters.arrived(rank, None)
 
 
 def _failure(reply: Reply) -> Body:
