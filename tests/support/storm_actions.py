@@ -51,6 +51,25 @@ def _release(storm: Storm, guest: Guest, pick: int) -> None:
         storm.say(guest, "release", ranks=str(pick % 3))
 
 
+TYPED: Final = (
+    "all loss",
+    "ranks(0:2) step",
+    "ranks(tp=0) loss",
+    "%list",
+    "%compare loss",
+    "%mesh",
+    "%nonsense",
+    "cast all p loss",
+    "cast 0-1 n",
+    "attach 1",
+)
+
+
+def _type(storm: Storm, guest: Guest, pick: int) -> None:
+    text = TYPED[pick // 7 % len(TYPED)]
+    storm.say(guest, "evaluate", expression=text, context="repl")
+
+
 ASKED: Final[tuple[Asking, ...]] = (
     _plain("configurationDone"),
     _plain("configurationDone"),
@@ -76,6 +95,12 @@ ASKED: Final[tuple[Asking, ...]] = (
         guest, "evaluate", expression="loss", frameId=_one(guest.frames, pick)
     ),
     _plain("evaluate", expression="1 + 1"),
+    _type,
+    _plain("compare", expression="loss", timeout=1),
+    lambda storm, guest, pick: storm.say(
+        guest, "variables", variablesReference=_one(guest.frames, pick) + pick % 3
+    ),
+    _plain("completions", text="cast all lo", column=12),
     _plain("setExceptionBreakpoints", filters=["uncaught"]),
     _plain("modules"),
     _plain("list"),
