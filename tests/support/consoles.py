@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dap_mux.console.console import Console
-from dap_mux.console.link import Link
+from dap_mux.console.link import Breakpoints, Link
 from dap_mux.console.screen import PlainScreen
 from tests.support.commands import LIMIT, Command
 from tests.support.session import Session
@@ -62,11 +62,13 @@ class PipedConsole:
 
 
 @asynccontextmanager
-async def console_of(session: Session) -> AsyncIterator[tuple[Console, list[str]]]:
+async def console_of(
+    session: Session, breakpoints: Breakpoints
+) -> AsyncIterator[tuple[Console, list[str]]]:
     """A console inside the test, and what it has shown."""
     shown: list[str] = []
     link = Link(await session.client("dap-mux console"), f"127.0.0.1:{session.port}")
-    await link.begin({}, {})
+    await link.begin(breakpoints, {})
     console = Console(link, PlainScreen(shown.append))
     try:
         yield console, shown
