@@ -68,4 +68,10 @@ def show(screen: Screen, body: dict[str, Any], how: str) -> None:
         return
     screen.table(ranks_table(ranks, how))
     states = ", ".join(f"{count} {state}" for state, count in body["counts"].items() if count)
-    screen.say(f"{'1 rank' if len(ranks) == 1 else f'{len(ranks)} ranks'}: {states}")
+    workers = sum(row["worker"] is not None for row in ranks)
+    counts = [_count(len(ranks) - workers, "rank")] + [_count(workers, "worker")] * bool(workers)
+    screen.say(f"{' and '.join(counts)}: {states}")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("s" if number != 1 else "")

@@ -17,6 +17,7 @@ from dap_mux.console.screen import Screen
 from dap_mux.console.words import lookup, split
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 PROMPT: Final = "dap-mux> "
 BANNER: Final = """\
@@ -112,7 +113,7 @@ class Console:
 
     async def attach(self, rows: list[Row]) -> None:
         """Go to the prompt on these ranks."""
-        self.attached = Attached(self, [id_of(row) for row in rows])
+        self.attached = Attached(self, [rank_of(id_of(row)) for row in rows])
         await self.attached.arrive()
         self.on_change()
 
@@ -143,7 +144,7 @@ class Console:
     # What comes by itself
 
     def _rows_changed(self, changes: Iterable[tuple[Row | None, Row]]) -> None:
-        own = self.attached.busy_with if self.attached else ()
+        own: set[DebuggeeId] = {*self.attached.busy_with} if self.attached else set()
         told = [change for change in changes if id_of(change[1]) not in own]
         for line in self.link.picture.news(told):
             self.screen.say(line, "note")

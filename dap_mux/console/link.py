@@ -51,11 +51,11 @@ class Link:
             self._end("the session is gone")
             raise
 
-    async def look(self, ranks: str = "all") -> list[Row]:
-        """Ask where these ranks are; the picture knows it too."""
+    async def look(self, ranks: str = "all", *, workers: bool = False) -> list[Row]:
+        """Ask where these ranks are, and their workers; the picture knows it too."""
         rows: list[Row] = (await self.ask("list", {"ranks": ranks}))["ranks"]
         self._take(rows)
-        return rows
+        return [row for row in rows if workers or row["worker"] is None]
 
     async def moved(self) -> None:
         """Wait until the picture has changed, or the session is over."""

@@ -22,7 +22,7 @@ _WITHIN: Final = re.compile(
 async def list_(console: Console, rest: str) -> None:
     """`list [RANKS] [classes|full]`."""
     ranks, how = list_words(rest, default="stopped")
-    rows = await console.link.look(ranks)
+    rows = await console.link.look(ranks, workers=True)
     if rows:
         console.screen.table(ranks_table(rows, how))
     else:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of
 
 Row: TypeAlias = Mapping[str, Any]
 """One entry of the request `list`; every key is present."""
@@ -20,39 +21,53 @@ class Picture:
 
     def __init__(self) -> None:
         self.rows: dict[RankId, Row] = {}
+        self.workers: dict[DebuggeeId, Row] = {}
 
     def take(self, rows: Iterable[Row]) -> list[Change]:
         """Put rows in; return each that was new or different, behind what was there before."""
-        changes = [(self.rows.get(id_of(row)), row) for row in rows]
-        self.rows.update((id_of(row), row) for _, row in changes)
+        changes = [(self._put(row), row) for row in rows]
         return [(before, now) for before, now in changes if before != now]
+
+    def _put(self, row: Row) -> Row | None:
+        """Put a row in and return the one before; a worker's end is the last of it."""
+        id = id_of(row)
+        if row["worker"] is None:
+            before, self.rows[rank_of(id)] = self.rows.get(rank_of(id)), row
+            return before
+        before = self.workers.pop(id, None)
+        if row["state"] != "exited":
+            self.workers[id] = row
+        return before
 
     @property
     def groups(self) -> list[str]:
         """The groups' names."""
         return sorted({group for group, _ in self.rows})
 
-    def name(self, ranks: Iterable[RankId]) -> str:
-        """`rank 3`, `ranks 0-3,7`, and with several groups `ranks trainer:0-3; eval:0`."""
+    def name(self, ranks: Iterable[DebuggeeId]) -> str:
+        """`rank 3`, `ranks 0-3,7`, and with several groups `ranks trainer:0-3; eval:0`.
+
+        Worker 1 of rank 3 is `rank 3/1`.
+        """
         ranks = list(ranks)
         return f"{'rank' if len(ranks) == 1 else 'ranks'} {self.fold(ranks)}"
 
-    def fold(self, ranks: Iterable[RankId]) -> str:
-        """Write ranks as a rank set that a session reads back."""
+    def fold(self, ranks: Iterable[DebuggeeId]) -> str:
+        """Write ranks as a rank set that a session reads back; workers have no such."""
         ranks = list(ranks)
-        text = fold(ranks)
-        groups = {group for group, _ in ranks}
+        text = label(ranks)
+        groups = {id[0] for id in ranks}
         return f"{groups.pop()}:{text}" if len(groups) == 1 < len(self.groups) else text
 
     def counts(self) -> str:
         """`12 stopped, 4 running`."""
-        states = [row["state"] for row in self.rows.values()]
+        states = [row["state"] for row in (*self.rows.values(), *self.workers.values())]
         order = sorted(set(states), key=lambda state: (state != "stopped", state))
         return ", ".join(f"{states.count(state)} {state}" for state in order)
 
     def news(self, changes: Iterable[Change]) -> list[str]:
         """Say what a user wants to hear: who stopped where, who is lost or has ended."""
-        told: dict[str, list[RankId]] = {}
+        told: dict[str, list[DebuggeeId]] = {}
         for before, now in changes:
             text = event(now)
             if text and (before is None or text != event(before)):
@@ -60,9 +75,10 @@ class Picture:
         return [f"{self.name(ranks)} {text}" for text, ranks in told.items()]
 
 
-def id_of(row: Row) -> RankId:
+def id_of(row: Row) -> DebuggeeId:
     """Return whose row it is."""
-    return row["group"], row["rank"]
+    rank = row["group"], row["rank"]
+    return rank if row["worker"] is None else (*rank, row["worker"])
 
 
 def settled(row: Row) -> bool:
@@ -82,7 +98,7 @@ def event(row: Row) -> str:
         return f"stopped{where} ({row['reason']})"
     if row["state"] == "lost":
         return "lost" + (f": {row['reason']}" if row["reason"] else "")
-    if row["state"] == "exited":
+    if row["state"] == "exited" and row["worker"] is None:
         code = row["exitCode"]
         return "ended" if code is None else f"ended with exit code {code}"
     return ""

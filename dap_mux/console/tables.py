@@ -9,7 +9,8 @@ from typing import Final
 
 from dap_mux.console.picture import Row, id_of
 from dap_mux.printable import one_line
-from dap_mux.rank_sets import fold, with_group
+from dap_mux.rank_sets import with_group
+from dap_mux.rank_sets.debuggees import label
 
 FOLD_ABOVE: Final = 32  # ranks
 HOW: Final = ("classes", "full")
@@ -55,12 +56,13 @@ def _class(row: Row) -> tuple[str, ...]:
 
 def _class_cells(members: list[Row]) -> tuple[str, ...]:
     cells = _cells(members[0])
-    ranks = fold(id_of(row) for row in members)
+    ranks = label(id_of(row) for row in members)
     return (cells[0], ranks, str(len(members)), *cells[4:])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    where = [str(row["rank"]), str(row["coords"] or ""), row["host"], function(row), row["line"]]
+    number = str(row["rank"]) if row["worker"] is None else f"{row['rank']}/{row['worker']}"
+    where = [number, str(row["coords"] or ""), row["host"], function(row), row["line"]]
     cells = [row["group"], *where, row["state"], reason(row)]
     return tuple("" if cell is None else one_line(str(cell)) for cell in cells)
 

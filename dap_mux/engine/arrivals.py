@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Rank, Stop
 from dap_mux.engine.phases import Phase
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Then: TypeAlias = Callable[[Rank], None]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import Wanted
 from dap_mux.engine.model import Body
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Place: TypeAlias = str  # a client path, or one of:
 FUNCTIONS: Final = "\0functions"

@@ -16,7 +16,6 @@ from dap_mux.engine.book import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
 from dap_mux.engine.merge.files import NOTHING_WRONG
@@ -32,6 +31,7 @@ from dap_mux.protocol.types import (
     SetFunctionBreakpointsArguments,
     typed,
 )
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's, told to nobody
 # Ranks that have the breakpoints or soon will: an answer waits for them.

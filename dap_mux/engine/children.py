@@ -14,12 +14,12 @@ from itertools import count
 from dap_mux.engine.agent import YES
 from dap_mux.engine.core import Core
 from dap_mux.engine.handshake import Handshake
-from dap_mux.engine.ids import WorkerId
 from dap_mux.engine.links import Watcher
 from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import WorkerId
 
 # What is heard of a hidden child; the rest is about a process that nobody debugs.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})

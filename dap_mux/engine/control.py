@@ -14,7 +14,6 @@ from typing import TypeAlias
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, ClientRequest, Owed, Rank, Reply, StepRun
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.scope import class_of, focused, give_focus, targets
@@ -24,6 +23,7 @@ from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ThreadArguments, typed
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Heard: TypeAlias = Callable[[Rank, Reply], None]
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dap_mux.engine.handles import Handles
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
 from dap_mux.pathmap import PathMap
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
 @dataclass

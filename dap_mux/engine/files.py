@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from dap_mux.engine import rank_files, upstream
 from dap_mux.engine.core import Core, host_of
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.inputs import LocalHash
 from dap_mux.engine.mappings import paths_of
 from dap_mux.engine.merge.files import (
@@ -32,6 +31,7 @@ from dap_mux.engine.rank_files import Found
 from dap_mux.engine.spelling import from_uri
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
 CALM: Final = 0.3  # s from the first rank that is attached until those that are get asked

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
-from dap_mux.engine.ids import DebuggeeId, worker_of
 from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.rank_sets.debuggees import DebuggeeId, worker_of
 
 MAX_HANDLE: Final = 2**31 - 1
 """DAP: "should be less than or equal to 2147483647 (2^31-1)"."""

@@ -16,7 +16,6 @@ import msgspec
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.view import View, coords_of
@@ -24,6 +23,7 @@ from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankSet, UnknownDimension, parse
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 # [[dimension names, sizes, this rank's place or null], ...]; torch is not needed for it.
 EXPRESSION: Final = (

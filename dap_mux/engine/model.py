@@ -16,12 +16,12 @@ from msgspec import Raw, Struct
 from dap_mux.engine.admission import Token
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.ids import DebuggeeId, rank_of, worker_of
 from dap_mux.engine.phases import Phase
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import NO_RAW
 from dap_mux.protocol.types import InitializeArguments
 from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
 Body: TypeAlias = dict[str, Any]
 

@@ -9,7 +9,6 @@ from dap_mux.engine import downstream, upstream
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities, offers_of
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.merge.output import OutputFolder
 from dap_mux.engine.model import Body, Rank, Reply
@@ -19,6 +18,7 @@ from dap_mux.engine.stops import Stops, learn_threads
 from dap_mux.engine.view import View, main_thread
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Handler: TypeAlias = Callable[[Rank, Body], None]
 

@@ -11,10 +11,10 @@ from typing import Final
 from dap_mux.engine import downstream
 from dap_mux.engine.commands.list import counts_of, entry
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.view import View
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 EVENT: Final = "ranks"
 MOMENT: Final = 0.05  # s

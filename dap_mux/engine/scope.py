@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Rank
 from dap_mux.engine.phases import Phase
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
 STEPS: Final = ("next", "stepIn", "stepOut")

@@ -19,12 +19,12 @@ from msgspec import Raw
 from dap_mux.engine import downstream, rank_files, upstream
 from dap_mux.engine.core import Core, host_of
 from dap_mux.engine.files import Files, local_path
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.mappings import paths_of
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 PATIENCE: Final = 0.5  # s that a stack may wait for a look at the client's own disk
 KEPT: Final = 16 * 1024 * 1024  # characters of text

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from dap_mux.engine import upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Frame, Owed, Rank, Reply, StepRun, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 from msgspec import Raw
 
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Body, Pending, Rank, Reply
 from dap_mux.engine.outputs import ToRank
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message, Request, encode
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_DEADLINE: Final = 0.0
 # What decoding a rank's bytes as DAP may raise: they are hostile too.

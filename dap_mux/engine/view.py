@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Final
 
 from dap_mux.engine.core import Core, host_of
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Client, Frame, Rank
 from dap_mux.engine.phases import Phase
 from dap_mux.errors import StaleHandle
 from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 VIEWS: Final = ("ranks", "classes", "auto")
 MAIN_THREAD: Final = "MainThread"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.conftest import Connect
+from tests.support.children_contract import Family, FamilyCheck, every_family_check
 from tests.support.fake_rank import FakeRank
 from tests.support.fake_server import serving
 from tests.support.playbook import PATH
@@ -17,3 +18,9 @@ async def test_the_double(check: Check, fails: bool, connect: Connect) -> None:
     async with serving(rank) as port:
         client = await connect(port, strict=False)
         await check(Bench(client, PATH, silence=0.05))
+
+
+@every_family_check
+async def test_its_children(check: FamilyCheck, connect: Connect) -> None:
+    async with serving(FakeRank(0, PATH)) as port:
+        await check(Family(lambda: connect(port, strict=False)))

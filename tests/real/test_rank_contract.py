@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Connect
+from tests.support.children_contract import Family, FamilyCheck, every_family_check
 from tests.support.fake_program import SCRIPT
 from tests.support.rank_contract import Bench, Check, every_check
 
@@ -25,3 +26,13 @@ async def test_debugpy(
     (rank,) = await start_ranks(1, script, env=env)
     client = await connect(rank.port, strict=False)
     await check(Bench(client, str(script)))
+
+
+@every_family_check
+async def test_debugpys_children(
+    check: FamilyCheck, start_ranks: Callable[..., Any], connect: Connect, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    (rank,) = await start_ranks(1, script)
+    await check(Family(lambda: connect(rank.port, strict=False)))

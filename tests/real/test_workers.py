@@ -13,14 +13,18 @@ import pytest
 
 from dap_mux.client.wire import Json
 from dap_mux.engine.phases import Phase
+from tests.real.agents import Start, start
 from tests.real.driving import Driver, line_of, script
 from tests.support.ranks import Rank
 from tests.support.session import Session, session
 from tests.support.waiting import until
 
+__all__ = ["start"]
+
 pytestmark = pytest.mark.real
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 WORKERS: Final = script("workers")
+NESTED: Final = script("nested")
 WORK: Final = line_of(WORKERS, "work")
 ENDED: Final = "children ended with [11, 12, 13, 14, 15, 16, 7]"
 PATIENCE: Final = 30.0  # s; a limit: children that meet a debugger take a second each
@@ -245,3 +249,31 @@ class TestTheyAreDebugged:
             driver, _ = await at_their_work(running, job)
             await driver.client.request("release", {"ranks": "0"})
             await job.ended_well()
+
+    async def test_under_our_own_agent(self, start: Start, tmp_path: Path) -> None:
+        """It keeps children from the debugger by itself, until somebody wants them there."""
+        begin, end = tmp_path / "begin", tmp_path / "end"
+        agent = await start("--no-wait", WORKERS, str(begin), str(end))
+        async with session([agent.record["port"]]) as running:
+            driver = await Driver.attach(running, breakpoints={WORKERS: [WORK]}, subProcess=True)
+            await driver.live()
+            begin.touch()
+            await driver.until(at_work(6), within=PATIENCE)
+            await go_on(driver)
+            end.touch()
+            assert await agent.ends() == 0
+            assert ENDED in agent.text()
+
+    async def test_children_of_children(self, start_ranks: StartRanks, tmp_path: Path) -> None:
+        """They are workers of the same rank, and everybody ends well."""
+        line = line_of(NESTED, "innermost")
+        (rank,) = await start_ranks(1, NESTED, wait=True)
+        async with session([rank.port]) as running:
+            driver = await Driver.attach(running, breakpoints={NESTED: [line]}, subProcess=True)
+            entries = await driver.until(
+                lambda entries: [e["line"] for e in workers(entries)] == [None, line],
+                within=PATIENCE,
+            )
+            assert [entry["worker"] for entry in entries] == [None, 1, 2]
+            await go_on(driver)
+            assert await rank.ended(within=PATIENCE) == 0, rank.output

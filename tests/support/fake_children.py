@@ -7,12 +7,17 @@ announced once to a client of its parent, and once more to the next one. Nobody'
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tests.support.fake_rank import FakeRank
 
 Json = dict[str, Any]
+# Evaluated in a rank, it starts a Python process; the result is its pid.
+START: Final = (
+    "__import__('subprocess').Popen([__import__('sys').executable, '-c', 'import time; "
+    "time.sleep(30)']).pid"
+)
 
 
 class FakeChildren:
@@ -30,6 +35,12 @@ class FakeChildren:
         if child.waits:
             self._announce(pid)
         return child
+
+    def start_next(self) -> str:
+        """The same, as asked for by `START`."""
+        pid = 4242 + len(self._by_pid)
+        self.start(pid)
+        return str(pid)
 
     def announce(self) -> None:
         """A client has configured the parent: it is told whom nobody debugs."""

@@ -158,12 +158,16 @@ class FakeData:
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if "'DeviceMesh'" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}
-        if "resource_tracker" in expression:
-            result = str("resource_tracker" in self.values)
-            return {"result": result, "variablesReference": 0, "presentationHint": {}}
-        if expression.startswith("__import__") or "pydev_monkey" in expression:
-            return {"result": "", "variablesReference": 0, "presentationHint": {}}
+        if (own := self._own(expression)) is not None:
+            return {"result": own, "variablesReference": 0, "presentationHint": {}}
         raise Refused(f"NameError: name {text!r} is not defined")
+
+    def _own(self, expression: str) -> str | None:
+        """The answer to what is asked of every rank; None for anything else."""
+        if "resource_tracker" in expression:
+            return str("resource_tracker" in self.values)
+        own = expression.startswith("__import__") or "pydev_monkey" in expression
+        return "" if own else None
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.support.fake_children import FakeChildren
+from tests.support.fake_children import START, FakeChildren
 from tests.support.fake_data import FakeData, Refused
 from tests.support.fake_disk import NO_FILE
 from tests.support.fake_program import RAISE, Program
@@ -238,6 +238,8 @@ class FakeRank:
         return self._attached_body(command, arguments)
 
     def _attached_body(self, command: str, arguments: Json) -> Json | None:
+        if arguments.get("expression") == START:
+            return {"result": self.children.start_next(), "variablesReference": 0}
         if command == "setBreakpoints":
             return self._set_breakpoints(arguments)
         if command == "setFunctionBreakpoints":

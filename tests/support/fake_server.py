@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from dap_mux.protocol.framing import Framer, encode_frame
+from tests.support.fake_children import addressed, door
 from tests.support.fake_rank import FakeRank
 
 Twist = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
@@ -30,11 +31,16 @@ async def serving(rank: FakeRank, twist: Twist = list) -> AsyncIterator[int]:
 async def _serve(
     rank: FakeRank, twist: Twist, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
+    rank = door(rank) if rank.attached_with is not None else rank
     rank.accepts()
     framer = Framer()
-    while data := await reader.read(65536):
+    over = False
+    while not over and (data := await reader.read(65536)):
         for body in framer.feed(data):
-            rank.receive(json.loads(body))
+            request = json.loads(body)
+            rank = addressed(rank, request)
+            rank.receive(request)
+            over = request["command"] == "disconnect" and not rank.dead
             rank.runs_on()
         for message in twist(rank.outbox):
             writer.write(encode_frame(json.dumps(message).encode()))

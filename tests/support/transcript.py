@@ -15,11 +15,11 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
 from dap_mux.engine.agent import CHILDREN, CURE, DEBUG_CHILDREN, IS_TRACKER
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.rank_files import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets.debuggees import DebuggeeId
 from tests.support.fake_disk import arguments_of
 from tests.support.fake_question import question
 from tests.support.our_texts import short

@@ -237,7 +237,9 @@ def test_sessions(capsys: pytest.CaptureFixture[str]) -> None:
 
 def rank(number: int, **known: object) -> dict[str, object]:
     """One row of the answer to `list`, unknown values null."""
-    keys = "rank group coords host pid endpoint state reason thread function module path line"
+    keys = (
+        "rank worker group coords host pid endpoint state reason thread function module path line"
+    )
     row: dict[str, object] = dict.fromkeys([*keys.split(), "threadId", "exitCode"])
     return {**row, "rank": number, "group": "job", "state": "running", **known}
 
@@ -354,6 +356,13 @@ def test_the_table_of_ranks() -> None:
     assert "| step\\x1b[2J |" in stopped, "S10"
     assert last == "2 ranks: 1 exited, 1 stopped"
     assert shown({"ranks": [], "counts": {}}) == ["no ranks"]
+
+
+def test_workers_stand_behind_their_ranks() -> None:
+    ranks = [rank(0), rank(0, worker=1), rank(1), rank(1, worker=1)]
+    lines = shown({"ranks": ranks, "counts": {"running": 4}})
+    assert [line.split("|")[2].strip() for line in lines[1:5]] == ["0", "0/1", "1", "1/1"]
+    assert lines[-1] == "2 ranks and 2 workers: 4 running"
 
 
 def test_ranks_at_one_place_are_one_row() -> None:

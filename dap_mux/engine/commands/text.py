@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.engine.model import Body
-from dap_mux.rank_sets import fold
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 FOLDED_ABOVE: Final = 32  # rows; more are one row for each class
 MOST: Final = 16  # values that one line shows; the tree below it has all
@@ -47,7 +47,7 @@ def _row(members: list[Body]) -> tuple[str, ...]:
     place = ".".join(part for part in (first["module"], first["function"]) if part)
     return (
         first["group"],
-        fold((entry["group"], entry["rank"]) for entry in members),
+        label(map(_id, members)),
         str(first["coords"] or "") if len(members) == 1 else "",
         (first["host"] or "") if len(hosts) == 1 else f"{len(hosts)} hosts",
         place,
@@ -65,6 +65,11 @@ def of_groups(body: Body) -> str:
         for one in body["groups"]
     ]
     return "\n".join(lines) or "no names yet"
+
+
+def _id(entry: Body) -> DebuggeeId:
+    rank = entry["group"], entry["rank"]
+    return rank if entry["worker"] is None else (*rank, entry["worker"])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from dap_mux.engine.ids import DebuggeeId, rank_of
 from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 Body: TypeAlias = dict[str, Any]
 CONDITION: Final = "condition"

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from dap_mux.engine.ids import DebuggeeId
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Body: TypeAlias = "dict[str, Any]"
 

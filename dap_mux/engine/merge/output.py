@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.merge.lines import LINE_COST, Body, Line, LineQueue
 from dap_mux.engine.merge.output_bodies import Folded, Label, OutputBodies
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 MAX_HELD: Final = 1024 * 1024
 """Characters; beyond them a flush is `urgent`."""

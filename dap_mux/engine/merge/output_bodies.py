@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.lines import Body, Line
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Ranks: TypeAlias = "tuple[DebuggeeId, ...]"
 Folded: TypeAlias = "tuple[Body, Ranks]"

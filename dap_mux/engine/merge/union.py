@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.merge.breakpoints import CONDITION, HIT, LOG, PREFIXED, Body, Wanted
 from dap_mux.rank_sets import World, substitute
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 COUNT: Final = "@HIT@"  # debugpy's word for how often a breakpoint was reached
 

@@ -9,7 +9,7 @@ from dap_mux.console.picture import Picture
 
 def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
     """One row of `list`, unknown values null."""
-    keys = "coords host pid endpoint reason thread function module path line threadId exitCode"
+    keys = "worker coords host pid endpoint reason thread function module path line threadId exitCode"
     return {**dict.fromkeys(keys.split()), "rank": rank, "group": group, "state": state, **known}
 
 
@@ -51,6 +51,19 @@ def test_ends() -> None:
         "rank 1 ended",
         "rank 2 lost: no answer",
     ]
+
+
+def test_workers_stop_like_ranks_and_end_unnoticed() -> None:
+    picture = Picture()
+    assert news(picture, row(3, "running"), row(3, "running", worker=1), stopped(2)) == [
+        "rank 2 stopped at train.py:41 (breakpoint)",
+    ]
+    stops = [stopped(3, worker=1), stopped(3, worker=2)]
+    assert news(picture, *stops) == ["ranks 3/1-2 stopped at train.py:41 (breakpoint)"]
+    assert picture.rows["job", 3]["state"] == "running"
+    assert picture.counts() == "3 stopped, 1 running"
+    assert news(picture, row(3, "exited", worker=1)) == []
+    assert picture.counts() == "2 stopped, 1 running"
 
 
 def test_groups_are_named_where_there_are_several() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.ids import DebuggeeId, label
 from dap_mux.engine.merge.output import MAX_HELD, OutputFolder
 from dap_mux.engine.merge.output_bodies import Folded, Ranks
 from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 R: Final[list[RankId]] = [("job", number) for number in range(4)]
 OURS: Final = ()  # the ranks of a newline that no rank printed

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from dap_mux.rank_sets import RankId, fold
-from dap_mux.rank_sets.fold import fold_numbers
+from dap_mux.rank_sets.fold import fold, fold_numbers
+from dap_mux.rank_sets.world import RankId
 
 WorkerId: TypeAlias = tuple[str, int, int]
 """(group, global rank within the group, number of the worker from 1)."""
@@ -37,8 +37,11 @@ def label(ids: Iterable[DebuggeeId], default_group: str = "job") -> str:
             workers.setdefault(rank_of(id), []).append(id[2])
         else:
             ranks.append(id)
-    same: dict[str, list[RankId]] = {}
+    same: dict[tuple[str, str], list[RankId]] = {}
     for rank, numbers in workers.items():
-        same.setdefault(fold_numbers(numbers), []).append(rank)
-    of_workers = [f"{fold(those, default_group)}/{numbers}" for numbers, those in same.items()]
-    return ", ".join([fold(ranks, default_group)] * bool(ranks) + of_workers)
+        same.setdefault((rank[0], fold_numbers(numbers)), []).append(rank)
+    parts = [fold(ranks, default_group)] * bool(ranks)
+    several = len({id[0] for id in (*ranks, *workers)}) > 1
+    for (group, which), those in same.items():
+        parts.append(f"{group}:" * several + f"{fold(those, default_group)}/{which}")
+    return ", ".join(parts)
