@@ -91,3 +91,22 @@ def test_a_frame_further_up(play: Play) -> None:
     assert client.ask("compare", expression="loss", frame=1).body["errors"] == []
     (error,) = client.ask("compare", expression="loss", frame=2).body["errors"]
     assert error == {"ranks": "0-1", "message": "it has no frame 2: its stack is 2 deep"}
+
+
+def test_two_groups_with_the_same_ranks(play: Play) -> None:
+    """Where two groups have a rank 0 every set that comes back names its group."""
+    book = play()
+    for group, number in [("trainer", 0), ("trainer", 1), ("eval", 0)]:
+        book.know(number, group)
+    client = attached(book)
+    with book.quietly("all stop"):
+        for rank in book.ranks.values():
+            rank.hits(LINE)
+        book.wait(0.1)
+    says(book, "mode", "'a'", "'a'", "'b'")
+    body = client.ask("compare", expression="mode").body
+    assert [one["ranks"] for one in body["values"]] == ["trainer:0-1", "eval:0"]
+    assert body["outliers"] == "eval:0"
+    watch = {"expression": "eval.ranks() mode", "context": "watch"}
+    assert client.ask("evaluate", **watch).body["result"] == "'b'"
+    assert "which group?" in client.ask("compare", expression="mode", ranks="0").refusal
