@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dap_mux.engine.book import Place
 from dap_mux.engine.core import Core
-from dap_mux.engine.ids import DebuggeeId
 from dap_mux.engine.model import Rank
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
 @dataclass(eq=False)

@@ -9,7 +9,9 @@ from dap_mux.console.picture import Picture
 
 def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
     """One row of `list`, unknown values null."""
-    keys = "worker coords host pid endpoint reason thread function module path line threadId exitCode"
+    keys = (
+        "worker coords host pid endpoint reason thread function module path line threadId exitCode"
+    )
     return {**dict.fromkeys(keys.split()), "rank": rank, "group": group, "state": state, **known}
 
 
