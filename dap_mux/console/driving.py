@@ -62,9 +62,18 @@ async def pause(console: Console, rest: str) -> None:
 
 async def release(console: Console, rest: str) -> None:
     """`release RANKS`: these run on without a debugger."""
+    await _to_ranks(console, "release", rest)
+
+
+async def drop(console: Console, rest: str) -> None:
+    """`drop RANKS`: these are forgotten."""
+    await _to_ranks(console, "drop", rest)
+
+
+async def _to_ranks(console: Console, command: str, rest: str) -> None:
     if not rest:
-        raise UsageError("usage: release RANKS")
-    await console.link.ask("release", {"ranks": with_group(rest)})
+        raise UsageError(f"usage: {command} RANKS")
+    await console.link.ask(command, {"ranks": with_group(rest)})
 
 
 async def break_(console: Console, rest: str) -> None:

@@ -54,6 +54,8 @@ class Link:
     async def look(self, ranks: str = "all", *, workers: bool = False) -> list[Row]:
         """Ask where these ranks are, and their workers; the picture knows it too."""
         rows: list[Row] = (await self.ask("list", {"ranks": ranks}))["ranks"]
+        if ranks == "all":
+            self.picture.forget_all_but(rows)
         self._take(rows)
         return [row for row in rows if workers or row["worker"] is None]
 

@@ -58,22 +58,19 @@ async def _value(console: Console, name: str, rest: str) -> None:
 
 
 async def groups(console: Console, rest: str) -> None:
-    """`groups`, `groups NAME = RANKS`, `groups delete NAME`."""
-    word, more = split(rest)
-    asked: dict[str, object] = {}
-    if word == "delete":
-        asked = {"delete": more.removeprefix("@")}
-    elif rest:
-        name, equals, ranks = rest.partition("=")
-        if not equals:
-            raise UsageError("usage: groups, groups NAME = RANKS, or groups delete NAME")
-        asked = {"define": {"name": name.strip().removeprefix("@"), "ranks": ranks.strip()}}
+    """`groups`, `groups NAME RANKS`, `groups delete NAME`."""
+    name, more = split(rest)
+    name, more = name.removeprefix("@"), more.removeprefix("=").strip()
+    if rest and not more:
+        raise UsageError("usage: groups, groups NAME RANKS, or groups delete NAME")
+    define = {"define": {"name": name, "ranks": with_group(more)}}
+    asked = {"delete": more} if name == "delete" else define if rest else {}
     body = await console.link.ask("groups", asked)
     console.names = [(group["name"], group["ranks"]) for group in body["groups"]]
     for group in body["groups"]:
         console.screen.say(f"@{group['name']} = {group['ranks']}")
     if not body["groups"]:
-        console.screen.say("no named sets; groups NAME = RANKS makes one, which is then @NAME")
+        console.screen.say("no named sets; 'groups NAME RANKS' makes one, which is then @NAME")
 
 
 async def compare(console: Console, rest: str) -> None:

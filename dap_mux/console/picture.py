@@ -23,6 +23,12 @@ class Picture:
         self.rows: dict[RankId, Row] = {}
         self.workers: dict[DebuggeeId, Row] = {}
 
+    def forget_all_but(self, rows: Iterable[Row]) -> None:
+        """Forget ranks and workers that are in the session no longer."""
+        there = {id_of(row) for row in rows}
+        self.rows = {id: row for id, row in self.rows.items() if id in there}
+        self.workers = {id: row for id, row in self.workers.items() if id in there}
+
     def take(self, rows: Iterable[Row]) -> list[Change]:
         """Put rows in; return each that was new or different, behind what was there before."""
         changes = [(self._put(row), row) for row in rows]

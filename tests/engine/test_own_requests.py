@@ -66,6 +66,16 @@ class TestOurOwn:
         assert told[0]["counts"]["stopped"] == 2
         assert not plain.of("ranks")
 
+    def test_who_leaves_last(self, play: Play) -> None:
+        """`disconnect` tells who hears of ranks whether that has released them."""
+        book = play(2)
+        first = attached(book, "first", events=["ranks"])
+        plain = attached(book, "plain")
+        last = attached(book, "last", events=["ranks"])
+        assert first.ask("disconnect").body == {"released": False}
+        assert plain.ask("disconnect").body == {}
+        assert last.ask("disconnect").body == {"released": True}
+
     @pytest.mark.parametrize(
         ("scope", "step", "run"),
         [("rank", [7, 6, 6], 1), ("class", [7, 7, 6], 1), ("all", [7, 7, 7], 3)],

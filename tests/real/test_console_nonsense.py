@@ -22,7 +22,7 @@ WORDS = (
     "%list train.py:3 :3 /:1 \x1b[2J \x00 é \u202e 🦀 ' \" \\ $rank $ {} [ ] None # u d w whatis "
     "source interact"
 ).split(" ")
-KEPT = ("quit", "q", "exit", "c", "cont", "continue", "release")
+KEPT = ("quit", "q", "exit", "c", "cont", "continue", "release", "drop")
 """Not drawn: these are for leaving, and mean it."""
 
 
