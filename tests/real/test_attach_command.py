@@ -42,7 +42,7 @@ print("end")
 """
 KEYS = {
     "rank", "group", "coords", "host", "pid", "endpoint", "state", "reason", "thread", "function",
-    "module", "path", "line", "threadId", "exitCode",
+    "module", "path", "line", "threadId", "exitCode", "worker",
 }  # fmt: skip
 
 
