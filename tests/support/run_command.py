@@ -42,10 +42,11 @@ print("end")
 """
 
 
-async def start(user: User, *words: str, n: int, **env: str) -> Command:
+async def start(user: User, *words: str, n: int, piped: bool = False, **env: str) -> Command:
     """Start `run -n N` on ports that are free, with its logs beside the program."""
     ports = ["--base-port", str(free_ports(2 * n))]
-    return await user.start("run", "-n", str(n), *ports, "--log-dir", "logs", *words, env=env)
+    words = ("-n", str(n), *ports, "--log-dir", "logs", *words)
+    return await user.start("run", *words, piped=piped, env=env)
 
 
 def log(user: User, rank: int) -> str:
