@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeAlias
 
 from dap_mux.console.commands import COMMANDS
 from dap_mux.console.picture import Picture
 from dap_mux.console.words import Command
 from dap_mux.rank_sets import Mesh, RankSetError, World, complete, parse
 
-if TYPE_CHECKING:
-    from dap_mux.console.console import Console
+Names: TypeAlias = "Iterable[tuple[str, str]]"
+"""Named sets, and the ranks in them."""
 
 VALUES: Final = {
     "scope": ("auto", "rank", "class", "all"),
@@ -24,10 +24,15 @@ RANKS: Final = ("list", "attach", "cast", "compare", "focus", "pause", "release"
 MOST_FILES: Final = 200
 
 
-def candidates(console: Console, text: str) -> tuple[int, list[str]]:
-    """Return where the word at the end of `text` begins, and what it may become."""
+def candidates(
+    text: str, picture: Picture, names: Names = (), *, attached: bool = False
+) -> tuple[int, list[str]]:
+    """Return where the word at the end of `text` begins, and what it may become.
+
+    `attached`: the prompt is one on ranks, where words are pdb's but behind a percent sign.
+    """
     sign = text.startswith("%")
-    if console.attached and not sign:
+    if attached and not sign:
         return len(text), []
     line = text[sign:]
     word, space, rest = line.partition(" ")
@@ -39,7 +44,7 @@ def candidates(console: Console, text: str) -> tuple[int, list[str]]:
     plain = [value for value in VALUES.get(name, ()) if value.startswith(rest[at:])]
     if name == "break":
         return start, list(_files(rest))
-    found = _rank_sets(console, rest) if name in RANKS else []
+    found = _rank_sets(rest, picture, names) if name in RANKS else []
     if found:
         return start + found[0][0], [text for _, text in found] + plain
     return start + at, plain
@@ -50,16 +55,16 @@ def _with_space(command: Command) -> str:
     return command.name + (" " if " " in command.usage else "")
 
 
-def _rank_sets(console: Console, rest: str) -> list[tuple[int, str]]:
+def _rank_sets(rest: str, picture: Picture, names: Names) -> list[tuple[int, str]]:
     try:
-        world = world_of(console.link.picture, console.names)
+        world = world_of(picture, names)
         found = complete(rest, len(rest), world)
     except (RankSetError, ValueError):
         return []
     return [(one.start, one.text) for one in found if one.start == found[0].start]
 
 
-def world_of(picture: Picture, names: Iterable[tuple[str, str]]) -> World:
+def world_of(picture: Picture, names: Names) -> World:
     """Return the ranks of the picture as rank sets see them."""
     states = {id: str(row["state"]) for id, row in picture.rows.items()}
     sets = {name: parse(ranks) for name, ranks in names if ranks}

@@ -30,6 +30,7 @@ class Link:
         self.why_over = ""
         self._client = client
         self._moved = asyncio.Event()
+        self._begun = False
         self._client.on_event.append(self._hear)
 
     async def ask(
@@ -86,13 +87,14 @@ class Link:
             exception_filters=EXCEPTIONS,
             client_id="dap-mux console",
         )
+        self._begun = True
         await self.look()
 
     # What comes by itself
 
     def _hear(self, event: dict[str, Any]) -> None:
         body, name = event.get("body", {}), event["event"]
-        if name != "initialized":  # a long session tells a lot, and nobody looks it up again
+        if self._begun:  # a long session tells a lot, and nobody looks it up again
             self._client.events.clear()
         if name == "ranks":
             self._take(body["changed"])

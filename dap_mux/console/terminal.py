@@ -91,7 +91,10 @@ class _Candidates(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent):  # type: ignore[no-untyped-def]
         """Complete the word at the cursor."""
-        start, words = candidates(self._console, document.text_before_cursor)
+        console = self._console
+        picture, attached = console.link.picture, console.attached is not None
+        text = document.text_before_cursor
+        start, words = candidates(text, picture, console.names, attached=attached)
         for word in words:
             yield Completion(word, start_position=start - document.cursor_position)
 

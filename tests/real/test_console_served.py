@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.commands import LIMIT, Command, User, line_of, listed, user
 from tests.support.run_command import COUNT, LAUNCH, start
+from tests.support.security import bytes_as_nobody
 
 __all__ = ["user"]
 
@@ -103,6 +104,17 @@ async def test_s6_a_browser_is_no_person(user: User, hello: bytes) -> None:
     writer.close()
     shown = await user.does("list")
     assert "waiting" in shown.out, "nobody has joined: the rank still waits"
+    command.process.terminate()
+    await command.ends()
+
+
+async def test_s5_another_user_is_not_let_in(user: User) -> None:
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    command, port = await served(user)
+    assert await bytes_as_nobody(port, b"list\n") == b"", "not a word"
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    await command.says("refused a console to another user")
     command.process.terminate()
     await command.ends()
 

@@ -97,14 +97,20 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as mine:
 
 async def as_nobody(port: int, *requests: bytes) -> list[str]:
     """Say this as another user, and leave; return the answers."""
+    heard = await bytes_as_nobody(port, b"".join(map(encode_frame, requests)))
+    return [body.decode() for body in Framer().feed(heard)]
+
+
+async def bytes_as_nobody(port: int, said: bytes) -> bytes:
+    """Say this as another user, whatever listens there; return all that came back."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     words = (sys.executable, "-c", AS_NOBODY, str(port))
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe)
-    heard, _ = await asyncio.wait_for(child.communicate(b"".join(map(encode_frame, requests))), 30)
+    heard, _ = await asyncio.wait_for(child.communicate(said), 30)
     assert child.returncode == 0
-    return [body.decode() for body in Framer().feed(heard)]
+    return heard
 
 
 INITIALIZE: Final = (
