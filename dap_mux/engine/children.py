@@ -23,6 +23,7 @@ from dap_mux.rank_sets.debuggees import WorkerId
 
 # What is heard of a hidden child; the rest is about a process that nobody debugs.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
+MOST = 1024  # children of one rank at once: its word alone has us open no more connections
 
 
 class Children(Handshake):
@@ -37,7 +38,11 @@ class Children(Handshake):
         main, pid = parent.main or parent, body["subProcessId"]
         if not isinstance(pid, int):
             raise TypeError(f"subProcessId {pid!r}")
-        child = self._children.get((main.rank_id, pid)) or self._met(main, pid)
+        child = self._children.get((main.rank_id, pid))
+        if child is None:
+            if sum(rank == main.rank_id for rank, _ in self._children) >= MOST:
+                raise ValueError(f"more than {MOST} children at once")
+            child = self._met(main, pid)
         child.called = body
         child.endpoint = replace(main.endpoint, pid=pid, announces=False, ready=True)
         if child.phase in (Phase.IDLE, Phase.WAITING):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from dap_mux.engine import inputs, outputs
+from dap_mux.engine.children import MOST
+from dap_mux.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of
 from tests.support.fake_rank import FakeRank
@@ -260,3 +264,17 @@ def test_start_debugging(play: Play) -> None:
             {"seq": 99, "type": "request", "command": "startDebugging", "arguments": configuration}
         )
     assert names(client) == ["MainThread", "worker 1"]
+
+
+def test_a_rank_that_invents_children(play: Play) -> None:
+    """A rank's bytes are hostile too: its word alone opens so many connections and no more."""
+    book = play(2)
+    attached(book, subProcess=True)
+    (link,) = (number for number, rank in book.engine.core.links.items() if rank.number == 0)
+    opened = 0
+    for pid in range(1, MOST + 100):
+        body = {"subProcessId": pid, "connect": {"host": "127.0.0.1", "port": 5678}}
+        said = {"seq": pid, "type": "event", "event": "debugpyAttach", "body": body}
+        out = book.engine.receive(inputs.LinkSaid(link, decode(json.dumps(said).encode())))
+        opened += sum(isinstance(output, outputs.Connect) for output in out)
+    assert opened == MOST
