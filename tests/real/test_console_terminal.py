@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import User, line_of, user
-from tests.support.proc_net import free_ports
-from tests.support.run_command import COUNT
+from tests.support.run_command import COUNT, run_words
 from tests.support.tmux import LIMIT, Tmux, tmux
 from tests.support.waiting import until
 
@@ -52,8 +51,7 @@ def begin(tmux: Tmux, user: User, *words: str) -> None:
 
 def run(tmux: Tmux, user: User, n: int, script: str) -> None:
     """Run a job with a console in its terminal."""
-    ports = ["--base-port", str(free_ports(2 * n)), "--log-dir", "logs"]
-    begin(tmux, user, "run", "-n", str(n), *ports, "--console", script)
+    begin(tmux, user, *run_words("--console", script, n=n))
 
 
 def below_all(tmux: Tmux, status: str) -> bool:

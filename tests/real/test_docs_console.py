@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import User, user
 from tests.support.consoles import PipedConsole
-from tests.support.run_command import start
+from tests.support.run_command import run_words
 
 __all__ = ["user"]
 
@@ -43,7 +43,8 @@ def page() -> list[Typed]:
 
 async def test_every_line_of_the_page(user: User) -> None:
     shutil.copy(ROOT / "examples/data_parallel.py", user.folder)
-    run = await start(user, "--console", "data_parallel.py", "--seconds", "0", n=4, piped=True)
+    words = run_words("--console", "data_parallel.py", "--seconds", "0", n=4)
+    run = await user.start(*words, piped=True)
     console = PipedConsole(run)
     while "4 stopped" not in await console.does("list"):
         await console.sees("stopped at")

@@ -42,11 +42,15 @@ print("end")
 """
 
 
-async def start(user: User, *words: str, n: int, piped: bool = False, **env: str) -> Command:
+async def start(user: User, *words: str, n: int, **env: str) -> Command:
     """Start `run -n N` on ports that are free, with its logs beside the program."""
+    return await user.start(*run_words(*words, n=n), env=env)
+
+
+def run_words(*words: str, n: int) -> list[str]:
+    """The words of that command."""
     ports = ["--base-port", str(free_ports(2 * n))]
-    words = ("-n", str(n), *ports, "--log-dir", "logs", *words)
-    return await user.start("run", *words, piped=piped, env=env)
+    return ["run", "-n", str(n), *ports, "--log-dir", "logs", *words]
 
 
 def log(user: User, rank: int) -> str:

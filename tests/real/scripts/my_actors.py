@@ -17,7 +17,7 @@ class DebugeeActor:
         return rank + 1
 
 
-def inner_function(rank):
+def inner_function(rank: int) -> int:
     x = random.randint(0, 1000)
     return rank + x
 
