@@ -64,55 +64,6 @@ Then: TypeAlias = Callable[[Answers], None]
 Text: TypeAlias = "str | Callable[[Rank], str]"
 
 
-class Gathering:
-    """Answers of ranks on their way; tells `then` once: all there, or `timeout` s later."""
-
-    def __init__(self, core: Core, ranks: Iterable[RankId], then: Then, timeout: float) -> None:
-        self._core = core
-        self._then = then
-        self._values: dict[RankId, Answer] = {}
-        self._errors: dict[RankId, str] = {}
-        self.waiting = set(ranks)
-        self.in_main: set[RankId] = set()
-        self.stops: dict[RankId, Stop] = {}
-        self._timer = core.after(timeout, self.end) if self.waiting else None
-        self._open = True
-
-    def answer(self, rank: RankId, answer: Answer) -> None:
-        """A rank has a value; what comes too late, or twice, is dropped."""
-        if rank in self.waiting:
-            self._values[rank] = answer
-            self._done(rank)
-
-    def fail(self, rank: RankId, message: str) -> None:
-        """A rank has none, and says why."""
-        if rank in self.waiting:
-            self._errors[rank] = message
-            self._done(rank)
-
-    def _done(self, rank: RankId) -> None:
-        self.waiting.discard(rank)
-        if not self.waiting:
-            self.end()
-
-    def end(self) -> None:
-        """Tell what is there."""
-        if not self._open:
-            return
-        self._open = False
-        self._core.cancel(self._timer)
-        missing, self.waiting = frozenset(self.waiting), set()
-        values = {id: self._current(id, answer) for id, answer in self._values.items()}
-        self._then(Answers(values, self._errors, missing, frozenset(self.in_main)))
-
-    def _current(self, id: RankId, answer: Answer) -> Answer:
-        """Return a value without its reference where the rank has run on meanwhile."""
-        rank = self._core.ranks.get(id)
-        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(id)):
-            return answer
-        return Answer(answer.value, answer.type)
-
-
 class _Evaluated(Struct, gc=False):
     """The body of debugpy's answer to `evaluate`."""
 
@@ -122,6 +73,81 @@ class _Evaluated(Struct, gc=False):
 
 
 _evaluated: Final = msgspec.json.Decoder(_Evaluated).decode
+
+
+class Gathering:
+    """Answers of ranks on their way; tells `then` once: all there, or `timeout` s later.
+
+    `pending` is what each rank owes, one for all of them.
+    """
+
+    def __init__(self, core: Core, ranks: Iterable[RankId], then: Then, timeout: float) -> None:
+        self._core = core
+        self._then = then
+        self._values: dict[RankId, Answer] = {}
+        self._errors: dict[RankId, str] = {}
+        self.waiting = set(ranks)
+        self.in_main: set[RankId] = set()
+        self.stops: dict[RankId, Stop] = {}
+        self.pending = Pending("evaluate", self._take, None)
+        self._timer = core.after(timeout, self.end) if self.waiting else None
+        self._open = True
+        self._referenced = False
+
+    def answer(self, rank: RankId, answer: Answer) -> None:
+        """A rank has a value; what comes too late, or twice, is dropped."""
+        if rank in self.waiting:
+            self._values[rank] = answer
+            self._referenced = self._referenced or answer.reference != 0
+            self._done(rank)
+
+    def fail(self, rank: RankId, message: str) -> None:
+        """A rank has none, and says why."""
+        if rank in self.waiting:
+            self._errors[rank] = message
+            self._done(rank)
+
+    def _done(self, rank: RankId) -> None:
+        self.waiting.remove(rank)
+        if not self.waiting:
+            self.end()
+
+    def _take(self, reply: Reply) -> None:
+        """A rank has answered `evaluate`, or cannot any more."""
+        assert reply.rank is not None
+        id = reply.rank.rank_id
+        if not reply.ok:
+            message = reply.missing or in_one_line(reply.message)
+            where = IN_MAIN if id in self.in_main and not reply.missing else ""
+            self.fail(id, message + where)
+            return
+        try:
+            body = _evaluated(reply.body) if reply.body else _Evaluated()
+        except msgspec.DecodeError as error:
+            raise PeerFault(str(error)) from None
+        if id in self.in_main:
+            self.answer(id, _in_main(body.result))
+        else:
+            self.answer(id, Answer(body.result, body.type or "", body.variablesReference))
+
+    def end(self) -> None:
+        """Tell what is there."""
+        if not self._open:
+            return
+        self._open = False
+        self._core.cancel(self._timer)
+        missing, self.waiting = frozenset(self.waiting), set()
+        values = self._values
+        if self._referenced:
+            values = {id: self._current(id, answer) for id, answer in values.items()}
+        self._then(Answers(values, self._errors, missing, frozenset(self.in_main)))
+
+    def _current(self, id: RankId, answer: Answer) -> Answer:
+        """Return a value without its reference where the rank has run on meanwhile."""
+        rank = self._core.ranks.get(id)
+        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(id)):
+            return answer
+        return Answer(answer.value, answer.type)
 
 
 class Asking:
@@ -172,49 +198,49 @@ class _Question:
         self._text = text
         self._more = RAW if raw else {}
         self._stopped_only = stopped_only
+        self._same = text if isinstance(text, str) and "$" not in text else None
         self._encoded: dict[tuple[str, int | None], Broadcast] = {}
 
     def put(self, gathering: Gathering, rank: Rank) -> None:
-        """Ask one rank, or say why that cannot be."""
-        stop = rank.stop
+        """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
+        stop, link, id = rank.stop, rank.link, rank.rank_id
         frame = self._frame(stop) if stop else None
-        problem = self._problem(rank, stop, frame)
-        if problem:
-            gathering.fail(rank.rank_id, problem)
+        problem = "" if frame is not None else self._problem(rank, stop)
+        if problem or link is None or rank.phase is not Phase.LIVE:
+            gathering.fail(id, problem or _absence(rank))
             return
         if stop:
-            gathering.stops[rank.rank_id] = stop
+            gathering.stops[id] = stop
         else:
-            gathering.in_main.add(rank.rank_id)
-        assert rank.link is not None
-        rank.seq += 1
-        rank.pending[rank.seq] = Pending("evaluate", partial(_take, gathering, rank), None)
-        body = self._broadcast(rank, frame).body(rank.seq)
-        self._core.out.append(ToRank(rank.link, body))
+            gathering.in_main.add(id)
+        seq = rank.seq = rank.seq + 1
+        rank.pending[seq] = gathering.pending
+        text = self._same if self._same is not None else self._text_for(rank)
+        question = self._encoded.get((text, frame)) or self._encode(text, frame)
+        self._core.out.append(ToRank(link, question.body(seq)))
 
-    def _problem(self, rank: Rank, stop: Stop | None, frame: int | None) -> str:
-        if rank.phase is not Phase.LIVE or rank.link is None:
-            return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
+    def _problem(self, rank: Rank, stop: Stop | None) -> str:
+        """Return why a rank that has no frame to ask in is not asked at all."""
+        if rank.phase is not Phase.LIVE:
+            return _absence(rank)
         if stop is None:
             return self._stopped_only
-        if frame is None and stop.frame_ids:
+        if stop.frame_ids:
             return f"it has no frame {self._depth}: its stack is {len(stop.frame_ids)} deep"
-        return "" if frame is not None else "its stack is not known: pause it again"
+        return "its stack is not known: pause it again"
 
     def _frame(self, stop: Stop) -> int | None:
-        if self._depth is None:
-            return stop.frame_id
-        return next(iter(stop.frame_ids[self._depth :]), None)
+        index = stop.selected if self._depth is None else self._depth
+        return stop.frame_ids[index] if index < len(stop.frame_ids) else None
 
-    def _broadcast(self, rank: Rank, frame: int | None) -> Broadcast:
+    def _text_for(self, rank: Rank) -> str:
         text = self._text if isinstance(self._text, str) else self._text(rank)
-        if "$" in text:
-            text = substitute(text, values_of(self._core, rank))
-        known = self._encoded.get((text, frame))
-        if known is None:
-            known = Broadcast("evaluate", self._arguments(text, frame))
-            self._encoded[text, frame] = known
-        return known
+        return substitute(text, values_of(self._core, rank)) if "$" in text else text
+
+    def _encode(self, text: str, frame: int | None) -> Broadcast:
+        question = Broadcast("evaluate", self._arguments(text, frame))
+        self._encoded[text, frame] = question
+        return question
 
     def _arguments(self, text: str, frame: int | None) -> Body:
         if frame is None:
@@ -223,26 +249,14 @@ class _Question:
         return {"expression": text, "frameId": frame, "context": context, **self._more}
 
 
-def _take(gathering: Gathering, rank: Rank, reply: Reply) -> None:
-    """A rank answered, or cannot any more."""
-    if reply.ok:
-        try:
-            body = _evaluated(reply.body) if reply.body else _Evaluated()
-        except msgspec.DecodeError as error:
-            raise PeerFault(str(error)) from None
-        gathering.answer(rank.rank_id, _answer(body, in_main=rank.rank_id in gathering.in_main))
-        return
-    message = reply.missing or in_one_line(reply.message)
-    if rank.rank_id in gathering.in_main and not reply.missing:
-        message += IN_MAIN
-    gathering.fail(rank.rank_id, message)
+def _absence(rank: Rank) -> str:
+    return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
 
 
-def _answer(body: _Evaluated, *, in_main: bool) -> Answer:
-    if not in_main:
-        return Answer(body.result, body.type or "", body.variablesReference)
-    name, newline, value = body.result.partition("\n")
-    return Answer(value, name) if newline else Answer(body.result)
+def _in_main(result: str) -> Answer:
+    """Take apart what `_IN_MAIN` gives: the type's name, then the value."""
+    name, newline, value = result.partition("\n")
+    return Answer(value, name) if newline else Answer(result)
 
 
 def is_expression(text: str) -> bool:

@@ -128,11 +128,12 @@ class Engine:
         rows = ((command, route.handler) for command, route in ROUTES.items())
         handlers = {command: attrgetter(handler)(self) for command, handler in rows if handler}
         self._requests = Requests(core, handlers)
+        self._inputs = {kind: getattr(self, name) for kind, name in INPUTS.items()}
         console.bind(self._requests.on_behalf, self.evaluation.ask)
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order."""
-        getattr(self, INPUTS[type(happened)])(happened)
+        self._inputs[type(happened)](happened)
         out, self.core.out = self.core.out, []
         return out
 

@@ -27,16 +27,20 @@ Body: TypeAlias = dict[str, Any]
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A rank's answer, or why there is none. `missing` is '' for a real answer."""
+    """A rank's answer, or why there is none. `missing` is '' for a real answer.
+
+    `rank` says whose it is, to who asks many in one go.
+    """
 
     ok: bool
     body: Raw = NO_RAW
     message: str = ""
     missing: str = ""
+    rank: Rank | None = None
 
 
 class Pending(Struct):
-    """A request that a rank still owes an answer to."""
+    """A request that a rank still owes an answer to; one of many ranks may be shared by them."""
 
     command: str
     then: Callable[[Reply], None]
@@ -102,6 +106,7 @@ class Rank:
     """
 
     id: DebuggeeId
+    rank_id: RankId = field(init=False)  # itself, or the rank that this worker belongs to
     endpoint: Endpoint
     phase: Phase = Phase.IDLE
     reason: str = ""
@@ -135,10 +140,8 @@ class Rank:
         """The global rank."""
         return self.id[1]
 
-    @property
-    def rank_id(self) -> RankId:
-        """The rank that this is, or that this worker belongs to."""
-        return rank_of(self.id)
+    def __post_init__(self) -> None:
+        self.rank_id = rank_of(self.id)
 
     @property
     def worker(self) -> int | None:

@@ -71,12 +71,13 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
             rank.pending[message.request_seq] = pending
         core.warn("rank", f"dropped an unexpected response to {message.command!r}", rank)
         return
-    core.cancel(pending.deadline)
+    if pending.deadline is not None:
+        core.cancel(pending.deadline)
     try:
-        pending.then(Reply(message.success, message.body, message.message))
+        pending.then(Reply(message.success, message.body, message.message, "", rank))
     except NONSENSE as error:
         core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
-        pending.then(Reply(False, missing="its answer makes no sense"))
+        pending.then(Reply(False, missing="its answer makes no sense", rank=rank))
 
 
 def fail_pending(core: Core, rank: Rank, reason: str) -> None:
@@ -85,14 +86,14 @@ def fail_pending(core: Core, rank: Rank, reason: str) -> None:
     for pending in owed.values():
         core.cancel(pending.deadline)
     for pending in owed.values():
-        pending.then(Reply(False, missing=reason))
+        pending.then(Reply(False, missing=reason, rank=rank))
 
 
 def when_answered(
     core: Core, rank: Rank, command: str, then: Callable[[], None], limit: float
 ) -> None:
     """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
-    owed = [pending for pending in rank.pending.values() if pending.command == command]
+    owed = [(seq, pending) for seq, pending in rank.pending.items() if pending.command == command]
     left = set(range(len(owed)))
 
     def over() -> None:
@@ -104,8 +105,9 @@ def when_answered(
         then()
         return
     timer = core.after(limit, over)
-    for index, pending in enumerate(owed):
-        pending.then = _then_also(pending.then, index, left, over)
+    for index, (seq, pending) in enumerate(owed):
+        also = _then_also(pending.then, index, left, over)
+        rank.pending[seq] = Pending(command, also, pending.deadline)
 
 
 def _then_also(then: Then, index: int, left: set[int], over: Callable[[], None]) -> Then:

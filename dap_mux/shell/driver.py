@@ -84,7 +84,8 @@ class Driver:
                     if isinstance(output, outputs.CloseClient | outputs.CloseLink):
                         _write(writes)
                     self._carry[type(output)](output)
-        _write(writes)
+        if writes:
+            _write(writes)
 
     # Clients
 

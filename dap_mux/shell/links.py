@@ -78,7 +78,9 @@ class RankLink(asyncio.Protocol):
     def send(self, bodies: list[bytes]) -> None:
         """Write whole frames, in one go."""
         if self._transport and not self._transport.is_closing():
-            self._transport.write(b"".join(map(encode_frame, bodies)))
+            one = len(bodies) == 1
+            data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
+            self._transport.write(data)
 
     def close(self) -> None:
         """Send what is buffered, then FIN."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-BENCHMARKS: Final = ("evaluate", "passthrough", "attach32", "further")
+BENCHMARKS: Final = ("evaluate", "passthrough", "attach32", "cast", "further")
 
 
 def main(names: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
+from dap_mux.insight.compare import compare
 from dap_mux.rank_sets import RankId
 
 Body: TypeAlias = dict[str, Any]
@@ -20,10 +21,15 @@ def folded(
 ) -> Body:
     """Return `results`, `errors` and `outliers`.
 
-    `values` are (value, type). Most ranks come first, among equals the lowest. `reference` is
+    `values` are (value, type). Most ranks come first, among equals the lowest; outliers (those of
+    `compare`) last. `reference` is
     asked once for each distinct value, of its lowest rank.
     """
     groups = most_first(values)
+    odd: frozenset[RankId] = frozenset()
+    if len(groups) > 1:
+        odd = compare({rank: value for rank, (value, _) in values.items()}).outliers
+        groups.sort(key=lambda group: group[1][0] in odd)
     results = [
         {
             "ranks": label(ranks),
@@ -34,7 +40,7 @@ def folded(
         for (value, type), ranks in groups
     ]
     failed = [{"ranks": label(ranks), "message": text} for text, ranks in most_first(errors)]
-    return {"results": results, "errors": failed, "outliers": label(outliers(groups))}
+    return {"results": results, "errors": failed, "outliers": label(sorted(odd))}
 
 
 def most_first(things: Mapping[RankId, K]) -> list[tuple[K, list[RankId]]]:
@@ -43,11 +49,3 @@ def most_first(things: Mapping[RankId, K]) -> list[tuple[K, list[RankId]]]:
     for rank in sorted(things):
         groups.setdefault(things[rank], []).append(rank)
     return sorted(groups.items(), key=lambda group: (-len(group[1]), group[1][0]))
-
-
-def outliers(groups: list[tuple[K, list[RankId]]]) -> list[RankId]:
-    """Return who differs from more than half of all; nobody where there is no such half."""
-    sizes = [len(ranks) for _, ranks in groups]
-    if not sizes or 2 * sizes[0] <= sum(sizes):
-        return []
-    return sorted(rank for _, ranks in groups[1:] for rank in ranks)
