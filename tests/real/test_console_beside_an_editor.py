@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from dap_mux.client import DapClient
@@ -87,5 +89,21 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
 
     console.type("continue")
     assert "every rank is released and runs on" in await console.sees("every rank is released")
+    await editor.disconnect()
+    assert (await run.ends()).code == 0
+
+
+async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
+    path = user.script(COUNT)
+    run = await start(user, path, n=2)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    await listed(editor, "state", "stopped", "stopped")
+    command = await user.start("console", piped=True)
+    await PipedConsole(command).does("list")
+    command.process.send_signal(signal.SIGINT)
+    done = await command.ends()
+    assert (done.code, done.err) == (130, "")
+    await listed(editor, "state", "stopped", "stopped")
     await editor.disconnect()
     assert (await run.ends()).code == 0

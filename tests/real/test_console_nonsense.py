@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dap_mux.console.commands import COMMANDS
 from tests.real.driving import line_of, script
 from tests.support.consoles import console_of
 from tests.support.session import session
@@ -30,7 +31,10 @@ def nonsense(chance: random.Random) -> str:
     """A line of words that nearly make sense, or of none at all."""
     if chance.random() < 0.2:
         return "".join(chr(chance.randrange(1, 0x250)) for _ in range(chance.randrange(40)))
-    return " ".join(chance.choice(WORDS) for _ in range(chance.randrange(1, 6)))
+    words = [chance.choice(WORDS) for _ in range(chance.randrange(1, 6))]
+    if chance.random() < 0.7:
+        words.insert(0, chance.choice(["", "%"]) + chance.choice(COMMANDS).name)
+    return " ".join(words)
 
 
 def means_it(line: str) -> bool:
