@@ -82,6 +82,13 @@ class Drawer:
         family = [one for one in self._core.sorted_ranks() if one.rank_id in ids]
         self._breakpoints.resend(place, family, then, limit)
 
+    def reselect(self) -> None:
+        """A name means other ranks now: so may breakpoints that speak of it."""
+        limit = self._core.settings.breakpoint_timeout
+        places = [place for place, item in self._breakpoints.book.items() if item.sets]
+        for place in dict.fromkeys(places):
+            self._breakpoints.resend(place, self._core.sorted_ranks(), _nothing, limit)
+
     # Temporary ones
 
     def stopped(self, rank: Rank, body: Body) -> None:

@@ -114,7 +114,7 @@ class Engine:
         self.casting = Cast(
             core, self.meshes, self.asking, self.arrivals, self.control, self.drawer
         )
-        self.groups = Groups(core, self.meshes)
+        self.groups = Groups(core, self.meshes, self.drawer)
         self.control.stops.moved = self.moved
         self.heard.has_stopped = self.drawer.stopped
         self.control.stops.before_telling = lambda: self.heard.flush(everything=True)

@@ -305,3 +305,7 @@ class TestGroups:
         bodies = [{"line": 7, "condition": "@slow: True"}]
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=bodies)
         assert [bool(rank.last_breakpoints) for rank in book.ranks.values()] == [False, False, True]
+        client.ask("groups", define={"name": "slow", "ranks": "0-1"})
+        assert [bool(rank.last_breakpoints) for rank in book.ranks.values()] == [True, True, False]
+        client.ask("groups", delete="slow")
+        assert not any(rank.last_breakpoints for rank in book.ranks.values())

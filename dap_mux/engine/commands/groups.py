@@ -7,6 +7,7 @@ from functools import partial
 from dap_mux.engine import downstream
 from dap_mux.engine.commands.cast import named
 from dap_mux.engine.core import Core
+from dap_mux.engine.drawer import Drawer
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Body, ClientRequest
 from dap_mux.errors import UsageError
@@ -17,9 +18,10 @@ from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
 class Groups:
     """The engine's part that keeps the names."""
 
-    def __init__(self, core: Core, meshes: Meshes) -> None:
+    def __init__(self, core: Core, meshes: Meshes, drawer: Drawer) -> None:
         self._core = core
         self._meshes = meshes
+        self._drawer = drawer
 
     def groups(self, request: ClientRequest) -> None:
         """`groups`: define one, delete one, or only tell all."""
@@ -46,6 +48,7 @@ class Groups:
         except RankSetError:  # it leads to itself
             self._restore(name, before)
             raise
+        self._drawer.reselect()
         self._tell(request)
 
     def _restore(self, name: str, before: RankSet | None) -> None:
@@ -57,6 +60,7 @@ class Groups:
         if self._core.names.pop(name, None) is None:
             known = ", ".join(f"@{known}" for known in sorted(self._core.names)) or "none"
             raise UsageError(f"no set @{name}; there are {known}")
+        self._drawer.reselect()
 
     def _entry(self, name: str, ranks: RankSet) -> Body:
         try:
