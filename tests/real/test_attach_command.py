@@ -113,7 +113,7 @@ async def test_a_mesh_of_four_ranks_and_the_one_shots_beside_it(user: User, job:
     assert ids == list((await threads(client, 4)).values())
 
     lines = (await user.does("list")).out.splitlines()
-    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    table = cells(lines)
     assert table[0][1:4] == ["Rank", "Coords", "Hostname"]
     assert table[3] == [
         *("job", "2", "{'dp': 1, 'tp': 0}", "127.0.0.1", "train.step", str(job.line)),
@@ -176,9 +176,9 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
     assert list(await threads(client, 3)) == [
         "rank 0 @eval", "rank 0 @trainer · tp=0", "rank 1 @trainer · tp=1"
     ]  # fmt: skip
-    table = (await user.does("list", "trainer:0-1")).out.splitlines()
-    assert [line.split()[:2] for line in table[1:3]] == [["0", "tp=0"], ["1", "tp=1"]]
-    assert table[0].split()[0] == "RANK"
+    table = cells((await user.does("list", "trainer:0-1")).out.splitlines())
+    head = ["trainer", "0", "{'tp': 0}"], ["trainer", "1", "{'tp': 1}"]
+    assert [row[:3] for row in table] == [["Actor Name", "Rank", "Coords"], *head]
     await client.disconnect()
     await job.finish(ranks)
     attach.process.send_signal(signal.SIGTERM)
@@ -255,3 +255,9 @@ async def test_any_other_address_is_refused(user: User) -> None:
     done = await user.does("attach", ":5678", "--listen", "0.0.0.0:0")
     assert done.code == 4
     assert "refused to listen on 0.0.0.0" in done.err
+
+
+def cells(lines: list[str]) -> list[list[str]]:
+    """The rows of a printed table, its head first."""
+    rows = (line for line in lines if line.startswith("| "))
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in rows]
