@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, stopped
+from tests.engine.scenes import LINE, all_stopped, attached, frame_of, stopped
 from tests.support.playbook import Playbook
 
 
@@ -41,6 +41,27 @@ class TestOurOwn:
         assert "is running" in client.ask("focus", rank=2).refusal
         assert "no rank 7" in client.ask("focus", rank=7).refusal
         assert book.rank(0).data.stopped
+
+    def test_focus_is_held_until_the_client_arrives(self, play: Play) -> None:
+        """A `scopes` that was on its way when the focus moved does not take it back."""
+        book = play(3)
+        client = stopped(book)
+        old = frame_of(client, book.thread(0))
+        client.ask("focus", rank=1)
+        client.ask("scopes", frameId=old)
+        client.ask("next", threadId=book.thread(1))
+        assert lines(book) == [LINE + 1] * 3, "the class of the focus steps"
+
+    def test_focus_goes_where_the_client_looks(self, play: Play) -> None:
+        """Once the new stack is fetched a look at another rank is a wish to go there."""
+        book = play(3)
+        client = stopped(book)
+        old = frame_of(client, book.thread(0))
+        client.ask("focus", rank=1)
+        frame_of(client, book.thread(1))
+        client.ask("scopes", frameId=old)
+        client.ask("next", threadId=book.thread(1))
+        assert lines(book) == [LINE, LINE + 1, LINE], "a row beside the focus steps alone"
 
     def test_focus_is_shown_to_everybody(self, play: Play) -> None:
         """A console's `focus` moves the editor beside it too."""

@@ -116,12 +116,15 @@ async def shows(editor: LiveEditor, arrow: tuple[int, int]) -> None:
 
 
 async def uneven(editor: LiveEditor, running: Session) -> None:
-    """Rank 0 runs and the others stand, in truth and in what the user sees."""
+    """Rank 0 runs and the others stand, in truth and in what the user sees.
+
+    At rest: of two stops in one breath VS Code shows the one whose stack comes last.
+    """
 
     def seen() -> bool:
         states = ["running", "stopped", "stopped", "stopped"]
         there = lines(running) == [None, HERE, HERE, HERE] and editor.model.arrow
-        return bool(there) and editor.shown == states
+        return bool(there) and editor.shown == states and editor.at_rest
 
     await editor.until(seen, "rank 0 running, the others stopped")
 

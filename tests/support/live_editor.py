@@ -46,6 +46,11 @@ class LiveEditor:
         self.send(self.model._sent())
 
     @property
+    def at_rest(self) -> bool:
+        """It has asked all that it wanted to know, and been answered."""
+        return not self.model._waiting
+
+    @property
     def shown(self) -> list[State]:
         """The states of the rows, in order."""
         return [state for _, state in self.model.threads.values()]
