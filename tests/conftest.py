@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Protocol
@@ -21,6 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--regenerate", action="store_true", help="write the golden transcripts of tests/engine"
     )
+
+
+def pytest_configure() -> None:
+    """A shell's background job ignores Ctrl-C, and so would every program that tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Connect(Protocol):
