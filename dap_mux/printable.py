@@ -8,6 +8,8 @@ def printable(text: str, keep: str = "\n\t") -> str:
 
     Those that only look harmless (right-to-left marks, zero-width ones) are shown too.
     """
+    if text.isprintable():  # nearly always, and a table has many cells
+        return text
     return "".join(
         one if one.isprintable() or one in keep else one.encode("unicode_escape").decode()
         for one in text

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dap_mux.console.answers import show_compare
+from dap_mux.console.picture import Row, stopped_rows
 from dap_mux.console.tables import list_words, ranks_table
 from dap_mux.console.words import help_text, nothing_more, split
 from dap_mux.errors import UsageError
@@ -13,6 +14,7 @@ from dap_mux.rank_sets import RankSetError, split_leading, with_group
 
 if TYPE_CHECKING:
     from dap_mux.console.console import Console
+    from dap_mux.console.link import Link
 
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)"
@@ -22,14 +24,21 @@ _WITHIN: Final = re.compile(
 async def list_(console: Console, rest: str) -> None:
     """`list [RANKS] [classes|full]`."""
     ranks, how = list_words(rest, default="stopped")
-    rows = await console.link.look(ranks, workers=True)
+    rows = await _rows(console.link, ranks)
     if rows:
         console.screen.table(ranks_table(rows, how))
     else:
         console.screen.say(f"no rank is {ranks}" if ranks == "stopped" else f"no ranks in {ranks}")
-    if ranks != "all":
-        await console.link.look()
     console.screen.say(console.link.picture.counts(), "quiet")
+
+
+async def _rows(link: Link, ranks: str) -> list[Row]:
+    """Ask for everybody, whom the counts are of; what most people look at is among them."""
+    named = None if ranks in ("all", "stopped") else await link.look(ranks, workers=True)
+    everybody = await link.look(workers=True)
+    if named is not None:
+        return named
+    return stopped_rows(everybody) if ranks == "stopped" else everybody
 
 
 async def focus(console: Console, rest: str) -> None:

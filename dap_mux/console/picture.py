@@ -92,6 +92,13 @@ def settled(row: Row) -> bool:
     return row["state"] == "stopped" and row["reason"] is not None
 
 
+def stopped_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that the rank set `stopped` means: of ranks, and of their workers."""
+    rows = list(rows)
+    ranks = {id_of(row) for row in rows if row["worker"] is None and row["state"] == "stopped"}
+    return [row for row in rows if rank_of(id_of(row)) in ranks]
+
+
 def place(row: Row) -> str:
     """`train.py:41`; "" where it is not known."""
     return f"{PurePath(row['path']).name}:{row['line']}" if row["path"] else ""

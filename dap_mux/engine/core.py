@@ -135,6 +135,11 @@ class Core:
         """One rank in the session: the plain case, which feels like debugpy itself."""
         return len(self.mains) == 1
 
+    @property
+    def shows_threads(self) -> bool:
+        """Every Python thread of a rank is a row, not only the one that stopped."""
+        return self.single or self.settings.threads == "all"
+
     def default_group(self) -> str:
         """Return the group that plain numbers mean: the only one, or the session's default."""
         groups = {id[0] for id in self.ranks}

@@ -95,7 +95,7 @@ class RankEvents:
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""
         id, reason = body.get("threadId"), body.get("reason")
-        if not isinstance(id, int) or not self._whole():
+        if not isinstance(id, int) or not self._core.shows_threads:
             return
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
@@ -117,9 +117,6 @@ class RankEvents:
         for client in self._core.controllers():
             downstream.send_event(self._core, client, *thread(reason, row))
             client.doubts += reason == "started"  # it asks `threads`, which applies no stop
-
-    def _whole(self) -> bool:
-        return self._core.single or self._core.settings.threads == "all"
 
     # Passed on
 

@@ -57,7 +57,9 @@ class Stops:
 
     def _learn(self, rank: Rank, stop: Stop) -> None:
         """Fetch what must be known before the stop can be told: stack, threads, exception."""
-        asked = {"stackTrace": {"threadId": stop.thread}, "threads": {}}
+        asked: dict[str, Body] = {"stackTrace": {"threadId": stop.thread}}
+        if stop.reason != "step" or stop.thread not in rank.threads or self._core.shows_threads:
+            asked["threads"] = {}  # after a step it is the thread that stood there before
         if stop.reason == "exception":
             asked["exceptionInfo"] = {"threadId": stop.thread}
         lesson = _Lesson(set(asked))

@@ -135,7 +135,7 @@ class View:
         """Return debugpy's id for a row: the thread that caused the stop, else the main one."""
         if thread is not None:
             return thread
-        whole = self._core.single or self._core.settings.threads == "all"
+        whole = self._core.shows_threads
         return rank.stop.thread if rank.stop and not whole else main_thread(rank)
 
     def id_for_stop(self, client: Client, rank: Rank) -> int:
@@ -143,7 +143,7 @@ class View:
         if self.mode() == "classes":
             rows = self.rows(client)
             return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
-        whole = self._core.single or self._core.settings.threads == "all"
+        whole = self._core.shows_threads
         if whole and rank.stop and rank.stop.thread != main_thread(rank):
             return self.id_of(rank.id, rank.stop.thread)
         return self.id_of(rank.id)

@@ -76,11 +76,6 @@ class LiveEditor:
             raise AssertionError(f"{error}: {state} {self.asked[-12:]}") from None
 
     @property
-    def at_rest(self) -> bool:
-        """It has asked all that it wanted to know, and been answered."""
-        return not self.model._waiting
-
-    @property
     def joined(self) -> bool:
         """Its handshake is over."""
         asked = [command for command, _ in self.asked]

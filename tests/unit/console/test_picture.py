@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.console.picture import Picture
+from dap_mux.console.picture import Picture, stopped_rows
 
 
 def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
@@ -74,3 +74,14 @@ def test_groups_are_named_where_there_are_several() -> None:
     assert picture.groups == ["eval", "trainer"]
     assert picture.fold([("eval", 0)]) == "eval:0"
     assert picture.name([("eval", 0), ("trainer", 0)]) == "ranks eval:0; trainer:0"
+
+
+def test_what_is_stopped_are_ranks_and_their_workers() -> None:
+    one, its_worker = stopped(1), row(1, "running", worker=1)
+    other, other_worker = row(2, "running"), stopped(2, worker=1)
+    trainer = stopped(2, group="trainer")
+    assert stopped_rows([one, its_worker, other, other_worker, trainer]) == [
+        one,
+        its_worker,
+        trainer,
+    ]
