@@ -40,11 +40,11 @@ format: $(DEV_STAMP)  ## let ruff put the style right
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-bench: $(DEV_STAMP)  ## times, beside their limits
+bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench
 
 clean:  ## remove what these targets made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .cache/monarch .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

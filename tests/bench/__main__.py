@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-BENCHMARKS: Final = ("evaluate", "passthrough", "attach32", "cast", "further")
+BENCHMARKS: Final = ("evaluate", "passthrough", "attach32", "cast", "monarch", "further")
 
 
 def main(names: Sequence[str]) -> int:

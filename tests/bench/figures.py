@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 
@@ -47,6 +48,19 @@ def faster(name: str, value: float, baseline: float, bound: float, what: str) ->
         f">= {bound:g} x faster",
         ratio >= bound,
     )
+
+
+def ahead(name: str, value: float, baseline: float, what: str) -> Figure:
+    """`value` and `baseline` in seconds; the first must be the smaller one."""
+    ratio = value / baseline
+    theirs = f"{shown(baseline)} {what}"
+    return Figure(name, shown(value), theirs, f"{ratio:.2f} x", "< 1 x", ratio < 1)
+
+
+def not_measured(name: str, why: str) -> Figure:
+    """What this machine lacks: no verdict, and a failure where nothing may be lacking."""
+    lacking = False if os.environ.get("DAP_MUX_REQUIRE_ALL") == "1" else None
+    return Figure(name, "not measured", why, held=lacking)
 
 
 def within(name: str, value: float, bound: float) -> Figure:

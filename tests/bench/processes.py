@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,18 @@ def proxy(ports: Sequence[int], *options: str) -> Iterator[Running]:
 
 
 @contextmanager
+def consoles(session: int) -> Iterator[int]:
+    """Run `dap-mux console --serve` on a session's port; yield the port that it serves."""
+    command = [sys.executable, "-m", "dap_mux", "console", f"127.0.0.1:{session}", "--serve", "0"]
+    with _process(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        told = process.stderr.readline().decode()
+        found = re.search(r"consoles on 127\.0\.0\.1:(\d+)", told)
+        assert found, told
+        yield int(found[1])
+
+
+@contextmanager
 def helper(module: str, *arguments: object) -> Iterator[tuple[int, list[int]]]:
     """Run `python -m tests.bench.MODULE`; yield its pid and the ports it says it listens on."""
     command = [sys.executable, "-m", f"tests.bench.{module}", *map(str, arguments)]
@@ -64,8 +77,9 @@ def _process(command: list[str], **options: Any) -> Iterator[subprocess.Popen[by
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(_END)
-        if process.stdout:
-            process.stdout.close()
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                stream.close()
 
 
 def _until(holds: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:

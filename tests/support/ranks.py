@@ -68,7 +68,8 @@ class Rank:
         if not proc_net.listens(self.port):
             return False
         self.adapter = proc_net.listener(self.port) or 0
-        return bool(self.adapter) and proc_net.connected(self.pid, self.adapter)
+        in_process = self.adapter == self.pid
+        return in_process or (bool(self.adapter) and proc_net.connected(self.pid, self.adapter))
 
 
 @asynccontextmanager
