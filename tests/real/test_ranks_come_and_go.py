@@ -225,6 +225,15 @@ async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> Non
         assert [await rank.ended() for rank in ranks] == [0] * 4
 
 
+async def innermost(driver: Driver, rank: int) -> str:
+    """Where the main thread of a running rank is: its file and line."""
+    main = "__import__('threading').main_thread().ident"
+    frame = f"__import__('sys')._current_frames()[{main}]"
+    command = f"p (lambda f: (f.f_code.co_filename, f.f_lineno))({frame})"
+    cast = await driver.client.request("cast", {"ranks": str(rank), "command": command})
+    return "; ".join(str(one["value"]).strip("()") for one in cast["results"])
+
+
 async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: Path) -> None:
     """`pause` is answered at once, and it is shown as pausing until its call returns."""
     program = script("hang_one")
@@ -233,6 +242,8 @@ async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: P
     async with session(ports(ranks)) as running:
         driver = await Driver.attach(running, breakpoints={program: [count]})
         await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
+        while await innermost(driver, 2) != f"'{program}', {hung}":
+            pass  # it has not come to its call yet
         await driver.client.request("setBreakpoints", {"source": {"path": program}})
         await driver.look(0)
         await driver.control("continue")
