@@ -235,7 +235,9 @@ class TestTheyAreDebugged:
             await driver.leave()
             await released(running)
             again = await Driver.attach(running, subProcess=True)
-            after = await again.until(lambda e: len(workers(e)) == 6, within=PATIENCE)
+            after = await again.until(
+                lambda es: [e["state"] for e in workers(es)] == ["running"] * 6, within=PATIENCE
+            )
             assert pids(before) == pids(after)
             await again.control("pause")
             await again.until(
