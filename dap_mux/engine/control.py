@@ -81,11 +81,14 @@ class Control:
         self.pause_ranks(chosen)
 
     def pause_ranks(self, ranks: Iterable[Rank]) -> None:
-        """Ask running ranks to stop; what they still owed is off."""
+        """Ask running ranks to stop; what they still owed is off.
+
+        Also of one that has just stopped and is about to run on: there it stays.
+        """
         for rank in ranks:
-            if rank.phase is Phase.LIVE and not rank.stop:
+            if rank.phase is Phase.LIVE and not (rank.stop and rank.stop.settled):
                 rank.owed.clear()
-                if not rank.pausing:
+                if rank.stop is None and not rank.pausing:
                     rank.pausing = True
                     self.stops.moved(rank)
                     thread = {"threadId": main_thread(rank)}
