@@ -15,7 +15,6 @@ from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end, steps_on
 from tests.support import faults
 from tests.support.faults import Fault, FaultProxy, proxied
-from tests.support.proc_net import listener
 from tests.support.ranks import Rank
 from tests.support.session import Session, session
 
@@ -45,10 +44,6 @@ class Scene:
         """Wait until rank 3 is lost; return why."""
         entries = await driver.until(lambda e: e[3]["state"] == "lost", within=LIMIT, what="lost")
         return str(entries[3]["reason"])
-
-    def adapter_is_gone(self) -> bool:
-        """Whether nobody listens where rank 3 listened."""
-        return listener(self.ranks[3].port) is None
 
     async def ends_well(self, driver: Driver) -> None:
         """Every rank runs to its own end."""
@@ -135,25 +130,16 @@ async def test_half_a_tunnel_while_stopped(scene: Scene) -> None:
     ],
 )
 async def test_what_comes_from_a_rank_is_broken(scene: Scene, fault: Callable[[], Fault]) -> None:
-    """That link ends and is opened again; the others step.
-
-    Unless debugpy does not survive that somebody hangs up on it in mid-step: on a busy machine its
-    adapter has closed its port for ever in 1 of 40. Then the rank is lost, and runs on.
-    """
+    """That link ends and is opened again; the others step."""
     driver = await scene.attach(COUNT)
     await driver.stopped(COUNT, within=LIMIT)
     scene.tunnel.down.switch(fault())
     await steps_on(driver, 0, OTHERS)
     await steps_on(driver, 0, OTHERS)
     assert scene.tunnel.down.fault is faults.PASS  # it has happened
-    await driver.until(
-        lambda e: e[3]["line"] == COUNT or scene.adapter_is_gone(), within=LIMIT, what="back"
-    )
+    await driver.until(lambda e: e[3]["line"] == COUNT, within=LIMIT, what="back, at its line")
     assert scene.tunnel.met > 1
-    if scene.adapter_is_gone():
-        assert (await driver.entries())[3]["state"] == "lost"
-    else:
-        assert int(await driver.value(3, "count")) >= 1
+    assert int(await driver.value(3, "count")) >= 1
     await scene.ends_well(driver)
 
 
