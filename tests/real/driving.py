@@ -112,7 +112,7 @@ class Driver:
         It is answered at once, whatever ranks do.
         """
         row = self.focus if rank is None else self.row(rank)
-        return await self.client.request(command, {"threadId": row, **more}, timeout=5)
+        return await self.client.request(command, {"threadId": row, **more}, timeout=2)
 
     @property
     def focus(self) -> int:

@@ -20,7 +20,7 @@ TURN, CALL, AFTER, NESTED, PRODUCT, BOTTOM, TWICE, RISKY, CAUGHT, MADE_UP, PRINT
     )
 )  # fmt: skip
 FOUR: Final = range(4)
-PATIENCE: Final = 5  # s for what is answered without asking a rank, or never
+PATIENCE: Final = 1  # s for what is answered without asking a rank, or never
 
 
 @asynccontextmanager
