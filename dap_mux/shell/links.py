@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dap_mux.shell.driver import Driver
 
 CONNECT_TIMEOUT: Final = 10.0  # s
+LAST_WORDS: Final = 0.8  # s; see `_be_deaf`
 
 
 class RankLink(asyncio.Protocol):
@@ -31,6 +32,7 @@ class RankLink(asyncio.Protocol):
         self._socket: socket.socket | None = None
         self._pulse: Pulse | None = None
         self._reason = "the rank closed the connection"
+        self._deaf: asyncio.TimerHandle | None = None
         self._over = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,11 +46,13 @@ class RankLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Cut into messages; a rank that sends garbage loses this connection only."""
+        if self._deaf:
+            return
         try:
             said = [inputs.LinkSaid(self._link, decode(body)) for body in self._framer.feed(data)]
         except PeerFault as error:
             self._reason = f"the rank sent garbage: {error}"
-            self.close()
+            self._be_deaf()
             return
         self._driver.feed(*said)
         # Our next question carries the acknowledgement of an answer; whatever else has come may be
@@ -61,9 +65,19 @@ class RankLink(asyncio.Protocol):
         """TCP is down."""
         if self._pulse:
             self._pulse.stop()
+        if self._deaf:
+            self._deaf.cancel()
         if isinstance(exc, OSError):
             self._reason = f"connection lost: {exc.strerror or exc}"
         self._tell_down()
+
+    def _be_deaf(self) -> None:
+        """Hear and say no more, but hang up only when the answers that we asked for have come.
+
+        An `evaluate` answered after we have hung up ends debugpy's adapter, and with it the rank's
+        port (measured); which answers have come, nobody can tell behind garbage.
+        """
+        self._deaf = asyncio.get_running_loop().call_later(LAST_WORDS, self.close)
 
     def _dead(self, why: str) -> None:
         assert self._transport is not None
@@ -77,7 +91,7 @@ class RankLink(asyncio.Protocol):
 
     def send(self, bodies: list[bytes]) -> None:
         """Write whole frames, in one go."""
-        if self._transport and not self._transport.is_closing():
+        if self._transport and not self._deaf and not self._transport.is_closing():
             one = len(bodies) == 1
             data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
             self._transport.write(data)
