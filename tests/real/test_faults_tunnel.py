@@ -5,7 +5,6 @@ Three ranks are reached directly, rank 3 through the fault proxy; the others nev
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final
