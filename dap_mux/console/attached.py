@@ -10,6 +10,7 @@ from dap_mux.console.answers import show_cast
 from dap_mux.console.picture import Row, settled
 from dap_mux.console.places import where
 from dap_mux.console.tables import ranks_table
+from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import RankId
 
 if TYPE_CHECKING:
@@ -100,6 +101,24 @@ class Attached:
         if said and not places and line not in RESUME:
             self._console.last_output.update(dict.fromkeys(self._ranks, said[0]))
         return places
+
+    async def complete(self, text: str) -> tuple[int, list[str]]:
+        """Return where the name at the end of a line begins, and what it may become.
+
+        The ranks know the names; nothing where none of them answers.
+        """
+        head = f"cast {self._set} "
+        asked = {"text": head + text, "column": len(head + text) + 1}
+        try:
+            body = await self._link.ask("completions", asked, patience=TIMEOUT)
+        except DapMuxError:
+            return len(text), []
+        found = [one for one in body["targets"] if one.get("start", 0) >= len(head)]
+        starts = [one["start"] - len(head) for one in found]
+        names = [str(one.get("text") or one["label"]) for one in found]
+        return starts[0] if starts else len(text), [
+            name for name, start in zip(names, starts, strict=True) if start == starts[0]
+        ]
 
     # What others do
 

@@ -24,16 +24,13 @@ RANKS: Final = ("list", "attach", "cast", "compare", "focus", "pause", "release"
 MOST_FILES: Final = 200
 
 
-def candidates(
-    text: str, picture: Picture, names: Names = (), *, attached: bool = False
-) -> tuple[int, list[str]]:
+def candidates(text: str, picture: Picture, names: Names = ()) -> tuple[int, list[str]]:
     """Return where the word at the end of `text` begins, and what it may become.
 
-    `attached`: the prompt is one on ranks, where words are pdb's but behind a percent sign.
+    At a prompt on ranks words stand behind a percent sign; what stands there without one is the
+    ranks' to complete (`Attached.complete`).
     """
     sign = text.startswith("%")
-    if attached and not sign:
-        return len(text), []
     line = text[sign:]
     word, space, rest = line.partition(" ")
     if not space:

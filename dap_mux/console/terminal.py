@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -89,14 +89,29 @@ class _Candidates(Completer):
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent):  # type: ignore[no-untyped-def]
-        """Complete the word at the cursor."""
-        console = self._console
-        picture, attached = console.link.picture, console.attached is not None
-        text = document.text_before_cursor
-        start, words = candidates(text, picture, console.names, attached=attached)
-        for word in words:
-            yield Completion(word, start_position=start - document.cursor_position)
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> list[Completion]:
+        """Complete a word of the console's own."""
+        console, text = self._console, document.text_before_cursor
+        return _completions(text, candidates(text, console.link.picture, console.names))
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Complete the word at the cursor; at a rank's prompt the rank knows the names."""
+        text, attached = document.text_before_cursor, self._console.attached
+        if attached and not text.startswith("%"):
+            found = _completions(text, await attached.complete(text))
+        else:
+            found = self.get_completions(document, complete_event)
+        for one in found:
+            yield one
+
+
+def _completions(text: str, found: tuple[int, list[str]]) -> list[Completion]:
+    start, words = found
+    return [Completion(word, start_position=start - len(text)) for word in words]
 
 
 def history(environ: Mapping[str, str], home: Path) -> History:

@@ -94,7 +94,10 @@ async def look_at_rank_3(tmux: Tmux, loss: int) -> None:
     await tmux.shows("(Pdb 3)")
     tmux.line("n")
     await tmux.shows("return loss", times=2)
-    tmux.line("loss + 1000")
+    tmux.keys("los")
+    tmux.keys("Tab")  # the rank knows its names
+    await tmux.shows("(Pdb 3) loss")
+    tmux.line(" + 1000")
     await tmux.shows("\n1030")
     tmux.line("detach")
     await tmux.shows("Detached from debug session for rank 3")

@@ -51,9 +51,8 @@ def test_nothing_is_offered_where_nothing_fits(picture: Picture, text: str) -> N
     assert candidates(text, picture)[1] == []
 
 
-def test_a_prompt_on_a_rank_is_pdbs(picture: Picture) -> None:
-    assert candidates("li", picture, attached=True)[1] == []
-    assert candidates("%li", picture, attached=True) == (1, ["list "])
+def test_behind_a_percent_sign(picture: Picture) -> None:
+    assert candidates("%li", picture) == (1, ["list "])
 
 
 def test_files_of_a_breakpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
