@@ -13,8 +13,10 @@ SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
+EXTENSION := vscode-extension
+NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
-.PHONY: help demo test test-engines check format bench clean
+.PHONY: help demo test test-engines check format bench clean vsix vsix-check
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -22,7 +24,7 @@ help:  ## show this list
 demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 	$(BIN)/python examples/demo.py
 
-test: $(DEV_STAMP)  ## everything but the heavy engines
+test: $(DEV_STAMP) vsix-check  ## everything but the heavy engines
 	$(PYTEST) --ignore=tests/engines
 
 test-engines: $(DEV_STAMP)  ## torchrun, MPI, SLURM, Ray, Dask and the like
@@ -36,6 +38,12 @@ check: $(DEV_STAMP)  ## the fast inner loop: style, types, layers, unit tests, a
 	$(BIN)/python tools/layers.py
 	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
 
+vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
+	cd $(EXTENSION) && npm run --silent package
+
+vsix-check: $(NODE_STAMP)  ## the extension's style, types and unit tests
+	cd $(EXTENSION) && npm run --silent lint && npm run --silent typecheck && npm test --silent
+
 format: $(DEV_STAMP)  ## let ruff put the style right
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -45,6 +53,7 @@ bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 
 clean:  ## remove what these targets made
 	rm -rf $(VENV) .cache/monarch .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(EXTENSION)/node_modules $(EXTENSION)/dist
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -57,3 +66,8 @@ $(USER_STAMP): pyproject.toml | $(BIN)/python
 $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
+
+# No package's own install script runs; none of these needs one.
+$(NODE_STAMP): $(EXTENSION)/package-lock.json
+	cd $(EXTENSION) && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error
+	@touch $@

@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, reachOf } from '../src/logic/reach';
+
+describe('where the adapter of a configuration is', () => {
+  test.each([
+    [{ request: 'launch', program: 'x.py' }, { kind: 'adapter' }],
+    [{ request: 'attach', endpoints: ['node1:5678+4'] }, { kind: 'adapter' }],
+    [{ request: 'attach', connect: { port: 5678 }, ranks: 4 }, { kind: 'adapter' }],
+    [
+      { request: 'attach', connect: { host: 'node1', port: 5677 } },
+      { kind: 'server', host: 'node1', port: 5677 },
+    ],
+    [{ request: 'attach', port: 5677 }, { kind: 'server', host: 'localhost', port: 5677 }],
+    [
+      { request: 'attach', connect: { host: '', port: '5677' } },
+      { kind: 'server', host: 'localhost', port: 5677 },
+    ],
+    [{ request: 'attach', session: '/x/1.json' }, { kind: 'session', file: '/x/1.json' }],
+    [{ request: 'attach' }, { kind: 'pick' }],
+  ])('%j', (configuration, expected) => {
+    expect(reachOf(configuration)).toEqual(expected);
+  });
+
+  test.each([{}, { port: 0 }, { port: 'x' }, { port: 65536 }, 5677])('connect %j is refused', (connect) => {
+    expect(() => reachOf({ request: 'attach', connect })).toThrow(ConfigurationError);
+  });
+});
