@@ -71,6 +71,11 @@ LAYERS: dict[str, Layer] = {
     "console": Layer(
         ours=("client", "errors", "printable", "rank_sets"), theirs=("prompt_toolkit", "rich")
     ),
+    # neither does this; the way into a session is handed to it
+    "lsp": Layer(
+        ours=("client", "errors", "printable", "rank_sets", "session_files"),
+        theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
+    ),
     "cli": Layer(
         ours=(
             *PURE_PARTS,
@@ -79,6 +84,7 @@ LAYERS: dict[str, Layer] = {
             "cluster.records",
             "config",
             "console",
+            "lsp",
             "private_files",
             "session",
             "session_files",

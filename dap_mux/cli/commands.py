@@ -91,6 +91,18 @@ def _console(parser: ArgumentParser) -> None:
     _options(parser, "console")
 
 
+def _lsp(parser: ArgumentParser) -> None:
+    parser.epilog = (
+        "Speaks the Language Server Protocol on stdin and stdout; see language-server.md."
+    )
+    parser.add_argument(
+        "--session",
+        metavar="SESSION",
+        help="HOST:PORT or a session file; by default the session that runs, of several the newest",
+    )
+    _options(parser, "lsp")
+
+
 def _cast(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
     parser.epilog = "Put -- before words that begin with a dash."
@@ -170,7 +182,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("stacks", "all ranks' stacks as one tree (not built yet)", _later),
     Command("why", "who waits for whom (not built yet)", _later),
-    Command("lsp", "a language server (not built yet)", _later),
+    Command(
+        "lsp", "a language server, for an editor: ranks and values in the text", _lsp, "lsp:main"
+    ),
     Command("doctor", "check this machine (not built yet)", _later),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -7,7 +7,7 @@ overheard. By TCP the token goes along, beyond this machine only inside TLS or b
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from dap_mux.addresses import is_loopback
@@ -29,8 +29,10 @@ ABOUT_US = {
 
 
 @asynccontextmanager
-async def joined(session: SessionFile, config: Config, name: str) -> AsyncIterator[DapClient]:
-    """Be an observer of a session; `name` says to it who we are.
+async def joined(
+    session: SessionFile, config: Config, name: str, *, events: Sequence[str] = ()
+) -> AsyncIterator[DapClient]:
+    """Be an observer of a session; `name` says to it who we are, `events` what else to tell.
 
     Raises NothingToConnect, Refused, UsageError, RequestFailed, DapMuxError.
     """
@@ -40,7 +42,9 @@ async def joined(session: SessionFile, config: Config, name: str) -> AsyncIterat
         with _explained(session):
             await client.request("initialize", {"clientID": name, **ABOUT_US}, timeout=PATIENCE)
             shown = {"token": token} if token else {}
-            await client.request("attach", {"role": "observer", **shown}, timeout=PATIENCE)
+            wishes = {"events": list(events)} if events else {}
+            attach = {"role": "observer", **wishes, **shown}
+            await client.request("attach", attach, timeout=PATIENCE)
             yield client
     finally:
         await client.close()

@@ -1,0 +1,35 @@
+"""`dap-mux lsp`: the language server on standard input and output, for an editor."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from dap_mux.cli.work import load_config
+from dap_mux.client import DapClient
+from dap_mux.errors import DapMuxError
+from dap_mux.session_files import SessionFile
+
+EXTRA: Final = (
+    "the language server needs more packages ({missing} is missing): "
+    '{python} -m pip install "dap-mux-cluster[lsp]"'
+)
+
+
+def main(args: Namespace) -> int:
+    """Serve until the editor is done."""
+    config = load_config(args)
+    try:
+        from dap_mux.lsp.features import make_server
+        from dap_mux.lsp.following import EVENTS
+    except ModuleNotFoundError as error:
+        raise DapMuxError(EXTRA.format(missing=error.name, python=sys.executable)) from error
+    from dap_mux.cli.joining import joined
+
+    def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
+        return joined(session, config, "dap-mux lsp", events=EVENTS)
+
+    make_server(join, args.session).start_io()
+    return 0

@@ -1,0 +1,119 @@
+"""What stands under the cursor, and in which function; nothing that calls is ever evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Value: TypeAlias = ast.expr | ast.arg
+# Names, attributes and subscripts, with what stands between the brackets.
+_HARMLESS: Final = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.Constant,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.Add,
+    ast.Sub,
+    ast.unaryop,
+    ast.expr_context,
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An expression and where it stands.
+
+    Lines are 1-based, columns 0-based in bytes of UTF-8, ends exclusive, as `ast` counts.
+    """
+
+    text: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """A program, read."""
+
+    tree: ast.Module
+    source: str
+
+    @classmethod
+    def read(cls, source: str) -> Page | None:
+        """Read a program; None while it is none, as in the middle of a word."""
+        try:
+            return cls(ast.parse(source), source)
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    def expression_at(self, line: int, column: int) -> Found | None:
+        """Return the smallest expression that has a value of its own at a place, if it is harmless.
+
+        What is called has no value worth seeing. Within `batch.unit[0]` that is `batch`,
+        `batch.unit` or all of it, by the part pointed at.
+        """
+        pointed = (_pointed_at(node, line, column) for node in ast.walk(self.tree))
+        node = min((one for one in pointed if one is not None), key=_size, default=None)
+        called = {id(each.func) for each in ast.walk(self.tree) if isinstance(each, ast.Call)}
+        if node is None or id(node) in called or not _harmless(node):
+            return None
+        text = node.arg if isinstance(node, ast.arg) else ast.unparse(node)
+        return Found(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
+
+    def function_at(self, line: int) -> Function | None:
+        """Return the innermost function that a line belongs to; None at the top."""
+        around = [each for each in self._functions() if each.lineno <= line <= _end_line(each)]
+        return max(around, key=lambda each: each.lineno, default=None)
+
+    def same_function(self, line: int, other: int) -> bool:
+        """Whether two lines run in the same function."""
+        return self.function_at(line) is self.function_at(other)
+
+    def _functions(self) -> Iterator[Function]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, Function):
+                yield node
+
+
+def _pointed_at(node: ast.AST, line: int, column: int) -> Value | None:
+    """Return the node if a place is in the part of it that is its own."""
+    if isinstance(node, ast.Name | ast.arg):
+        return node if _within(node, line, column) else None
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        inside = _within(node, line, column) and not _within(node.value, line, column)
+        return node if inside else None
+    return None
+
+
+def _within(node: Value, line: int, column: int) -> bool:
+    begin, end = (node.lineno, node.col_offset), (_end_line(node), _end_column(node))
+    return begin <= (line, column) <= end
+
+
+def _harmless(node: Value) -> bool:
+    return isinstance(node, ast.arg) or all(isinstance(e, _HARMLESS) for e in ast.walk(node))
+
+
+def _size(node: Value) -> tuple[int, int]:
+    return _end_line(node) - node.lineno, _end_column(node) - node.col_offset
+
+
+def _end_line(node: Value | Function) -> int:
+    if isinstance(node, ast.arg):
+        return node.lineno
+    return node.end_lineno or node.lineno
+
+
+def _end_column(node: Value) -> int:
+    if isinstance(node, ast.arg):  # without its annotation
+        return node.col_offset + len(node.arg.encode())
+    return node.end_col_offset or node.col_offset

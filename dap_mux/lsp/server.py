@@ -1,0 +1,89 @@
+"""The server: an editor at one end, the session that is followed at the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from dap_mux import __version__
+from dap_mux.lsp.following import Following, Join
+from dap_mux.lsp.picture import Standing
+
+
+class Server(LanguageServer):
+    """A language server with a session to follow, `session` (HOST:PORT) or whichever runs."""
+
+    def __init__(self, join: Join, session: str | None = None) -> None:
+        super().__init__("dap-mux", __version__)
+        self.following = Following(join, self.ranks_changed)
+        self.options: object = None
+        self._given = session
+        self._shown: object = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._refreshing = asyncio.Lock()
+
+    # The session
+
+    async def start(self) -> None:
+        """The editor is ready: follow the session that its `options` name, if they do."""
+        await self.prefer(self.options)
+        self.soon(self.following.run())
+
+    async def prefer(self, settings: object) -> None:
+        """Take `{"session": "HOST:PORT"}` to heart; null or nothing means whichever runs."""
+        named = settings.get("session") if isinstance(settings, dict) else None
+        await self.following.prefer(named if isinstance(named, str) and named else self._given)
+
+    def ranks_changed(self) -> None:
+        """Let the editor ask again, if what it shows is another now."""
+        places = self.following.picture.places()
+        if places != self._shown:
+            self._shown = places
+            self.soon(self._refresh())
+
+    async def _refresh(self) -> None:
+        """One after another: what changes during a refresh is in the next one."""
+        if self._refreshing.locked():
+            return
+        async with self._refreshing:
+            shown: object = None
+            while shown != self._shown:
+                shown = self._shown
+                for refresh in self._refreshes():
+                    await refresh(None)
+
+    def _refreshes(self) -> list[Callable[[None], Awaitable[None]]]:
+        workspace = self.client_capabilities.workspace
+        hints = workspace and workspace.inlay_hint
+        lenses = workspace and workspace.code_lens
+        found: list[Callable[[None], Awaitable[None]]] = []
+        if hints and hints.refresh_support:
+            found.append(self.workspace_inlay_hint_refresh_async)
+        if lenses and lenses.refresh_support:
+            found.append(self.workspace_code_lens_refresh_async)
+        return found
+
+    def soon(self, work: Any) -> None:
+        """Do it beside everything else; the loop alone would forget the task."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Texts
+
+    def standing(self, uri: str) -> list[Standing]:
+        """Return who stands in a document."""
+        path = to_fs_path(uri)
+        return self.following.picture.standing(path) if path else []
+
+    @property
+    def markdown(self) -> bool:
+        """Whether the editor shows Markdown in hovers."""
+        about = self.client_capabilities.text_document
+        formats = about and about.hover and about.hover.content_format
+        return types.MarkupKind.Markdown in (formats or ())

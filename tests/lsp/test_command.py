@@ -1,0 +1,70 @@
+"""`dap-mux lsp` as a command: what it needs, and what it costs while there is nothing to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from dap_mux.cli import main
+from dap_mux.lsp.watch import Watch
+from dap_mux.session_files import SessionFile
+
+
+def test_without_its_extra_it_says_what_helps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("pygls", "lsprotocol")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("dap_mux.lsp")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "lsprotocol", None)
+    assert main(["lsp"]) == 1
+    said = capsys.readouterr().err
+    assert "lsprotocol" in said
+    assert said.strip().endswith(f'{sys.executable} -m pip install "dap-mux-cluster[lsp]"')
+
+
+class Counting(Watch):
+    """Counts how often the folder's files are read."""
+
+    reads = 0
+
+    def read(self) -> list[SessionFile]:
+        """Read them."""
+        self.reads += 1
+        return super().read()
+
+
+def test_a_folder_that_stays_as_it_is_is_not_read_again(tmp_path: Path) -> None:
+    folder = tmp_path / "dap-mux"
+    watch = Counting(folder=folder)
+    assert watch.look() is None
+    assert watch.reads == 0
+    session = SessionFile("127.0.0.1", 5677)
+    session.write(folder)
+    long_ago(folder)
+    for _ in range(9):
+        found = watch.look()
+        assert found is not None
+        assert found.port == 5677
+    assert watch.reads == 1
+    session.remove(folder)
+    assert watch.look() is None
+    assert watch.reads == 2
+
+
+def test_of_several_the_newest(tmp_path: Path) -> None:
+    folder = tmp_path / "dap-mux"
+    SessionFile("127.0.0.1", 1).write(folder)
+    SessionFile("127.0.0.1", 2, pid=1).write(folder)
+    first = Watch(folder=folder).look()
+    assert first is not None
+    assert first.port == 1, "process 1 is the older one"
+
+
+def long_ago(folder: Path) -> None:
+    """A folder that has just changed is read again: its time may not show another change."""
+    os.utime(folder, (1_000_000, 1_000_000))

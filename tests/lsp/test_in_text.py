@@ -1,0 +1,122 @@
+"""Hints and hovers over real ranks: what an editor is shown of them, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.lsp_client import Editor, editor
+from tests.support.run_command import run_words
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+TRAIN = """\
+import os
+import time
+
+
+def evaluate(rank):
+    note = "€ 𝄞"; parts = {"a": [rank, 7]}
+    return parts  # inside
+
+
+def train(rank):
+    loss = float("nan") if rank == 2 else 1.5
+    text = "``` \\x1b[31m" * 2
+    for step in range(1_000_000):
+        time.sleep(0.01)
+        loss = loss + 0  # here
+    evaluate(rank)
+
+
+train(int(os.environ["RANK"]))
+"""
+
+
+async def stopped_job(user: User, path: str, *, ranks: int = 4) -> tuple[Command, DapClient]:
+    """A job whose ranks stand at `# here`, and who holds them there."""
+    run = await user.start(*run_words(path, n=ranks))
+    client = await run.client()
+    await client.handshake({"justMyCode": False}, breakpoints={path: [line_of(path, "here")]})
+    await listed(client, "line", *[line_of(path, "here")] * ranks)
+    return run, client
+
+
+async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        assert await shown.hints(uri) == {}, "no session is no trouble"
+        assert await shown.hover_on(uri, path, here, "loss") is None
+
+        run, client = await stopped_job(user, path)
+        await shown.until_hints(uri, {here: "● 0-3"})
+        said = await shown.hover_on(uri, path, here, "loss")
+        assert said == "```text\nloss\n  {0-1,3}: 1.5\n  {2}: nan\noutliers: 2\n```"
+
+        row = (await listed(client, "line", *[here] * 4))[1]["threadId"]
+        await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+        await listed(client, "line", here, here - 2, here, here)
+        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0,2-3"})
+
+        await client.disconnect()
+        await shown.until_hints(uri, {})
+        assert run.process.returncode is None, "the job runs on"
+        assert await shown.hover_on(uri, path, here, "loss") is None
+    run.process.terminate()
+
+
+async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(user: User) -> None:
+    path = user.script(TRAIN)
+    here, inside = line_of(path, "here"), line_of(path, "inside")
+    run, _ = await stopped_job(user, path, ranks=2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-1"})
+        assert await shown.hover_on(uri, path, here - 2, "step") == "```text\nstep  {0-1}: 0\n```"
+        assert await shown.hover_on(uri, path, inside, "parts") is None, "nobody stands there"
+        assert await shown.hover_on(uri, path, here - 1, "sleep") is None, "what is called"
+        assert await shown.hover_on(uri, path, here + 1, "(rank") is None, "a call"
+        said = await shown.hover_on(uri, path, here - 3, "text")
+        assert said is not None
+        assert said.startswith("````text\n"), "a rank's text does not end the block"
+        assert "\x1b" not in said
+        shown.rewrite(uri, TRAIN + "\nbroken(\n")
+        assert await shown.hover_on(uri, path, here, "loss") is None
+        assert await shown.hints(uri) == {here: "● 0-1"}
+    run.process.terminate()
+
+
+async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -> None:
+    path = user.script(TRAIN.replace("1_000_000", "20"))
+    here = line_of(path, "here")
+    run, client = await stopped_job(user, path, ranks=2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-1"})
+        await client.disconnect()
+        assert (await run.ends()).code == 0, "the ranks were let go, and the session has ended"
+        await shown.until_hints(uri, {})
+
+
+async def test_a_session_that_is_named(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    first, _ = await stopped_job(user, path, ranks=1)
+    second, _ = await stopped_job(user, path, ranks=2)
+    named = [f"127.0.0.1:{(await each.session())['port']}" for each in (first, second)]
+
+    async def seen(shown: Editor, label: str) -> None:
+        await shown.until_hints(shown.open(path), {here: label})
+
+    async with editor(user) as shown:
+        await seen(shown, "● 0-1")
+    async with editor(user, "--session", named[0]) as shown:
+        await seen(shown, "● 0")
+    async with editor(user, options={"session": named[0]}) as shown:
+        await seen(shown, "● 0")
+    for run in (first, second):
+        run.process.terminate()
