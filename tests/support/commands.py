@@ -173,6 +173,11 @@ class User:
         mark = f"XDG_RUNTIME_DIR={self._runtime}".encode()
         return {pid for pid in _pids() if mark in _environment(pid)}
 
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process of ours."""
+        assert pid in self.processes(), f"{pid} is not ours"
+        os.kill(pid, number)
+
     async def nothing_is_left(self, *, within: float = 5) -> None:
         """Wait until all of them are gone: commands, ranks, debugpy's adapters."""
         await until(lambda: not self.processes(), within=within, what="nothing is left")

@@ -1,0 +1,100 @@
+"""One browser for all tests, one server for each set of extensions, one window for each test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from tests.support.commands import User
+from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
+from tests.vscode.scene import REPOSITORY, OpenWindow
+from tests.vscode.workbench import Window
+
+HERE: Final = Path(__file__).resolve().parent
+FAILURES: Final = REPOSITORY / "build" / "vscode-failures"
+_BROWSER: Final = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
+_FAILED: Final = pytest.StashKey[bool]()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium, without a screen."""
+    try:
+        entry()
+        program = chromium()
+    except Missing as why:
+        pytest.skip(str(why))
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(
+            executable_path=program, headless=True, args=_BROWSER
+        )
+        yield running
+        await running.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def stock_server(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CodeServer]:
+    """A VS Code that knows nothing of us: it has type `debugpy` alone."""
+    folder = tmp_path_factory.mktemp("stock")
+    async with serving(folder, linked=[HERE / "debugpy-stand-in"]) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def user(tmp_path: Path) -> AsyncIterator[User]:
+    """A user whose processes all end with the test, in whose folder the example lies."""
+    somebody = User(tmp_path)
+    shutil.copytree(REPOSITORY / "examples", somebody.folder / "examples")
+    yield somebody
+    await somebody.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_window(
+    browser: Browser, user: User, request: pytest.FixtureRequest
+) -> AsyncIterator[OpenWindow]:
+    """`await open_window(server)`: a window on the user's folder; kept in a picture if it fails."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(server: CodeServer) -> Window:
+            window = await stack.enter_async_context(_window(browser, user, request.node))
+            await window.open(server.port)
+            return window
+
+        yield opened
+
+
+@asynccontextmanager
+async def _window(browser: Browser, user: User, test: pytest.Item) -> AsyncIterator[Window]:
+    context = await browser.new_context(viewport={"width": 1500, "height": 950})
+    context.set_default_timeout(30_000)
+    window = Window(await context.new_page(), user.folder)
+    yield window
+    if test.stash.get(_FAILED, False):
+        await window.save(FAILURES / test.name)
+        print(f"the window as it was: {FAILURES / test.name}.png")
+    await window.close()
+    await context.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember for the window's fixture whether the test has failed."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report

@@ -1,0 +1,35 @@
+"""What the tests in VS Code work on: the example, and the repository's own launch.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.commands import User
+from tests.vscode.workbench import Window
+
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
+EXAMPLE: Final = "examples/data_parallel.py"
+OpenWindow = Callable[..., Awaitable[Window]]
+
+
+def configuration(user: User, port: int, **changed: Any) -> str:
+    """Put the repository's own launch.json, with the session's port, where the user works."""
+    text = (REPOSITORY / ".vscode/launch.json").read_text("utf-8")
+    launch = json.loads(text)
+    (only,) = launch["configurations"]
+    only["connect"]["port"] = port
+    only.update(changed)
+    (user.folder / ".vscode").mkdir(exist_ok=True)
+    (user.folder / ".vscode/launch.json").write_text(json.dumps(launch, indent=2), "utf-8")
+    name: str = only["name"]
+    return name
+
+
+def example_line(mark: str) -> int:
+    """The number of the example's only line that contains this."""
+    lines = (REPOSITORY / EXAMPLE).read_text("utf-8").splitlines()
+    (found,) = (number for number, line in enumerate(lines, 1) if mark in line)
+    return found

@@ -1,0 +1,105 @@
+"""Four real ranks in a real VS Code, by "Remote Attach to Cluster": what a user sees and does.
+
+Type `debugpy` is a VS Code that knows nothing of us.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Final
+
+import pytest
+
+from tests.support.commands import LIMIT, Command, User, listed
+from tests.support.run_command import start
+from tests.vscode.code_server import CodeServer
+from tests.vscode.scene import EXAMPLE, OpenWindow, configuration, example_line
+from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+REDUCE: Final = example_line("a good line for a breakpoint")
+LOSSES: Final = (
+    "{0}: 3.2528806574657887 | {1}: 2.655513295407771 | "
+    "{2}: 3.3732467685775083 | {3}: 2.553220575067128"
+)
+
+
+async def test_a_job_is_looked_at_stepped_and_left_alone(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    undisturbed = await start(user, "--no-wait", "--log-dir", "undisturbed", EXAMPLE, n=4)
+    window, run = await _stopped(user, stock_server, open_window)
+    await _look(window)
+    await _ask_all(window)
+
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.conditional_breakpoint(EXAMPLE, REDUCE, "ranks(1,3): step == 2")
+    await window.control("continue")
+    await window.shows("running", "paused", "running", "paused")
+    await window.stands_at(REDUCE)
+    await _step(window)
+
+    await window.page.keyboard.press("Shift+F5")
+    await window.page.locator(".debug-toolbar").wait_for(state="hidden")
+    ended, other = await run.ends(), await undisturbed.ends()
+    assert ended.code == 0, ended.err
+    assert sorted(ended.out.splitlines()) == sorted(other.out.splitlines())
+
+
+async def test_a_rank_that_is_killed_disappears(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window, run = await _stopped(user, stock_server, open_window)
+    client = await run.client()
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    pid = (await listed(client, "state", *["stopped"] * 4))[3]["pid"]
+    user.signal(pid, signal.SIGKILL)
+    await window.shows("paused", "paused", "paused")
+    await window.stands_at(REDUCE)
+
+
+async def _stopped(
+    user: User, server: CodeServer, open_window: OpenWindow
+) -> tuple[Window, Command]:
+    """A window in which four ranks stand at a breakpoint that was set with F9."""
+    run = await start(user, EXAMPLE, n=4)
+    name = configuration(user, (await run.session())["port"])
+    window = await open_window(server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(name)
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(REDUCE)
+    return window, run
+
+
+async def _look(window: Window) -> None:
+    """Frames of the focus, its variables, and one of them expanded."""
+    rows = [row.label for row in await window.rows(CALL_STACK)]
+    assert f"Stack Frame train, line {REDUCE}, data_parallel.py" in rows
+    await window.expand(VARIABLES, "Scope Locals")
+    await window.expand(VARIABLES, "model, value")
+    await window.has(VARIABLES, "step = 0", "slope = 0.0", "offset = 0.0")
+
+
+async def _ask_all(window: Window) -> None:
+    """Answers that differ stand beside each other, equal ones are one."""
+    await window.console("cast ranks(0:4) p loss")
+    await window.has(CONSOLE, LOSSES)
+    await window.console("cast ranks(0:4) p step")
+    await window.has(CONSOLE, "{0-3}: 0")
+
+
+async def _step(window: Window) -> None:
+    """F10 steps the class over the collective, and the highlighted line moves once."""
+    await window.watch_stop_line()
+    await window.page.keyboard.press("F10")
+    await window.stands_at(REDUCE + 1)
+    await window.shows("running", "paused", "running", "paused")
+    await window.has(VARIABLES, "step = 2")
+    assert await window.stop_lines() == [REDUCE + 1]

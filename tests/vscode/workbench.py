@@ -1,0 +1,242 @@
+"""One window of VS Code: what a user can press, and what stands there to be read.
+
+Nothing here waits for time to pass: `becomes` looks until what is wanted holds, and says at its
+limit what it saw instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from playwright.async_api import Locator, Page
+from playwright.async_api import TimeoutError as Late
+
+LIMIT: Final = 60.0  # s; not a wait
+_LOOK_AGAIN: Final = 0.05
+_SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after that
+CALL_STACK: Final = ".debug-call-stack"
+VARIABLES: Final = ".debug-variables"
+CONSOLE: Final = ".repl"
+T = TypeVar("T")
+
+_ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
+    .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
+    .map(e => [e.getAttribute('aria-label') || '', e.innerText.replace(/\\s+/g, ' ').trim()])"""
+
+
+_STOP_LINE: Final = """() => {
+    const mark = document.querySelector('.monaco-editor .debug-top-stack-frame-line');
+    if (!mark) return null;
+    const numbers = mark.closest('.monaco-editor').querySelectorAll('.margin-view-overlays > div');
+    const top = mark.parentElement.style.top;
+    const number = [...numbers].find(e => e.style.top === top)?.querySelector('.line-numbers');
+    return number ? parseInt(number.innerText) : null;
+}"""
+_WATCH: Final = f"""() => {{
+    const look = {_STOP_LINE};
+    let last = look();
+    window.stopLines = [];
+    new MutationObserver(() => {{
+        const line = look();
+        if (line !== last && line !== null) window.stopLines.push(line);
+        last = line;
+    }}).observe(document.body, {{subtree: true, childList: true, attributes: true}});
+}}"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a list or tree: what a screen reader says of it, and what stands there."""
+
+    label: str
+    text: str
+
+
+class Window:
+    """A window; `becomes` and all that waits raises AssertionError with what it saw."""
+
+    def __init__(self, page: Page, folder: Path) -> None:
+        self.page = page
+        self.folder = folder
+
+    async def open(self, port: int) -> None:
+        """Load the workbench and wait until it can be worked with."""
+        await self.page.goto(f"http://127.0.0.1:{port}/?folder={self.folder}")
+        await self.loaded()
+
+    async def loaded(self) -> None:
+        """Wait until the workbench shows its folder."""
+        for part in (".monaco-workbench .part.statusbar", ".explorer-folders-view .monaco-list"):
+            await self.page.locator(part).first.wait_for(timeout=LIMIT * 1000)
+
+    async def becomes(
+        self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object], what: str
+    ) -> T:
+        """Look until it is as wanted; return what was seen."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LIMIT
+        while True:
+            seen = await look()
+            if wanted(seen):
+                return seen
+            assert loop.time() < deadline, f"{what}: not within {LIMIT} s; instead: {seen}"
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    # Commands and files
+
+    async def pick(self, text: str, row: str = "") -> None:
+        """Type into the box that opens with this prefix, and take the row that has these words."""
+        wanted = row or text.lstrip(">")
+        box = self.page.locator(".quick-input-widget input").first
+        rows = self.page.locator(".quick-input-list .monaco-list-row", has_text=wanted)
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
+            try:
+                await box.fill(text, timeout=_SOON)
+                await rows.first.click(timeout=_SOON)
+            except Late:  # the focus went elsewhere, or right after loading not all is known
+                await self.page.keyboard.press("Escape")
+            else:
+                return
+        raise AssertionError(f"no {wanted!r} in the box for {text!r}")
+
+    async def command(self, title: str) -> None:
+        """Run a command by its title."""
+        await self.pick(f">{title}")
+
+    async def open_file(self, name: str, line: int) -> None:
+        """Open a file of the workspace at a line."""
+        await self.pick(f"{name}:{line}", name.rpartition("/")[2])
+        tab = f'.tab.active[data-resource-name="{name.rpartition("/")[2]}"]'
+        await self.page.locator(tab).wait_for()
+        await self.becomes(self.cursor, lambda at: at.startswith(f"Ln {line},"), "the cursor")
+
+    async def cursor(self) -> str:
+        """Where the cursor is, as the status bar says it."""
+        return await self.page.locator('[id="status.editor.selection"]').first.inner_text()
+
+    # Breakpoints
+
+    async def toggle_breakpoint(self, name: str, line: int) -> None:
+        """F9 on a line."""
+        before = await self.page.locator(".codicon-debug-breakpoint").count()
+        await self.open_file(name, line)
+        await self.page.keyboard.press("F9")
+        mark = self.page.locator(".glyph-margin-widgets .codicon[class*=codicon-debug-breakpoint]")
+        await self.becomes(mark.count, lambda count: count != before, "a breakpoint's mark")
+
+    async def conditional_breakpoint(self, name: str, line: int, condition: str) -> None:
+        """A breakpoint with a condition, typed as a user types it."""
+        await self.open_file(name, line)
+        await self.command("Debug: Add Conditional Breakpoint...")
+        widget = self.page.locator(".breakpoint-widget .monaco-editor")
+        await widget.first.click()
+        await self.page.keyboard.insert_text(condition)
+        await self.page.keyboard.press("Enter")
+        await widget.first.wait_for(state="hidden")
+
+    # The session
+
+    async def start(self, name: str) -> None:
+        """Start a configuration of launch.json by its name."""
+        await self.pick(f"debug {name}", name)
+        await self.page.locator(".debug-toolbar").wait_for(timeout=LIMIT * 1000)
+        await self.command("View: Show Run and Debug")
+
+    async def control(self, action: str) -> None:
+        """Press a button of the debug toolbar: `continue`, `step-over`, `disconnect` …"""
+        await self.page.locator(f".debug-toolbar .codicon-debug-{action}").click()
+
+    async def rows(self, root: str) -> list[Row]:
+        """The rows of a view, from top to bottom."""
+        return [Row(*row) for row in await self.page.evaluate(_ROWS, root)]
+
+    async def has(self, root: str, *texts: str) -> None:
+        """Wait until a view has rows with exactly these texts, whatever else it has."""
+
+        async def look() -> list[str]:
+            return [row.text for row in await self.rows(root)]
+
+        await self.becomes(look, lambda seen: {*texts} <= {*seen}, f"rows {texts} in {root}")
+
+    async def threads(self) -> dict[str, str]:
+        """Name and state of each thread in CALL STACK."""
+        found = {}
+        for row in await self.rows(CALL_STACK):
+            thread = re.fullmatch(r"Thread (.*?) (Running|Paused.*)", row.label)
+            if thread:
+                found[thread[1]] = thread[2].split()[0].lower()
+        return found
+
+    async def shows(self, *states: str) -> None:
+        """Wait until CALL STACK shows rank 0, 1, … in these states, and no other thread."""
+        wanted = {f"rank {n}": state for n, state in enumerate(states)}
+        await self.becomes(self.threads, lambda seen: seen == wanted, f"CALL STACK shows {wanted}")
+
+    async def stop_line(self) -> int | None:
+        """The line that the editor highlights as the place of the focus."""
+        line: int | None = await self.page.evaluate(f"() => ({_STOP_LINE})()")
+        return line
+
+    async def watch_stop_line(self) -> None:
+        """From now on remember every line that is highlighted as the place of the focus."""
+        await self.page.evaluate(_WATCH)
+
+    async def stop_lines(self) -> list[int]:
+        """The lines that have been highlighted since, in order, each time anew."""
+        seen: list[int] = await self.page.evaluate("() => window.stopLines")
+        return seen
+
+    async def stands_at(self, line: int) -> None:
+        """Wait until the editor highlights this line."""
+        await self.becomes(self.stop_line, lambda seen: seen == line, f"line {line} highlighted")
+
+    async def expand(self, root: str, label: str) -> None:
+        """Expand a row of a tree, whatever it is now."""
+        row = self.page.locator(f'{root} .monaco-list-row[aria-label^="{label}"]').first
+        for _ in range(int(LIMIT)):
+            if await row.get_attribute("aria-expanded", timeout=LIMIT * 1000) == "true":
+                return
+            await self._press(row.locator(".monaco-tl-twistie"))
+        raise AssertionError(f"{label!r} does not expand: {await self.rows(root)}")
+
+    @staticmethod
+    async def _press(what: Locator) -> None:
+        """Click it, if it stands still long enough."""
+        with suppress(Late):
+            await what.click(timeout=_SOON)
+
+    async def console(self, text: str) -> None:
+        """Type a line into the debug console."""
+        await self.command("Debug Console: Focus on Debug Console View")
+        await self.page.locator(".repl-input-wrapper .monaco-editor").first.click()
+        await self.page.keyboard.insert_text(text)
+        await self.page.keyboard.press("Escape")
+        await self.page.keyboard.press("Enter")
+
+    # The end, and what to look at when it was not a good one
+
+    async def close(self) -> None:
+        """Leave the workbench first: a closed browser alone leaves its extension host."""
+        await self.page.goto("about:blank")
+        await self.page.close()
+
+    async def save(self, path: Path) -> None:
+        """Write a screenshot, and beside it the rows of each view."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        await self.page.screenshot(path=path.with_suffix(".png"))
+        views = {
+            root: await self.page.evaluate(_ROWS, root) for root in (".part", ".quick-input-widget")
+        }
+        path.with_suffix(".json").write_text(
+            json.dumps(views, indent=1, ensure_ascii=False), "utf-8"
+        )
