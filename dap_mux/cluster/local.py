@@ -46,6 +46,8 @@ class LocalJob:
     base_port: int = 5678
     wait: bool = True
     """Whether each rank waits for a debugger before it starts the program."""
+    stop_on_entry: bool = False
+    """Whether each rank stops at the program's first line."""
     timeout: float | None = None
     """Seconds that it waits; None: for ever."""
     on_timeout: Literal["exit", "continue"] = "exit"
@@ -58,6 +60,8 @@ class LocalJob:
         """The command line of each rank; its number is in its environment."""
         options = ["--base-port", str(self.base_port), "--ready-file", str(ready_file)]
         options += ["--wait" if self.wait else "--no-wait", "--on-timeout", self.on_timeout]
+        if self.stop_on_entry:
+            options.append("--stop-on-entry")
         if self.timeout is not None:
             options += ["--timeout", str(self.timeout)]
         return [self.python, "-m", "dap_mux.rank", *options, *self.command]

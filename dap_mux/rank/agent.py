@@ -8,7 +8,7 @@ import sys
 
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.hide import hide_our_frames
-from dap_mux.rank.hold import wait_for_debugger
+from dap_mux.rank.hold import stop_at_first_line, wait_for_debugger
 from dap_mux.rank.listen import CannotListen, candidate_ports, listen
 from dap_mux.rank.options import OWN_FAILURE_CODE, TIMEOUT_CODE
 from dap_mux.rank.ready import LOOPBACK, record_of, say, write_ready_file
@@ -21,6 +21,8 @@ def run(options: argparse.Namespace) -> None:
     _start_debugger(options, place)
     if options.wait:
         _wait(options, place)
+    if options.stop_on_entry:
+        stop_at_first_line()
     if options.module:
         run_module(options.module[0], options.module[1:])
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import debugpy  # noqa: T100
@@ -19,6 +20,15 @@ def wait_for_debugger(timeout: float | None) -> bool:
     finally:
         clock.cancel()
     return bool(debugpy.is_client_connected())
+
+
+def stop_at_first_line() -> None:
+    """Stop the main thread as soon as it runs a line of the program; nobody attached: never.
+
+    debugpy does this for `launch` alone, and its ranks are attached to. Its private interface.
+    """
+    if debugpy.is_client_connected():
+        sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI().stop_on_entry()
 
 
 def _hidden_timer(seconds: float) -> threading.Timer:

@@ -50,6 +50,11 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
     )
     wait.add_argument("--no-wait", dest="wait", action="store_false", help="start it at once")
     parser.add_argument(
+        "--stop-on-entry",
+        action="store_true",
+        help="stop at the program's first line, where a debugger is attached",
+    )
+    parser.add_argument(
         "--timeout",
         type=_seconds,
         metavar="S",

@@ -83,6 +83,7 @@ class Finder:
 
     async def _find(self, request: FindRanks) -> None:
         try:
+            refuse_what_is_not_there(request.arguments)
             config = self._config.with_launch(request.arguments, Path.cwd())
             if request.command == "launch":
                 await self._launch(request, config)
@@ -118,6 +119,21 @@ class Finder:
             self._cluster.leave_running()
 
 
+# Attributes that have a meaning already, and nothing behind them yet.
+NOT_YET = {
+    "cluster": "name the ranks by `endpoints`, for example ['node1:5678+4']",
+    "tunnel": "forward the ports yourself (ssh -L, kubectl port-forward)",
+    "launcher": "start the job in a terminal, and attach to its ranks by `endpoints`",
+}
+
+
+def refuse_what_is_not_there(arguments: dict[str, Any]) -> None:
+    """Raise UsageError where a configuration asks for what only a later release can do."""
+    for name, instead in NOT_YET.items():
+        if arguments.get(name):
+            raise UsageError(f"`{name}` comes with a later release; for now {instead}")
+
+
 def endpoint_words(arguments: dict[str, Any]) -> list[str]:
     """Return the endpoints that an `attach` request names; raise UsageError where it names none.
 
@@ -151,6 +167,8 @@ def launch_job(config: Config, arguments: dict[str, Any]) -> LocalJob:
         command=(*_target(arguments, cwd), *map(str, arguments.get("args") or ())),
         world_size=count,
         base_port=config.base_port,
+        wait=config.wait,
+        stop_on_entry=arguments.get("stopOnEntry") is True,
         log_dir=config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-")),
         python=str(arguments.get("python") or sys.executable),
         env={str(key): str(value) for key, value in environment.items()},

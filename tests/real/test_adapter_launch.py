@@ -108,3 +108,25 @@ async def test_a_launch_that_cannot_be(
     await client.disconnect()
     await editor.gone()
     assert not editor.user.processes()
+
+
+async def test_stop_on_entry_stops_every_rank_at_the_first_line(editor: Editor) -> None:
+    ports = free_ports(4)
+    arguments = {"program": editor.script, "nproc": 2, "basePort": ports, "stopOnEntry": True}
+    await launch(editor.client, arguments, {})
+    entries = await listed(editor.client, "state", "stopped", "stopped")
+    assert [entry["line"] for entry in entries] == [1, 1]
+    assert {body["reason"] for body in bodies(editor.client, "stopped")} == {"entry"}
+    await editor.client.disconnect(terminateDebuggee=True)
+    await editor.gone()
+    await editor.user.nothing_is_left()
+
+
+@pytest.mark.parametrize("attribute", ["cluster", "tunnel", "launcher"])
+async def test_what_comes_later_is_refused_with_another_way(editor: Editor, attribute: str) -> None:
+    arguments = {"program": editor.script, "nproc": 1, attribute: "something"}
+    with pytest.raises(RequestFailed, match=f"`{attribute}` comes with a later release; for now"):
+        await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+        await editor.client.request("launch", arguments, timeout=LIMIT)
+    await editor.client.close()
+    await editor.gone()

@@ -1,21 +1,133 @@
-/** The debugger type `dap-mux`: where its adapter is. */
+/** The debugger type `dap-mux`: its configurations, and where the adapter of each is. */
 
 import * as vscode from 'vscode';
-import { reachOf } from './logic/reach';
+import { adapterWords, type Command } from './logic/adapterCommand';
+import { attachTo, completed, type Configuration, isEmpty, LAUNCH, REMOTE, TYPE } from './logic/configurations';
+import { ConfigurationError, reachOf } from './logic/reach';
+import { labelOf } from './logic/sessions';
+import { findDapMux } from './python';
+import { runningSessions } from './sessions';
+
+type Folder = vscode.WorkspaceFolder | undefined;
+
+/** The command found for a configuration; goes with it from `resolve` to the factory. */
+const COMMAND = '__dapMux';
 
 export function registerDebugging(context: vscode.ExtensionContext): void {
+  const { Dynamic, Initial } = vscode.DebugConfigurationProviderTriggerKind;
+  const provider = new Configurations();
   context.subscriptions.push(
-    vscode.debug.registerDebugAdapterDescriptorFactory('dap-mux', { createDebugAdapterDescriptor }),
+    vscode.debug.registerDebugConfigurationProvider(TYPE, provider, Initial),
+    vscode.debug.registerDebugConfigurationProvider(
+      TYPE,
+      { provideDebugConfigurations: dynamicConfigurations },
+      Dynamic,
+    ),
+    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, { createDebugAdapterDescriptor }),
+    vscode.commands.registerCommand('dapMux.attach', attachToRunning),
   );
 }
 
-function createDebugAdapterDescriptor(session: vscode.DebugSession): vscode.DebugAdapterDescriptor {
+class Configurations implements vscode.DebugConfigurationProvider {
+  provideDebugConfigurations(): vscode.DebugConfiguration[] {
+    return [REMOTE, LAUNCH];
+  }
+
+  /** Before `${variables}` are filled in. Undefined: the user has changed their mind. */
+  async resolveDebugConfiguration(
+    folder: Folder,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    return isEmpty(configuration) ? await choose(folder) : configuration;
+  }
+
+  /** After that; a message of ours takes the place of VS Code's "cannot start". */
+  async resolveDebugConfigurationWithSubstitutedVariables(
+    folder: Folder,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    try {
+      return await resolved(folder, configuration);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      void vscode.window.showErrorMessage(`${configuration.name}: ${error.message}`);
+      return undefined;
+    }
+  }
+}
+
+async function resolved(
+  folder: Folder,
+  configuration: vscode.DebugConfiguration,
+): Promise<vscode.DebugConfiguration | undefined> {
+  const complete = completed(configuration, folder?.uri.fsPath);
+  const reach = reachOf(complete);
+  if (reach.kind === 'choose') {
+    const chosen = await chooseRunning(folder);
+    return chosen && { ...complete, connect: chosen['connect'] };
+  }
+  if (reach.kind !== 'adapter') return complete;
+  const command = await findDapMux(folder, complete['python']);
+  return command && { ...complete, [COMMAND]: command };
+}
+
+/** F5 without a launch.json. */
+async function choose(folder: Folder): Promise<vscode.DebugConfiguration | undefined> {
+  const offers = [...(await dynamicConfigurations(folder)), REMOTE];
+  const items = offers.map((each) => ({ label: each.name, description: describe(each), each }));
+  const chosen = await vscode.window.showQuickPick(items, {
+    placeHolder: 'Which ranks do you want to debug?',
+    matchOnDescription: true,
+  });
+  return chosen?.each;
+}
+
+function describe(configuration: vscode.DebugConfiguration): string {
+  if (configuration.request === 'launch') return 'starts them on this machine';
+  return configuration === REMOTE ? 'a job elsewhere, at localhost:5677' : 'runs on this machine';
+}
+
+/** The sessions that run now, and a start of the open file. */
+async function dynamicConfigurations(folder: Folder): Promise<vscode.DebugConfiguration[]> {
+  const sessions = await runningSessions(folder);
+  return [...sessions.map((session) => attachTo(session)), LAUNCH];
+}
+
+async function chooseRunning(folder: Folder): Promise<Configuration | undefined> {
+  const sessions = await runningSessions(folder);
+  const [only, ...more] = sessions;
+  if (!only) {
+    throw new ConfigurationError(
+      'no session of dap-mux is running on this machine. Start a job with "dap-mux run", or say in ' +
+        'launch.json where it is: "connect" for a session elsewhere, "endpoints" for its ranks',
+    );
+  }
+  if (!more.length) return attachTo(only);
+  const items = sessions.map((each) => ({ label: labelOf(each), description: `process ${each.pid}`, each }));
+  const chosen = await vscode.window.showQuickPick(items, { placeHolder: 'Attach to which session?' });
+  return chosen && attachTo(chosen.each);
+}
+
+/** The command *Attach to a Running Session*. */
+async function attachToRunning(): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  const name = 'Attach to a running session';
+  await vscode.debug.startDebugging(folder, { name, type: TYPE, request: 'attach' });
+}
+
+function createDebugAdapterDescriptor(
+  session: vscode.DebugSession,
+): vscode.DebugAdapterDescriptor | undefined {
   const reach = reachOf(session.configuration);
   if (reach.kind === 'server') return new vscode.DebugAdapterServer(reach.port, reach.host);
-  const python: unknown = session.configuration['python'];
-  return new vscode.DebugAdapterExecutable(typeof python === 'string' ? python : 'python3', [
-    '-m',
-    'dap_mux',
-    'adapter',
-  ]);
+  if (reach.kind === 'socket') return new vscode.DebugAdapterNamedPipeServer(reach.path);
+  const command = session.configuration[COMMAND] as Command | undefined;
+  if (!command) throw new ConfigurationError(`no Python with dap-mux for ${session.name}`);
+  const [program, ...words] = command;
+  const cwd = session.workspaceFolder?.uri.fsPath;
+  return new vscode.DebugAdapterExecutable(
+    program,
+    [...words, ...adapterWords(session.configuration)],
+    cwd === undefined ? {} : { cwd },
+  );
 }

@@ -2,13 +2,14 @@
 
 export type Attributes = Readonly<Record<string, unknown>>;
 
-/** A session that runs already, one that the user still has to name, or an adapter of our own. */
+/** A session that runs already, one that the user still has to choose, or an adapter of our own. */
 export type Reach =
   | { kind: 'server'; host: string; port: number }
-  | { kind: 'session'; file: string }
-  | { kind: 'pick' }
+  | { kind: 'socket'; path: string }
+  | { kind: 'choose' }
   | { kind: 'adapter' };
 
+/** What the user has to change in a configuration, in one sentence. */
 export class ConfigurationError extends Error {}
 
 /**
@@ -20,11 +21,8 @@ export function reachOf(configuration: Attributes): Reach {
   if (isGiven(configuration['endpoints']) || isGiven(configuration['ranks'])) {
     return { kind: 'adapter' };
   }
-  if (typeof configuration['session'] === 'string' && configuration['session']) {
-    return { kind: 'session', file: configuration['session'] };
-  }
-  const connect = configuration['connect'] ?? portAndHost(configuration);
-  return connect === undefined ? { kind: 'pick' } : serverAt(connect);
+  const connect = configuration['connect'] ?? hostAndPort(configuration);
+  return isGiven(connect) ? runningAt(connect) : { kind: 'choose' };
 }
 
 function isGiven(value: unknown): boolean {
@@ -32,17 +30,18 @@ function isGiven(value: unknown): boolean {
 }
 
 /** `host` and `port` without `connect`, as debugpy takes them too. */
-function portAndHost(configuration: Attributes): unknown {
+function hostAndPort(configuration: Attributes): unknown {
   const { host, port } = configuration;
   return port === undefined ? undefined : { host, port };
 }
 
-function serverAt(connect: unknown): Reach {
-  const { host, port } = (typeof connect === 'object' && connect ? connect : {}) as Attributes;
+function runningAt(connect: unknown): Reach {
+  const { host, port, socket } = (typeof connect === 'object' ? connect : {}) as Attributes;
+  if (typeof socket === 'string' && socket) return { kind: 'socket', path: socket };
   const number = portOf(port);
   if (number === undefined) {
     throw new ConfigurationError(
-      `"connect" needs the port of the session, a number from 1 to 65535: ${JSON.stringify(connect)}`,
+      `"connect" needs the port of the session, a number from 1 to 65535; it is ${JSON.stringify(connect)}`,
     );
   }
   return { kind: 'server', host: typeof host === 'string' && host ? host : 'localhost', port: number };

@@ -1,0 +1,124 @@
+"""The extension's schema for launch.json, the documents and the code name the same attributes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import debugpy
+import pytest
+
+from dap_mux.config import OPTIONS, Config, Option
+from dap_mux.errors import UsageError
+from dap_mux.session.adapter import NOT_YET, endpoint_words, launch_job
+from tests.unit.test_docs import ROOT, rows
+
+EXTENSION = ROOT / "vscode-extension"
+ADAPTER = [option for option in OPTIONS if "adapter" in option.commands]
+# What `launch` does for `run`: started ranks have ports and wait.
+LAUNCHED = [option for option in OPTIONS if option.commands == ("run",)]
+OF_THE_ENGINE = {"events", "pathMappings", "role", "token"}
+OF_THE_EXTENSION = {"python"}
+
+
+def schema(request: str) -> dict[str, Any]:
+    """The attributes that VS Code offers and checks for `attach` or `launch`."""
+    package = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))
+    [debugger] = package["contributes"]["debuggers"]
+    properties: dict[str, Any] = debugger["configurationAttributes"][request]["properties"]
+    return properties
+
+
+ATTACH, LAUNCH = schema("attach"), schema("launch")
+
+
+class Asked(dict[str, Any]):
+    """Arguments that remember which of them somebody wanted to see."""
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(values)
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, default)
+
+
+def asked_by_attach() -> set[str]:
+    names: set[str] = set()
+    for arguments in (Asked(), Asked(host="h", port=1)):
+        try:
+            endpoint_words(arguments)
+        except UsageError:
+            assert "port" not in arguments
+        names |= arguments.names
+    return names
+
+
+def asked_by_launch(folder: Path) -> set[str]:
+    names: set[str] = set()
+    (folder / "x.py").touch()
+    for arguments in (Asked(module="m"), Asked(program="x.py", cwd=str(folder))):
+        launch_job(Config.load(), arguments)
+        names |= arguments.names
+    return names
+
+
+def of_debugpy() -> set[str]:
+    """Words that debugpy's debugger reads from its `attach` arguments."""
+    bundle = Path(debugpy.__file__).parent / "_vendored" / "pydevd" / "_pydevd_bundle"
+    files = ("pydevd_json_debug_options.py", "pydevd_process_net_command_json.py")
+    text = "".join((bundle / name).read_text(encoding="utf-8") for name in files)
+    own = set(re.findall(r'args(?:\.get\(|\[)"(\w+)"|"(\w+)" in args', text))
+    adapter = {"justMyCode", "subProcess", "logToFile"}  # read by its adapter
+    return {word for pair in own for word in pair if word} | adapter
+
+
+def test_attach_offers_what_the_adapter_reads() -> None:
+    ours = asked_by_attach() | {option.attribute for option in ADAPTER}
+    ours |= OF_THE_ENGINE | OF_THE_EXTENSION
+    assert ours - set(ATTACH) == set()
+    assert set(ATTACH) - ours - of_debugpy() == set()
+
+
+def test_launch_offers_what_the_adapter_reads(tmp_path: Path) -> None:
+    ours = asked_by_launch(tmp_path) | {option.attribute for option in (*ADAPTER, *LAUNCHED)}
+    ours |= OF_THE_ENGINE - {"role"} | OF_THE_EXTENSION
+    assert ours - set(LAUNCH) == set()
+    assert set(LAUNCH) - ours - of_debugpy() == set()
+
+
+@pytest.mark.parametrize("properties", [ATTACH, LAUNCH], ids=["attach", "launch"])
+def test_what_comes_later_is_not_offered(properties: dict[str, Any]) -> None:
+    assert not set(NOT_YET) & set(properties)
+
+
+@pytest.mark.parametrize("option", [*ADAPTER, *LAUNCHED], ids=lambda each: each.attribute)
+def test_defaults_and_choices_are_the_options(option: Option) -> None:
+    offered = LAUNCH[option.attribute]
+    if option.default is not None:
+        assert offered["default"] == option.kind.show(option.default)
+    if option.kind.allowed.startswith("one of"):
+        assert option.kind.allowed == f"one of {', '.join(offered['enum'])}"
+
+
+def test_every_attribute_is_described_the_same_everywhere() -> None:
+    names = [*ATTACH, *(name for name in LAUNCH if name not in ATTACH)]
+    expected = []
+    for name in names:
+        request = "both" if name in ATTACH and name in LAUNCH else ""
+        request = request or ("attach" if name in ATTACH else "launch")
+        offered = ATTACH.get(name) or LAUNCH[name]
+        assert ATTACH.get(name, offered) == LAUNCH.get(name, offered), name
+        expected.append([name, request, offered["description"]])
+    assert rows("docs/launch-configuration.md", "extension") == expected
+
+
+def test_flags_that_the_extension_passes_are_flags_of_the_adapter() -> None:
+    text = (EXTENSION / "src/logic/adapterCommand.ts").read_text(encoding="utf-8")
+    flags = dict(re.findall(r"^  (\w+): '(--[\w-]+)',$", text, re.MULTILINE))
+    known = {option.attribute: option.flag for option in ADAPTER}
+    assert flags
+    assert flags.items() <= known.items()

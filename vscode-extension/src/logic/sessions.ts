@@ -1,0 +1,68 @@
+/** Running sessions, as `dap-mux sessions --json` and an announcement tell of them. Pure. */
+
+import type { Attributes } from './reach';
+
+/** `socket`: its unix socket, which asks this user for nothing. */
+export interface RunningSession {
+  host: string;
+  port: number;
+  socket: string | undefined;
+  pid: number;
+  groups: string[];
+}
+
+/** What a job said of itself from a terminal of this window. `name`: its script or module. */
+export interface Announcement extends RunningSession {
+  name: string;
+  folder: string | undefined;
+}
+
+/** Read a list of sessions. Throws SyntaxError for anything else. */
+export function sessionsOf(text: string): RunningSession[] {
+  const raw: unknown = JSON.parse(text);
+  if (!Array.isArray(raw)) throw new SyntaxError('no list of sessions');
+  return raw.map(sessionOf);
+}
+
+/** Read one announcement. Throws SyntaxError for anything else. */
+export function announcementOf(text: string): Announcement {
+  const raw: unknown = JSON.parse(text);
+  const { name, cwd } = fields(raw);
+  return {
+    ...sessionOf(raw),
+    name: typeof name === 'string' && name ? name : 'job',
+    folder: typeof cwd === 'string' && cwd ? cwd : undefined,
+  };
+}
+
+function sessionOf(raw: unknown): RunningSession {
+  const { host, port, unix, pid, groups } = fields(raw);
+  if (typeof host !== 'string' || typeof port !== 'number' || typeof pid !== 'number') {
+    throw new SyntaxError(`no session: ${JSON.stringify(raw)}`);
+  }
+  const socket = typeof unix === 'string' && unix ? unix : undefined;
+  return { host, port, socket, pid, groups: Array.isArray(groups) ? groups.map(String) : [] };
+}
+
+function fields(raw: unknown): Attributes {
+  if (typeof raw !== 'object' || raw === null) throw new SyntaxError('no object');
+  return raw as Attributes;
+}
+
+/** How a session is called in lists: `localhost:5677 · trainer, eval`. */
+export function labelOf(session: RunningSession): string {
+  const groups = session.groups.filter((group) => group !== 'job');
+  return `${addressOf(session)}${groups.length ? ` · ${groups.join(', ')}` : ''}`;
+}
+
+/** `host:port`, with brackets around an IPv6 address. */
+export function addressOf({ host, port }: { host: string; port: number }): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** What `connect` says to reach a session: its socket where it has one. */
+export function connectOf(session: RunningSession): Record<string, unknown> {
+  return session.socket
+    ? { socket: session.socket }
+    : { host: session.host, port: session.port };
+}
