@@ -1,0 +1,117 @@
+/** The answer of `compare` (docs/protocol.md), made ready to be shown. Pure. */
+
+import { ranksWord, unfold, type RankId } from '../ranks/sets';
+
+export interface Histogram {
+  readonly edges: readonly number[];
+  readonly counts: readonly number[];
+}
+
+/** Of the finite numbers, but for the counts of the others. */
+export interface Statistics {
+  readonly min: number | null;
+  readonly max: number | null;
+  readonly mean: number | null;
+  readonly std: number | null;
+  readonly nan: number;
+  readonly inf: number;
+  readonly histogram: Histogram | null;
+}
+
+export interface CompareBody {
+  readonly values: readonly { readonly ranks: string; readonly value: string }[];
+  readonly statistics: Statistics | null;
+  readonly outliers: string;
+  readonly errors: readonly { readonly ranks: string; readonly message: string }[];
+  readonly missing: string;
+}
+
+/** What was asked, and the answer to it: all that the view needs to show it again later. */
+export interface Comparison {
+  readonly expression: string;
+  readonly ranks: string;
+  /** How far up the stack it was evaluated; null: where each rank stands. */
+  readonly frame: number | null;
+  readonly body: CompareBody;
+}
+
+export type Kind = 'value' | 'error' | 'missing';
+
+/** One line of the table: ranks that say the same. */
+export interface Group {
+  readonly kind: Kind;
+  readonly ranks: string;
+  readonly ids: readonly RankId[];
+  readonly value: string;
+  /** `outlier`, `NaN`, `infinite`: in words, for a colour alone says nothing to some. */
+  readonly marks: readonly string[];
+}
+
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|nan|inf)$/i;
+
+/** The number that a value is, as Python writes it; undefined for anything else. */
+export function numberOf(text: string): number | undefined {
+  if (text.length > 400 || !NUMBER.test(text)) return undefined;
+  const plain = text.toLowerCase();
+  if (plain.endsWith('nan')) return NaN;
+  if (plain.endsWith('inf')) return plain.startsWith('-') ? -Infinity : Infinity;
+  return Number(text);
+}
+
+function markOf(value: string): string[] {
+  const number = numberOf(value);
+  if (number === undefined) return insideTensor(value);
+  if (Number.isNaN(number)) return ['NaN'];
+  return Number.isFinite(number) ? [] : ['infinite'];
+}
+
+/** A tensor's summary tells how many of its elements are no numbers: `nan 3 · inf 0`. */
+function insideTensor(value: string): string[] {
+  const nan = /· nan ([1-9]\d*)/.exec(value);
+  const inf = /· inf ([1-9]\d*)/.exec(value);
+  return [...(nan ? [`${nan[1] ?? ''} NaN inside`] : []), ...(inf ? [`${inf[1] ?? ''} infinite inside`] : [])];
+}
+
+export function groupsOf(body: CompareBody): Group[] {
+  const far = new Set(unfold(body.outliers, '').map(({ group, rank }) => `${group}:${rank}`));
+  const made = (kind: Kind, ranks: string, value: string): Group => {
+    const ids = unfold(ranks, '');
+    const outlier = kind === 'value' && ids.some(({ group, rank }) => far.has(`${group}:${rank}`));
+    const marks = kind === 'value' ? markOf(value) : [kind === 'error' ? 'failed' : 'no answer'];
+    return { kind, ranks, ids, value, marks: outlier ? ['outlier', ...marks] : marks };
+  };
+  return [
+    ...body.values.map(({ ranks, value }) => made('value', ranks, value)),
+    ...body.errors.map(({ ranks, message }) => made('error', ranks, message)),
+    ...(body.missing ? [made('missing', body.missing, 'no answer in time')] : []),
+  ];
+}
+
+function count(groups: readonly Group[], kind: Kind): number {
+  return groups.filter((group) => group.kind === kind).reduce((sum, { ids }) => sum + ids.length, 0);
+}
+
+/** `8 ranks · 2 different values · 1 outlier · 1 failed`. */
+export function summaryOf(body: CompareBody): string {
+  const groups = groupsOf(body);
+  const different = body.values.length;
+  const outliers = unfold(body.outliers, '').length;
+  const failed = count(groups, 'error');
+  const silent = count(groups, 'missing');
+  const values = different === 1 ? 'all the same value' : `${different} different values`;
+  return [
+    ranksWord(count(groups, 'value') + failed + silent),
+    different === 0 ? 'no value' : values,
+    ...(outliers ? [outliers === 1 ? '1 outlier' : `${outliers} outliers`] : []),
+    ...(failed ? [`${failed} failed`] : []),
+    ...(silent ? [`${silent} without an answer`] : []),
+  ].join(' · ');
+}
+
+/** A number as people read it: at most six digits that count. */
+export function short(number: number | null): string {
+  if (number === null) return 'unknown';
+  return Number.isInteger(number) && Math.abs(number) < 1e15
+    ? `${number}`
+    : `${Number(number.toPrecision(6))}`;
+}

@@ -1,0 +1,108 @@
+/** The Compare view's HTML. All that comes from ranks is escaped. Pure. */
+
+import { groupsOf, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
+import { escaped, histogramSvg, sparklineSvg } from './drawing';
+import { ranksWord } from '../ranks/sets';
+
+export interface Shell {
+  readonly nonce: string;
+  readonly source: string;
+  readonly script: string;
+  readonly style: string;
+}
+
+/** The page around the answer: nothing from elsewhere is loaded, and no script but ours runs. */
+export function shell({ nonce, source, script, style }: Shell): string {
+  const policy = `default-src 'none'; style-src ${source}; script-src 'nonce-${nonce}'`;
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="UTF-8">
+<meta http-equiv="Content-Security-Policy" content="${escaped(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1.0">
+<link rel="stylesheet" href="${escaped(style)}">
+<title>Compare across ranks</title>
+</head>
+<body>
+<form id="ask">
+<label class="wide">Expression <input id="expression" type="text" spellcheck="false" autocomplete="off" required></label>
+<label>Ranks <input id="ranks" type="text" spellcheck="false" autocomplete="off" placeholder="all"></label>
+<button type="submit">Compare</button>
+</form>
+<p id="problem" role="alert" hidden></p>
+<p id="summary" role="status"></p>
+<main id="result"></main>
+<div id="actions" role="toolbar" aria-label="What to do with the answer" hidden>
+<button type="button" id="export">Export as CSV…</button>
+<button type="button" id="group">Make group of outliers…</button>
+</div>
+<script nonce="${nonce}" src="${escaped(script)}"></script>
+</body>
+</html>`;
+}
+
+export interface Shown {
+  readonly summary: string;
+  readonly html: string;
+  readonly outliers: boolean;
+}
+
+/** The answer: statistics and drawings where there are numbers, then the table of value groups. */
+export function shown({ body }: Comparison): Shown {
+  const groups = groupsOf(body);
+  const { statistics } = body;
+  const numbers = statistics ? `<div id="numbers">${figures(statistics)}${drawings(statistics, groups)}</div>` : '';
+  return { summary: summaryOf(body), html: numbers + table(groups), outliers: body.outliers !== '' };
+}
+
+function figures(statistics: Statistics): string {
+  const { min, max, mean, std, nan, inf } = statistics;
+  const rows: [string, string, boolean][] = [
+    ['min', short(min), false],
+    ['max', short(max), false],
+    ['mean', short(mean), false],
+    ['deviation', short(std), false],
+    ['NaN', `${nan}`, nan > 0],
+    ['infinite', `${inf}`, inf > 0],
+  ];
+  const cells = rows.map(
+    ([name, value, odd]) => `<div${odd ? ' class="odd"' : ''}><dt>${name}</dt><dd>${escaped(value)}</dd></div>`,
+  );
+  return `<dl aria-label="Statistics of the finite numbers">${cells.join('')}</dl>`;
+}
+
+function drawings({ histogram }: Statistics, groups: readonly Group[]): string {
+  const far = groups.filter(({ marks }) => marks.includes('outlier')).map(({ value }) => numberOf(value));
+  const bars = histogram ? histogramSvg(histogram, far.filter((one) => one !== undefined)) : '';
+  const drawn: [string, string][] = [
+    ['How the values spread', bars],
+    ['Rank by rank', sparklineSvg(groups)],
+  ];
+  return drawn
+    .filter(([, svg]) => svg !== '')
+    .map(([title, svg]) => `<figure><figcaption>${title}</figcaption>${svg}</figure>`)
+    .join('');
+}
+
+function table(groups: readonly Group[]): string {
+  const rows = groups.map((group, index) => row(group, index));
+  return (
+    '<table id="groups" role="grid" aria-label="Ranks by value, most ranks first">' +
+    '<thead><tr><th scope="col">Ranks</th><th scope="col" class="count">Count</th>' +
+    `<th scope="col">Value</th><th scope="col">Note</th></tr></thead><tbody>${rows.join('')}</tbody></table>`
+  );
+}
+
+/** Rows take the keyboard's focus, one at a time: the script moves it. */
+function row({ kind, ranks, ids, value, marks }: Group, index: number): string {
+  const note = marks.map((mark) => `<span class="mark">${escaped(mark)}</span>`).join(' ');
+  const label = `${ids.length === 1 ? 'rank' : 'ranks'} ${ranks}: ${[value, ...marks].join(', ')}`;
+  const classes = [kind, ...(marks.includes('outlier') ? ['far'] : [])].join(' ');
+  return (
+    `<tr role="row" class="${classes}" tabindex="${index === 0 ? 0 : -1}" data-index="${index}" ` +
+    `aria-label="${escaped(label)}" title="Enter: go to ${ids.length === 1 ? 'this rank' : 'the first of these ranks'}">` +
+    `<td role="gridcell" class="ranks">${escaped(ranks)}</td>` +
+    `<td role="gridcell" class="count"><span title="${ranksWord(ids.length)}">${ids.length}</span></td>` +
+    `<td role="gridcell" class="value">${escaped(value)}</td><td role="gridcell">${note}</td></tr>`
+  );
+}

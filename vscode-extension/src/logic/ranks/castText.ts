@@ -1,0 +1,87 @@
+/** `cast` as text: what is copied, and what comes back. Pure. */
+
+import { classOf } from './classes';
+import { severalGroups, type Row } from './rows';
+import { callOf, ranksWord, unfold } from './sets';
+
+/** The body of `cast`; a rank set is '' where nobody is meant. */
+export interface CastBody {
+  readonly results: readonly { readonly ranks: string; readonly value: string; readonly type: string }[];
+  readonly errors: readonly { readonly ranks: string; readonly message: string }[];
+  readonly missing: string;
+  readonly outliers: string;
+  readonly inMain: string;
+}
+
+/** `cast ranks(0:4) p loss`, for the ranks that stand where `row` stands, or for all without it. */
+export function castText(command: string, row: Row | undefined, all: readonly Row[]): string {
+  const mains = all.filter(({ worker }) => worker === null);
+  const chosen = row ? classOf(row, mains) : mains.filter(({ state }) => state === 'stopped');
+  const meant = chosen.length > 0 ? chosen : mains;
+  return `cast ${callOf(meant, severalGroups(all))} ${command}`;
+}
+
+/** The merged answer, equal answers together: for an output channel. */
+export function castReport(ranks: string, command: string, body: CastBody): string {
+  const far = new Set(unfold(body.outliers, '').map(({ group, rank }) => `${group}:${rank}`));
+  const isFar = (text: string): boolean =>
+    unfold(text, '').every(({ group, rank }) => far.has(`${group}:${rank}`));
+  const entries: [string, string][] = [
+    ...body.results.map(({ ranks: who, value }): [string, string] => [
+      who,
+      far.size > 0 && isFar(who) ? `${value}   (differs from the others)` : value,
+    ]),
+    ...body.errors.map(({ ranks: who, message }): [string, string] => [who, `failed: ${message}`]),
+    ...(body.missing ? [[body.missing, 'no answer in time'] as [string, string]] : []),
+  ];
+  const width = Math.min(24, Math.max(0, ...entries.map(([who]) => who.length)));
+  const lines = entries.flatMap(([who, said]) => indented(who.padEnd(width), said));
+  const note = body.inMain
+    ? [`  (${wereRunning(body.inMain)} running: answered from the globals of the main module)`]
+    : [];
+  return [`cast ${ranks} ${command}`, ...lines, ...note].join('\n');
+}
+
+function wereRunning(ranks: string): string {
+  return unfold(ranks, '').length === 1 ? `rank ${ranks} was` : `ranks ${ranks} were`;
+}
+
+function indented(head: string, said: string): string[] {
+  const gap = ' '.repeat(head.length + 4);
+  return said.split('\n').map((line, index) => (index === 0 ? `  ${head}  ${line}` : gap + line));
+}
+
+/** What went wrong, as one sentence for a message; '' where nothing did. */
+export function problemsOf(body: CastBody): string {
+  const failed = body.errors.map(({ ranks, message }) => `${ranks}: ${message}`);
+  return [...failed, ...(body.missing ? [`${body.missing}: no answer in time`] : [])].join('; ');
+}
+
+/** A table of all ranks, for an output channel. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, index) => (widths[index] = Math.max(widths[index] ?? 0, cell.length)));
+  }
+  return rows
+    .map((row) => row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ').trimEnd())
+    .join('\n');
+}
+
+export function listReport(rows: readonly Row[]): string {
+  const several = severalGroups(rows);
+  const head = ['rank', 'state', 'reason', 'place', 'host', 'process'];
+  const body = rows.map((row) => [
+    `${several ? `${row.group}:` : ''}${row.rank}${row.worker === null ? '' : `/${row.worker}`}`,
+    row.state,
+    row.reason ?? '',
+    placeOf(row),
+    row.host ?? '',
+    row.pid?.toString() ?? '',
+  ]);
+  return [ranksWord(rows.length), table([head, ...body])].join('\n');
+}
+
+function placeOf({ path, line, function: name }: Row): string {
+  return path === null ? '' : `${path}:${line ?? '?'} ${name ?? ''}`;
+}

@@ -1,0 +1,62 @@
+/** Ranks that are in the same state at the same place. Pure. */
+
+import { STATES, type Row } from './rows';
+
+/** `key` stays the same while ranks come and go, so a tree remembers what was unfolded. */
+export interface RankClass {
+  readonly key: string;
+  readonly group: string;
+  readonly state: string;
+  readonly exception: boolean;
+  readonly path: string | null;
+  readonly line: number | null;
+  readonly function: string | null;
+  readonly rows: readonly Row[];
+}
+
+export function classesOf(rows: readonly Row[]): RankClass[] {
+  const classes = new Map<string, Row[]>();
+  for (const row of rows) {
+    const key = classKey(row);
+    const members = classes.get(key);
+    if (members) members.push(row);
+    else classes.set(key, [row]);
+  }
+  return [...classes].map(([key, members]) => classFrom(key, members)).sort(byImportance);
+}
+
+function classKey(row: Row): string {
+  return JSON.stringify([row.group, row.state, isException(row), row.path, row.line, row.function]);
+}
+
+function isException(row: Row): boolean {
+  return row.state === 'stopped' && row.reason === 'exception';
+}
+
+function classFrom(key: string, rows: readonly Row[]): RankClass {
+  const [first] = rows;
+  if (!first) throw new Error('a class has at least one rank');
+  const { group, state, path, line } = first;
+  return { key, group, state, exception: isException(first), path, line, function: first.function, rows };
+}
+
+/** Exceptions first, then stopped ranks, the largest class first; whoever is gone comes last. */
+function byImportance(one: RankClass, other: RankClass): number {
+  return (
+    Number(other.exception) - Number(one.exception) ||
+    placeOf(one.state) - placeOf(other.state) ||
+    other.rows.length - one.rows.length ||
+    (one.rows[0]?.rank ?? 0) - (other.rows[0]?.rank ?? 0)
+  );
+}
+
+function placeOf(state: string): number {
+  const place = (STATES as readonly string[]).indexOf(state);
+  return place < 0 ? STATES.length : place;
+}
+
+/** The ranks that stand where this one stands. */
+export function classOf(row: Row, rows: readonly Row[]): readonly Row[] {
+  const key = classKey(row);
+  return rows.filter((other) => classKey(other) === key);
+}

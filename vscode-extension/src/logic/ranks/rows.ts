@@ -1,0 +1,101 @@
+/** What the session tells of its ranks (docs/protocol.md, `list`), kept up to date. Pure. */
+
+export const STATES = [
+  'stopped',
+  'pausing',
+  'running',
+  'connecting',
+  'waiting',
+  'lost',
+  'exited',
+] as const;
+export type State = (typeof STATES)[number];
+export type Counts = Readonly<Partial<Record<string, number>>>;
+
+/** One entry of `list`; `worker` is the number of a process that the rank has started. */
+export interface Row {
+  readonly rank: number;
+  readonly worker: number | null;
+  readonly group: string;
+  readonly coords: Readonly<Record<string, number>> | null;
+  readonly host: string | null;
+  readonly pid: number | null;
+  readonly endpoint: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly thread: string | null;
+  readonly function: string | null;
+  readonly module: string | null;
+  readonly path: string | null;
+  readonly line: number | null;
+  readonly threadId: number;
+  readonly exitCode: number | null;
+}
+
+/** The body of `list`. */
+export interface Listing {
+  readonly ranks: readonly Row[];
+  readonly counts: Counts;
+}
+
+/** The body of the event `ranks`. */
+export interface News {
+  readonly changed: readonly Row[];
+  readonly counts: Counts;
+}
+
+export function keyOf(row: Row): string {
+  return row.worker === null ? `${row.group}/${row.rank}` : `${row.group}/${row.rank}/${row.worker}`;
+}
+
+function byPlace(one: Row, other: Row): number {
+  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
+  return one.rank - other.rank || (one.worker ?? -1) - (other.worker ?? -1);
+}
+
+/** All ranks of one session. */
+export class Ranks {
+  private rows = new Map<string, Row>();
+
+  replace(listing: Listing): void {
+    this.rows = new Map(listing.ranks.map((row) => [keyOf(row), row]));
+  }
+
+  /**
+   * Take in what has changed. False where the session's counts say that something was missed (a rank
+   * that was dropped is in no event): then `list` has to be asked again.
+   */
+  change(news: News): boolean {
+    for (const row of news.changed) {
+      const ended = row.worker !== null && (row.state === 'exited' || row.state === 'lost');
+      if (ended) this.rows.delete(keyOf(row));
+      else this.rows.set(keyOf(row), row);
+    }
+    const counts = this.counts();
+    return STATES.every((state) => (counts[state] ?? 0) === (news.counts[state] ?? 0));
+  }
+
+  all(): readonly Row[] {
+    return [...this.rows.values()].sort(byPlace);
+  }
+
+  counts(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const { state } of this.rows.values()) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
+  }
+
+  /** The rank of a row of the call stack. */
+  withThread(threadId: number): Row | undefined {
+    return [...this.rows.values()].find((row) => row.threadId === threadId);
+  }
+}
+
+export function severalGroups(rows: Iterable<Row>): boolean {
+  let first: string | undefined;
+  for (const { group } of rows) {
+    first ??= group;
+    if (group !== first) return true;
+  }
+  return false;
+}
