@@ -12,31 +12,39 @@ import anyio
 from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.outputs import Output, ToRank
+from dap_mux.engine.outputs import Output, ToClient, ToRank
 from dap_mux.session.serving import RELEASE_LIMIT
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
 from tests.support.conversation import Conversation
-from tests.support.schema import validate
+from tests.support.schema import Json, validate
 
 
 class CheckedEngine(Engine):
     """Holds every message to a rank against the schema; clients have a `Conversation` each.
 
-    `told`: all of them, as sent.
+    `told`: all of them, as sent. `asked` and `events`: what clients ask for, and what happens to
+    them, by name and as it comes.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
         super().__init__(settings)
         self.told: list[bytes] = []
+        self.asked: list[str] = []
+        self.events: list[Json] = []
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Check what goes out."""
+        if isinstance(happened, inputs.ClientSaid):
+            self.asked.append(happened.message.command)
         out = super().receive(happened)
         for output in out:
             if isinstance(output, ToRank):
                 validate(json.loads(output.body))
                 self.told.append(output.body)
+            elif isinstance(output, ToClient) and b'"event"' in output.body:
+                message = json.loads(output.body)
+                self.events += [message] if message["type"] == "event" else []
         return out
 
 

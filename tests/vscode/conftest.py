@@ -10,19 +10,15 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from tests.support.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.scene import REPOSITORY, OpenWindow
-from tests.vscode.workbench import Window
+from tests.vscode.workbench import Window, browsing, new_window
 
 HERE: Final = Path(__file__).resolve().parent
 FAILURES: Final = REPOSITORY / "build" / "vscode-failures"
-_BROWSER: Final = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-).split()
 _FAILED: Final = pytest.StashKey[bool]()
 
 
@@ -34,12 +30,8 @@ async def browser() -> AsyncIterator[Browser]:
         program = chromium()
     except Missing as why:
         pytest.skip(str(why))
-    async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(
-            executable_path=program, headless=True, args=_BROWSER
-        )
+    async with browsing(program) as running:
         yield running
-        await running.close()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -78,15 +70,12 @@ async def open_window(
 
 @asynccontextmanager
 async def _window(browser: Browser, user: User, test: pytest.Item) -> AsyncIterator[Window]:
-    context = await browser.new_context(viewport={"width": 1500, "height": 950})
-    context.set_default_timeout(30_000)
-    window = Window(await context.new_page(), user.folder)
+    window = await new_window(browser, user.folder)
     yield window
     if test.stash.get(_FAILED, False):
         await window.save(FAILURES / test.name)
         print(f"the window as it was: {FAILURES / test.name}.png")
     await window.close()
-    await context.close()
 
 
 @pytest.hookimpl(wrapper=True)

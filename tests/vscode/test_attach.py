@@ -44,8 +44,7 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
     await window.stands_at(REDUCE)
     await _step(window)
 
-    await window.page.keyboard.press("Shift+F5")
-    await window.page.locator(".debug-toolbar").wait_for(state="hidden")
+    await window.leave()
     ended, other = await run.ends(), await undisturbed.ends()
     assert ended.code == 0, ended.err
     assert sorted(ended.out.splitlines()) == sorted(other.out.splitlines())

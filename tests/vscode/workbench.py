@@ -10,13 +10,13 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from playwright.async_api import Locator, Page
+from playwright.async_api import Browser, Locator, Page, async_playwright
 from playwright.async_api import TimeoutError as Late
 
 LIMIT: Final = 60.0  # s; not a wait
@@ -25,6 +25,10 @@ _SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after
 CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
+_BROWSER: Final = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
 T = TypeVar("T")
 
 _ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
@@ -44,11 +48,13 @@ _WATCH: Final = f"""() => {{
     const look = {_STOP_LINE};
     let last = look();
     window.stopLines = [];
-    new MutationObserver(() => {{
+    window.stopWatch?.disconnect();
+    window.stopWatch = new MutationObserver(() => {{
         const line = look();
         if (line !== last && line !== null) window.stopLines.push(line);
         last = line;
-    }}).observe(document.body, {{subtree: true, childList: true, attributes: true}});
+    }});
+    window.stopWatch.observe(document.body, {{subtree: true, childList: true, attributes: true}});
 }}"""
 
 
@@ -156,6 +162,11 @@ class Window:
         """Press a button of the debug toolbar: `continue`, `step-over`, `disconnect` …"""
         await self.page.locator(f".debug-toolbar .codicon-debug-{action}").click()
 
+    async def leave(self) -> None:
+        """Shift+F5: disconnect, and wait until the session is over."""
+        await self.page.keyboard.press("Shift+F5")
+        await self.page.locator(".debug-toolbar").wait_for(state="hidden")
+
     async def rows(self, root: str) -> list[Row]:
         """The rows of a view, from top to bottom."""
         return [Row(*row) for row in await self.page.evaluate(_ROWS, root)]
@@ -228,7 +239,7 @@ class Window:
     async def close(self) -> None:
         """Leave the workbench first: a closed browser alone leaves its extension host."""
         await self.page.goto("about:blank")
-        await self.page.close()
+        await self.page.context.close()
 
     async def save(self, path: Path) -> None:
         """Write a screenshot, and beside it the rows of each view."""
@@ -240,3 +251,21 @@ class Window:
         path.with_suffix(".json").write_text(
             json.dumps(views, indent=1, ensure_ascii=False), "utf-8"
         )
+
+
+@asynccontextmanager
+async def browsing(program: str) -> AsyncIterator[Browser]:
+    """Chromium, without a screen."""
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(
+            executable_path=program, headless=True, args=_BROWSER
+        )
+        yield running
+        await running.close()
+
+
+async def new_window(browser: Browser, folder: Path) -> Window:
+    """A window on a folder, not yet loaded."""
+    context = await browser.new_context(viewport={"width": 1500, "height": 950})
+    context.set_default_timeout(LIMIT * 1000)
+    return Window(await context.new_page(), folder)
