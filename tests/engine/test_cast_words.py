@@ -140,6 +140,22 @@ class TestMoving:
         assert values(cast(client, "all", "c")) == {"0-1": "running"}
         assert not book.rank(1).dead
 
+    def test_pause(self, play: Play) -> None:
+        """Those of the named ranks that run are stopped; nobody else is, and no one is twice."""
+        book = play(4)
+        client = attached(book)
+        all_stopped(book, LINE, 0)
+        book.rank(2).slow = True
+        assert values(cast(client, "0-2", "pause")) == {"0": "stopped", "1-2": "pausing"}
+        assert values(cast(client, "2", "pause")) == {"2": "pausing"}
+        with book.happens():
+            book.rank(2).arrives()
+        book.wait(0.2)
+        assert stopped_ranks(book) == [0, 1, 2]
+        with book.happens():
+            book.rank(3).exits()
+        assert errors(cast(client, "3", "pause")) == {"3": "exited: the process ended"}
+
     def test_continue_keeps_who_would_die(self, play: Play) -> None:
         """In a set, a rank held at an uncaught exception stays; named alone, it runs on."""
         book = play(2)

@@ -58,6 +58,7 @@ class StepWords:
             "s": partial(self._step, "stepIn"),
             "r": partial(self._step, "stepOut"),
             "c": self._continue,
+            "pause": self._pause,
             "unt": self._until,
             "j": self._jump,
         }
@@ -76,6 +77,18 @@ class StepWords:
                     resumed.append(rank)
                 gathering.answer(rank.rank_id, Answer(RUNNING))
         self.control.tell_resumed(resumed)
+
+    def _pause(self, order: Order) -> None:
+        """Answered at once: a rank blocked in C stops when its call returns."""
+        _no_argument(order)
+        gathering = order.gathering()
+        live = [rank for rank in order.ranks if rank.phase is Phase.LIVE]
+        self.control.pause_ranks(live)
+        for rank in order.ranks:
+            if rank in live:
+                gathering.answer(rank.rank_id, Answer(rank.state))
+            else:
+                gathering.fail(rank.rank_id, problem_of(rank, order.word))
 
     def _step(self, command: str, order: Order) -> None:
         _no_argument(order)

@@ -15,9 +15,12 @@ _SPELLINGS: Final = """
     w where bt, u up, d down, l list, ll longlist, a args,
     p, pp, whatis, source, display, undisplay,
     b break, tbreak, cl clear, condition, ignore, enable, disable,
-    h help"""
+    h help, pause"""
 SPELLINGS: Final = [entry.split() for entry in _SPELLINGS.split(",")]
-"""Each word's spellings, the shortest first: that one is its name in here."""
+"""Each word's spellings, the shortest first: that one is its name in here.
+
+`pause` is ours: pdb has no rank that runs.
+"""
 WORDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in names}
 
 INSTEAD: Final = {
