@@ -116,12 +116,6 @@ export class Sessions implements vscode.Disposable {
       ...TYPES.map((type) =>
         vscode.debug.registerDebugAdapterTrackerFactory(type, { createDebugAdapterTracker: track }),
       ),
-      vscode.debug.registerDebugConfigurationProvider('dap-mux', {
-        resolveDebugConfigurationWithSubstitutedVariables: (_, configuration) => ({
-          ...configuration,
-          events: ['ranks'],
-        }),
-      }),
       vscode.debug.onDidChangeActiveDebugSession(changed),
       vscode.debug.onDidTerminateDebugSession(({ id }) => {
         this.all.get(id)?.dispose();
