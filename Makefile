@@ -24,7 +24,7 @@ help:  ## show this list
 demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 	$(BIN)/python examples/demo.py
 
-test: $(DEV_STAMP) vsix-check  ## everything but the heavy engines
+test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	$(PYTEST) --ignore=tests/engines
 

@@ -18,6 +18,7 @@ from tests.vscode.scene import REPOSITORY, OpenWindow
 from tests.vscode.workbench import Window, browsing, new_window
 
 HERE: Final = Path(__file__).resolve().parent
+PACKAGE: Final = REPOSITORY / "vscode-extension/dist/dap-mux.vsix"
 FAILURES: Final = REPOSITORY / "build" / "vscode-failures"
 _FAILED: Final = pytest.StashKey[bool]()
 
@@ -41,6 +42,18 @@ async def stock_server(
     """A VS Code that knows nothing of us: it has type `debugpy` alone."""
     folder = tmp_path_factory.mktemp("stock")
     async with serving(folder, linked=[HERE / "debugpy-stand-in"]) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def own_server(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CodeServer]:
+    """A clean profile into which our package is installed, and nothing else."""
+    if not PACKAGE.exists():
+        pytest.skip("the extension is not packaged: run make vsix")
+    folder = tmp_path_factory.mktemp("own")
+    async with serving(folder, packages=[PACKAGE]) as server:
         yield server
 
 

@@ -1,6 +1,7 @@
 """Four real ranks in a real VS Code, by "Remote Attach to Cluster": what a user sees and does.
 
-Type `debugpy` is a VS Code that knows nothing of us.
+Type `debugpy` is a VS Code that knows nothing of us; type `dap-mux` one that has our package and
+nothing else.
 """
 
 from __future__ import annotations
@@ -23,17 +24,25 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 REDUCE: Final = example_line("a good line for a breakpoint")
+Kind = tuple[str, CodeServer]
 LOSSES: Final = (
     "{0}: 3.2528806574657887 | {1}: 2.655513295407771 | "
     "{2}: 3.3732467685775083 | {3}: 2.553220575067128"
 )
 
 
+@pytest.fixture(params=["debugpy", "dap-mux"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """A debugger type, and the VS Code that has it."""
+    server = {"debugpy": "stock_server", "dap-mux": "own_server"}[request.param]
+    return request.param, request.getfixturevalue(server)
+
+
 async def test_a_job_is_looked_at_stepped_and_left_alone(
-    user: User, stock_server: CodeServer, open_window: OpenWindow
+    user: User, kind: Kind, open_window: OpenWindow
 ) -> None:
     undisturbed = await start(user, "--no-wait", "--log-dir", "undisturbed", EXAMPLE, n=4)
-    window, run = await _stopped(user, stock_server, open_window)
+    window, run = await _stopped(user, kind, open_window)
     await _look(window)
     await _ask_all(window)
 
@@ -51,9 +60,9 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
 
 
 async def test_a_rank_that_is_killed_disappears(
-    user: User, stock_server: CodeServer, open_window: OpenWindow
+    user: User, kind: Kind, open_window: OpenWindow
 ) -> None:
-    window, run = await _stopped(user, stock_server, open_window)
+    window, run = await _stopped(user, kind, open_window)
     client = await run.client()
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)
@@ -63,13 +72,11 @@ async def test_a_rank_that_is_killed_disappears(
     await window.stands_at(REDUCE)
 
 
-async def _stopped(
-    user: User, server: CodeServer, open_window: OpenWindow
-) -> tuple[Window, Command]:
+async def _stopped(user: User, kind: Kind, open_window: OpenWindow) -> tuple[Window, Command]:
     """A window in which four ranks stand at a breakpoint that was set with F9."""
     run = await start(user, EXAMPLE, n=4)
-    name = configuration(user, (await run.session())["port"])
-    window = await open_window(server)
+    name = configuration(user, (await run.session())["port"], type=kind[0])
+    window = await open_window(kind[1])
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(name)
     await window.shows("paused", "paused", "paused", "paused")
