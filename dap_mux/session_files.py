@@ -48,6 +48,17 @@ class SessionFile:
         """`host:port`, as `--listen` and SESSION arguments take it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    def public(self) -> dict[str, object]:
+        """Return what others of this user may be told, ready for JSON; never the token."""
+        return {
+            "session": self.address,
+            "host": self.host,
+            "port": self.port,
+            "unix": self.unix,
+            "pid": self.pid,
+            "groups": list(self.groups),
+        }
+
     def write(self, folder: Path | None = None) -> Path:
         """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
         folder = folder or session_folder()

@@ -14,24 +14,16 @@ def main(args: Namespace) -> int:
     """Print the running sessions, oldest first; none is no failure."""
     sessions = running()
     if args.json:
-        print(json.dumps([_plain(session) for session in sessions], indent=1))
+        print(
+            json.dumps(
+                [{**session.public(), "started": session.started} for session in sessions], indent=1
+            )
+        )
     elif sessions:
         print(columns(("SESSION", "PID", "GROUPS", "STARTED"), [_row(each) for each in sessions]))
     else:
         print(f"no session of yours is running here; {HOW_TO_START}")
     return 0
-
-
-def _plain(session: SessionFile) -> dict[str, object]:
-    return {
-        "session": session.address,
-        "host": session.host,
-        "port": session.port,
-        "unix": session.unix,
-        "pid": session.pid,
-        "groups": list(session.groups),
-        "started": session.started,
-    }
 
 
 def _row(session: SessionFile) -> tuple[object, ...]:

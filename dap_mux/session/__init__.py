@@ -3,6 +3,7 @@
 - `serving`: what every session has: an engine with its driver, a listener, a session file.
 - `access`: who may come in, and how.
 - `running`: `dap-mux run`, local ranks and their session. `attaching`: ranks that run already.
+- `announcing`: telling the editor in whose terminal we run.
 - `adapter`: DAP on standard input and output; the client says who the ranks are.
 - `voices`: what a person at the terminal reads.
 """

@@ -12,6 +12,7 @@ from dap_mux.config import AttachOptions, Config
 from dap_mux.engine import Settings
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
+from dap_mux.session.announcing import announce
 from dap_mux.session.serving import Session, serving, settings_of
 from dap_mux.session.voices import say, set_up_log
 
@@ -26,7 +27,8 @@ async def attach_ranks(options: AttachOptions) -> int:
         session.known(records)
         where = ", ".join(options.endpoints)
         say(f"one session for {len(records)} ranks ({where}) on {session.address}")
-        say("attach an editor to it; Ctrl-C releases every rank")
+        if not await announce(session.file, where):
+            say("attach an editor to it; Ctrl-C releases every rank")
         await _serve(session)
     return 0
 

@@ -24,6 +24,7 @@ from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
+from dap_mux.session.announcing import announce
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
@@ -50,7 +51,8 @@ async def run_job(options: RunOptions, beside: Beside | None = None) -> int:
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)
     async with serving(config, settings, avoid=ports) as session, LocalCluster(job) as cluster:
-        _greet(session, job, waits=job.wait and beside is None)
+        announced = beside is None and await announce(session.file, settings.job_name)
+        _greet(session, job, waits=job.wait and beside is None and not announced)
         job_run = Job(session, cluster, beside=beside)
         job_run.introduce()
         code = await job_run.run()

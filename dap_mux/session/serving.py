@@ -38,17 +38,16 @@ class Session:
     """A running session: its driver, and the address that clients connect to."""
 
     def __init__(
-        self, driver: Driver, host: str, port: int, signals: AsyncIterator[signal.Signals]
+        self, driver: Driver, file: SessionFile, signals: AsyncIterator[signal.Signals]
     ) -> None:
         self.driver = driver
-        self.host = host
-        self.port = port
+        self.file = file
         self._signals = signals
 
     @property
     def address(self) -> str:
         """`host:port`."""
-        return f"{self.host}:{self.port}"
+        return self.file.address
 
     def known(self, records: Iterable[RankRecord]) -> None:
         """Tell the engine where ranks listen, and everybody where that is unsafe."""
@@ -178,7 +177,7 @@ async def serving(
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         file.write()
         try:
-            yield Session(driver, host, port, signals)
+            yield Session(driver, file, signals)
         finally:
             file.remove()
             unix.close()

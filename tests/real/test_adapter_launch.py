@@ -125,8 +125,8 @@ async def test_stop_on_entry_stops_every_rank_at_the_first_line(editor: Editor) 
 @pytest.mark.parametrize("attribute", ["cluster", "tunnel", "launcher"])
 async def test_what_comes_later_is_refused_with_another_way(editor: Editor, attribute: str) -> None:
     arguments = {"program": editor.script, "nproc": 1, attribute: "something"}
+    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     with pytest.raises(RequestFailed, match=f"`{attribute}` comes with a later release; for now"):
-        await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
         await editor.client.request("launch", arguments, timeout=LIMIT)
     await editor.client.close()
     await editor.gone()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import debugpy
+import debugpy  # noqa: T100  (its sources are read)
 import pytest
 
 from dap_mux.config import OPTIONS, Config, Option
