@@ -1,8 +1,9 @@
 /** The debugger type `dap-mux`: its configurations, and where the adapter of each is. */
 
+import path from 'node:path';
 import * as vscode from 'vscode';
 import { adapterWords, type Command } from './logic/adapterCommand';
-import { attachTo, completed, type Configuration, isEmpty, LAUNCH, REMOTE, TYPE } from './logic/configurations';
+import { attachTo, completed, type Configuration, isCount, isEmpty, LAUNCH, REMOTE, TYPE } from './logic/configurations';
 import { ConfigurationError, reachOf } from './logic/reach';
 import { labelOf } from './logic/sessions';
 import { findDapMux } from './python';
@@ -25,6 +26,8 @@ export function registerDebugging(context: vscode.ExtensionContext): void {
     ),
     vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, { createDebugAdapterDescriptor }),
     vscode.commands.registerCommand('dapMux.attach', attachToRunning),
+    vscode.commands.registerCommand('dapMux.launch', launchThisFile),
+    vscode.commands.registerCommand('dapMux.walkthrough', openWalkthrough),
   );
 }
 
@@ -113,6 +116,31 @@ async function attachToRunning(): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0];
   const name = 'Attach to a running session';
   await vscode.debug.startDebugging(folder, { name, type: TYPE, request: 'attach' });
+}
+
+/** The command *Start Ranks of This File*. */
+async function launchThisFile(): Promise<void> {
+  const file = vscode.window.activeTextEditor?.document;
+  if (file?.languageId !== 'python') {
+    void vscode.window.showInformationMessage('Open the Python script that the ranks are to run.');
+    return;
+  }
+  const count = await vscode.window.showInputBox({
+    prompt: 'How many ranks?',
+    value: '4',
+    validateInput: (text) => (isCount(text) ? undefined : 'a whole number from 1'),
+  });
+  if (count === undefined) return;
+  const folder = vscode.workspace.getWorkspaceFolder(file.uri);
+  const cwd = folder?.uri.fsPath ?? path.dirname(file.fileName);
+  const name = `${count} ranks of ${path.basename(file.fileName)}`;
+  const program = file.fileName;
+  const nproc = Number(count);
+  await vscode.debug.startDebugging(folder, { ...LAUNCH, name, program, nproc, cwd });
+}
+
+async function openWalkthrough(): Promise<void> {
+  await vscode.commands.executeCommand('workbench.action.openWalkthrough', 'dap-mux.dap-mux#start');
 }
 
 function createDebugAdapterDescriptor(

@@ -6,12 +6,16 @@
  */
 
 import type * as vscode from 'vscode';
+import { listenForAnnouncements } from './announcements';
 import { registerDebugging } from './debugging';
+import { registerDoctor } from './doctor';
 import { startLanguageClient } from './language';
 import { registerViews } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
   registerDebugging(context);
   registerViews(context);
+  registerDoctor(context);
+  listenForAnnouncements(context);
   startLanguageClient(context);
 }

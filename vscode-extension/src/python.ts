@@ -34,7 +34,7 @@ export async function lookForDapMux(
   return undefined;
 }
 
-/** Run one of its commands and return what it prints; throws where it fails. */
+/** Run one of its commands, without input, and return what it prints; throws where it fails. */
 export async function ask(
   command: Command,
   words: readonly string[],
@@ -42,8 +42,9 @@ export async function ask(
 ): Promise<string> {
   const [program, ...first] = command;
   const options = { timeout: PROBE_LIMIT, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
-  const { stdout } = await execute(program, [...first, ...words], options);
-  return stdout;
+  const running = execute(program, [...first, ...words], options);
+  running.child.stdin?.end();
+  return (await running).stdout;
 }
 
 async function commands(

@@ -41,6 +41,11 @@ export function isEmpty(configuration: Attributes): boolean {
   return !configuration['type'] && !configuration['request'] && !configuration['name'];
 }
 
+/** Whether a text is a number of ranks. */
+export function isCount(text: string): boolean {
+  return /^[1-9][0-9]{0,4}$/.test(text.trim());
+}
+
 /**
  * What the adapter hears beside the user's words: where the workspace is, for path mappings, and
  * that this editor understands the event `ranks`.
