@@ -47,7 +47,9 @@ class Commands:
         states = arguments.states
 
         def chosen(ranks: list[Rank]) -> None:
-            workers = [worker for rank in ranks for worker in self._core.workers_of(rank)]
+            mains = {rank.id for rank in ranks}
+            everybody = self._core.ranks.values()
+            workers = [rank for rank in everybody if rank.main and rank.main.id in mains]
             body = listing(self._core, self._view, [*ranks, *workers], states)
             downstream.respond(self._core, request, body)
 
