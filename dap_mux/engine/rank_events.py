@@ -62,8 +62,8 @@ class RankEvents:
     def stopped(self, rank: Rank, body: Body) -> None:
         """The rank has stopped."""
         self._lifecycle.runs(rank)
+        self.has_stopped(rank, body)  # first: the rank may run on at once, to what it owes
         self._stops.stopped(rank, body)
-        self.has_stopped(rank, body)
 
     def continued(self, rank: Rank, body: Body) -> None:
         """The rank runs on."""

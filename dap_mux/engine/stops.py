@@ -51,17 +51,23 @@ class Stops:
         core.handles.expire_stop(rank.id)
         details = {k: v for k, v in body.items() if k in DETAILS}
         stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
+        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`agent.STACKS`)
         rank.stop, rank.pausing = stop, False
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
 
     def _learn(self, rank: Rank, stop: Stop) -> None:
         """Fetch what must be known before the stop can be told: stack, threads, exception."""
-        asked: dict[str, Body] = {"stackTrace": {"threadId": stop.thread}}
+        asked: dict[str, Body] = {}
+        if stop.frames is None:
+            asked["stackTrace"] = {"threadId": stop.thread}
         if stop.reason != "step" or stop.thread not in rank.threads or self._core.shows_threads:
             asked["threads"] = {}  # after a step it is the thread that stood there before
         if stop.reason == "exception":
             asked["exceptionInfo"] = {"threadId": stop.thread}
+        if not asked:
+            self._settled(rank, stop)
+            return
         lesson = _Lesson(set(asked))
         lesson.timer = self._core.after(STACK_TIMEOUT, lambda: self._learned(rank, stop, lesson))
         for command, arguments in asked.items():
@@ -214,6 +220,8 @@ def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
         known = [frame for frame in frames if isinstance(frame, dict)]
         stop.frames = tuple(map(_frame, known))
         stop.frame_ids = tuple(int(frame.get("id") or 0) for frame in known)
+        text = body.get("lineText")
+        stop.line_text = text if isinstance(text, str) else None
 
 
 def _frame(body: Body) -> Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, stopped
-from tests.support.playbook import Playbook
+from tests.support.playbook import PATH, Playbook
 from tests.support.players import Client
 
 
@@ -58,6 +58,23 @@ class TestK1:
             book.rank(0).arrives()
         book.wait(1)
         assert held(book) == [0]
+
+    def test_pause_between_the_stop_and_that(self, play: Play) -> None:
+        """The rank has stopped, and is to run on once its place is known: now it stays."""
+        book = play(1)
+        client = attached(book)
+        rank = book.rank(0)
+        rank.slow, rank.silent = True, {"stackTrace"}
+        client.ask("pause", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        with book.happens():
+            rank.arrives()
+        client.ask("pause", threadId=book.thread(0))
+        with book.happens():
+            rank.answers()
+        assert held(book) == [0]
+        assert states(client) == ["stopped"]
+        assert len(client.of("stopped")) == 1
         assert client.of("stopped")
 
     def test_twice(self, play: Play) -> None:
@@ -247,6 +264,20 @@ class TestSettling:
         book.wait(1)
         assert states(client) == ["running", "running"]
         assert client.of("stopped") == []
+
+
+def test_a_stop_that_tells_its_stack(play: Play) -> None:
+    """Nobody is asked for it: a step is one request to each rank, and one stop for the client."""
+    book = play(2)
+    for rank in book.ranks.values():
+        rank.tells_stacks = True
+    client = stopped(book)
+    client.ask("next", threadId=book.thread(0))
+    assert len(client.of("stopped")) == 2
+    entries = client.ask("list").body["ranks"]
+    assert [entry["line"] for entry in entries] == [LINE + 1, LINE + 1]
+    (told,) = client.ask("cast", ranks="all", command="n").body["results"]
+    assert told["value"] == f"> {PATH}({LINE + 2})train()\n-> code: line {LINE + 2}"
 
 
 def test_a_stack_that_comes_late(play: Play) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dap_mux.engine.agent import CURE
 from tests.support.fake_children import START, FakeChildren
 from tests.support.fake_data import FakeData, Refused
 from tests.support.fake_disk import NO_FILE
@@ -61,8 +62,9 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `last_breakpoints`: as sent last. `waits`: a child that no client has let run.
-    `door_to`: nobody yet, but a further connection to that rank's adapter.
+    debuggee. `tells_stacks`: it can be taught to (`agent.STACKS`). `last_breakpoints`: as sent
+    last. `waits`: a child that no client has let run. `door_to`: nobody yet, but a further
+    connection to that rank's adapter.
     """
 
     def __init__(self, number: int = 0, path: str = "/job/train.py") -> None:
@@ -71,6 +73,7 @@ class FakeRank:
         self.capabilities = dict(CAPABILITIES)
         self.slow = False
         self.met = True
+        self.tells_stacks = False
         self.silent: set[str] = set()
         self.refuses: dict[str, str] = {}
         self.last_breakpoints: list[Json] = []
@@ -137,7 +140,15 @@ class FakeRank:
         self._due = None
         stop = {"reason": reason, "threadId": thread, "preserveFocusHint": reason == "pause"}
         self.data.stopped = {**stop, **more, "allThreadsStopped": True}
-        self.event("stopped", **self.data.stopped)
+        self.event("stopped", **self.data.stopped, **self._stack(thread))
+
+    def _stack(self, thread: int) -> Json:
+        """What a stop tells beside itself, once the process has been taught to."""
+        if not self.tells_stacks or CURE not in self.data.evaluated:
+            return {}
+        told = self.data.answers["stackTrace"]({"threadId": thread})
+        frames = (told or {})["stackFrames"]
+        return {"stackFrames": frames, "lineText": f"code: line {frames[0]['line']}"}
 
     def raises(self, text: str = "loss is nan") -> None:
         """Stop at an uncaught exception."""

@@ -14,6 +14,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
+from dap_mux.engine.agent import CURE, CURED
+from dap_mux.engine.asking import RAW
+from dap_mux.engine.commands.pdb_texts import LINE
 from tests.support.fake_program import CALL, FIRST
 
 Json = dict[str, Any]
@@ -188,6 +191,21 @@ async def a_step_is_answered_then_continues_then_stops(bench: Bench) -> None:
     assert (await bench.stack())[0]["line"] == FIRST + 1
 
 
+async def a_stop_tells_its_stack_once_taught_to(bench: Bench) -> None:
+    """As `stackTrace` has it, in every word; before it is taught to, a stop has none."""
+    assert "stackFrames" not in await bench.stopped()
+    taught = await bench.client.request("evaluate", {"expression": CURE, "context": "watch"})
+    assert taught["result"] == CURED
+    for command in ("next", "stepOut", "next"):
+        await bench.client.request(command, {"threadId": 1})
+        stop = await bench.client.wait_event("stopped")
+        frames = await bench.stack()
+        assert stop["stackFrames"] == frames
+        line = LINE.format(line=frames[0]["line"])
+        asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
+        assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]
+
+
 async def step_out_ends_at_the_call(bench: Bench) -> None:
     await bench.stopped()
     await bench.client.request("stepOut", {"threadId": 1})
@@ -292,6 +310,7 @@ CHECKS: Final[list[Check]] = [
     wrong_ids_are_errors,
     values_can_be_read_and_set,
     a_step_is_answered_then_continues_then_stops,
+    a_stop_tells_its_stack_once_taught_to,
     step_out_ends_at_the_call,
     pause_stops_a_running_rank,
     a_running_rank_evaluates_without_a_frame_only,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,7 @@ LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling
 
 
 class Places:
-    """Tells places; the text of a line is asked of one rank, for all that stand there."""
+    """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
@@ -33,8 +33,21 @@ class Places:
                 groups.setdefault(frame, []).append(rank)
         for frame, members in groups.items():
             told = partial(_told, gathering, frame, members, more or {})
+            known = _line_text(members[0])
+            if known is not None:
+                told(known)
+                continue
             text = LINE.format(line=frame.line)
-            self._asking.evaluate(members[:1], text, told, LINE_TIMEOUT, raw=True)
+            self._asking.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
+
+
+def _line_text(rank: Rank) -> str | None:
+    """Return the text of the selected frame's line, where the stop has told it."""
+    return rank.stop.line_text if rank.stop and rank.stop.selected == 0 else None
+
+
+def _heard(told: Callable[[str], None], answers: Answers) -> None:
+    told(next((answer.value for answer in answers.values.values()), ""))
 
 
 def _told(
@@ -42,9 +55,8 @@ def _told(
     frame: Frame,
     members: Sequence[Rank],
     more: Mapping[RankId, str],
-    answers: Answers,
+    found: str,
 ) -> None:
-    found = next((answer.value for answer in answers.values.values()), "")
     text = f"> {place(frame)}" + (f"\n-> {found}" if found else "")
     for rank in members:
         below = more.get(rank.rank_id)
