@@ -15,8 +15,8 @@ describe('where the adapter of a configuration is', () => {
       { request: 'attach', connect: { host: '', port: '5677' } },
       { kind: 'server', host: 'localhost', port: 5677 },
     ],
-    [{ request: 'attach', session: '/x/1.json' }, { kind: 'session', file: '/x/1.json' }],
-    [{ request: 'attach' }, { kind: 'pick' }],
+    [{ request: 'attach', connect: { socket: '/x/1.sock' } }, { kind: 'socket', path: '/x/1.sock' }],
+    [{ request: 'attach' }, { kind: 'choose' }],
   ])('%j', (configuration, expected) => {
     expect(reachOf(configuration)).toEqual(expected);
   });

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { adapterWords, candidates, installWords } from '../src/logic/adapterCommand';
+
+const MODULE = ['-m', 'dap_mux'];
+
+describe('which Python runs dap-mux', () => {
+  test('one that the user has named is the only one', () => {
+    const found = { attribute: '/mine/python', extension: '/a/python', setting: '/b/python' };
+    expect(candidates(found)).toEqual([['/mine/python', ...MODULE]]);
+  });
+
+  test('then the one of the Python extension, the setting, the folder, the path', () => {
+    const found = { extension: '/a/python', setting: '/b/python', environment: '/c/python' };
+    expect(candidates(found).map(([program]) => program)).toEqual([
+      '/a/python',
+      '/b/python',
+      '/c/python',
+      'python3',
+      'python',
+      'dap-mux',
+    ]);
+  });
+
+  test('none is tried twice', () => {
+    const found = { extension: 'python3', setting: '/b/python', environment: '/b/python' };
+    const programs = candidates(found).map(([program]) => program);
+    expect(programs).toEqual([...new Set(programs)]);
+  });
+
+  test('an installation goes where the first one looks', () => {
+    expect(installWords(candidates({ extension: '/a/python' })).join(' ')).toBe(
+      '/a/python -m pip install dap-mux-cluster',
+    );
+  });
+});
+
+describe('what the adapter must know before the first message', () => {
+  test('nothing by default', () => {
+    expect(adapterWords({ request: 'attach', endpoints: ['localhost:5678'] })).toEqual(['adapter']);
+  });
+
+  test('its address, its log, its limits', () => {
+    const configuration = { listenAddress: 6000, logDir: 'a b', verbosity: 2, insecure: true };
+    expect(adapterWords(configuration)).toEqual([
+      'adapter',
+      '--listen',
+      '6000',
+      '--log-dir',
+      'a b',
+      '--insecure',
+      '-vv',
+    ]);
+  });
+
+  test('what is no text goes with the request, and is refused there', () => {
+    expect(adapterWords({ listenAddress: ['x'], verbosity: 'x', insecure: 'yes' })).toEqual(['adapter']);
+  });
+
+  test('a token is never a word on a command line', () => {
+    expect(adapterWords({ token: 'secret' })).not.toContain('secret');
+  });
+});
