@@ -18,7 +18,8 @@ export class Live {
   view = 'auto';
   begun = false;
   private told = false;
-  private settings = new Set<number>();
+  private readonly settings = new Set<number>();
+  private readonly lists = new Set<number>();
   private readonly listing = new Coalesced(() => this.list(), MOMENT);
 
   constructor(
@@ -33,9 +34,11 @@ export class Live {
   sent(message: Message): void {
     this.frames.sent(message);
     const { expression } = (message.arguments ?? {}) as { expression?: string };
+    if (message.seq === undefined) return;
     // `%scope rank` in the debug console changes what the status bar shows
-    const ours = message.command === 'evaluate' && /^\s*%(?:scope|view)/.test(expression ?? '');
-    if (ours && message.seq !== undefined) this.settings.add(message.seq);
+    const changes = message.command === 'evaluate' && /^\s*%(?:scope|view)/.test(expression ?? '');
+    if (changes) this.settings.add(message.seq);
+    if (message.command === 'list' && isWhole(message.arguments)) this.lists.add(message.seq);
   }
 
   received(message: Message): void {
@@ -45,9 +48,11 @@ export class Live {
     else if (this.begun && !this.told && MOVES.has(message.event ?? '')) this.listing.poke();
   }
 
-  private answered({ command, success, request_seq: asked = -1 }: Message): void {
+  private answered({ command, success, body, request_seq: asked = -1 }: Message): void {
     const attached = command === 'attach' || command === 'launch';
     if (attached && success) void this.begin();
+    // taken here, in the order of the wire: the request's own promise may end after a later event
+    if (this.lists.delete(asked) && success) this.ranks.replace(body as Listing);
     if (this.settings.delete(asked)) void this.readSettings();
   }
 
@@ -62,7 +67,7 @@ export class Live {
   /** A session of debugpy may be a job of many ranks or one plain process: its answer tells. */
   private async begin(): Promise<void> {
     try {
-      this.ranks.replace(await this.request<Listing>('list'));
+      await this.request('list');
     } catch {
       return; // a plain debugpy, which knows no such request: nothing of ours to show
     }
@@ -73,7 +78,7 @@ export class Live {
 
   private async list(): Promise<void> {
     try {
-      this.ranks.replace(await this.request<Listing>('list'));
+      await this.request('list');
       this.changed();
     } catch {
       // the session has just ended: its view goes with it
@@ -94,6 +99,11 @@ export class Live {
   dispose(): void {
     this.listing.dispose();
   }
+}
+
+/** Whether a `list` asks for every rank in every state. */
+function isWhole(asked: unknown): boolean {
+  return typeof asked !== 'object' || asked === null || !('ranks' in asked || 'states' in asked);
 }
 
 /** All of them; `current` is the one that the user works with. */
