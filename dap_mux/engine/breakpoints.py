@@ -16,9 +16,9 @@ from dap_mux.engine.book import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
-from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, want
+from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, problem, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
-from dap_mux.engine.merge.files import NOTHING_WRONG
+from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.merge.union import Plan, plan
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
@@ -55,6 +55,7 @@ class Breakpoints:
         self._core = core
         self._files = files
         files.changed = self._file_changed
+        self.touched: Callable[[], None] = lambda: None  # what `described` tells may be new
         self._book = Book()
         self._ids = 0
         self._waiters = Waiters(core)
@@ -135,13 +136,24 @@ class Breakpoints:
         for item in wanted:
             item.told = self._merged(item)
         downstream.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
+        self.touched()
 
     def _merged(self, wanted: Wanted) -> Body:
-        client, place = self._core.clients.get(wanted.client), self._book.place_of(wanted)
-        about = NOTHING_WRONG
-        if place not in (None, FUNCTIONS):
-            about = self._files.about(client, place, wanted.states)
+        about = self._about(wanted)
         return merged(wanted, self._core.world(), self._core.settings.default_group, about)
+
+    def _about(self, wanted: Wanted) -> AboutFile:
+        client, place = self._core.clients.get(wanted.client), self._book.place_of(wanted)
+        if place in (None, FUNCTIONS):
+            return NOTHING_WRONG
+        return self._files.about(client, place, wanted.states)
+
+    def described(self, wanted: Wanted) -> tuple[Body, str, tuple[Proposal, ...]]:
+        """Return what its client is told of it, what is wrong with it, and what would help."""
+        about = self._about(wanted)
+        told = wanted.told or self._merged(wanted)
+        wrong = problem(wanted, self._core.world(), self._core.settings.default_group, about)
+        return told, wrong, about.proposals
 
     def forget(self, client: Client) -> None:
         """A client left: its breakpoints go, those of others stay."""
@@ -153,6 +165,7 @@ class Breakpoints:
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
             self._book.tidy(place)
+        self.touched()
 
     # What commands ask for
 
@@ -172,6 +185,7 @@ class Breakpoints:
 
     def tell(self, place: Place, item: Wanted, reason: str) -> None:
         """Tell its client that a command made (`new`) or took away (`removed`) this one."""
+        self.touched()
         client = self._core.clients.get(item.client)
         if client is None:
             return
@@ -304,6 +318,7 @@ class Breakpoints:
         return [id for ids in found for id in ids]
 
     def _tell_change(self, wanted: Wanted) -> None:
+        self.touched()
         client = self._core.clients.get(wanted.client)
         if wanted.told is None or client is None or self._book.place_of(wanted) is None:
             return
@@ -322,6 +337,7 @@ class Breakpoints:
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
         self._rank_ids.forget(rank.id)
+        self.touched()
         for by_client in self._book.wanted.values():
             for items in by_client.values():
                 for item in items:

@@ -15,6 +15,7 @@ from dap_mux.engine.capabilities import Capabilities
 from dap_mux.engine.children import HEARD
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.commands import Commands
+from dap_mux.engine.commands.breakpoints import AllBreakpoints
 from dap_mux.engine.commands.cast import Cast
 from dap_mux.engine.commands.compare import Compare
 from dap_mux.engine.commands.console import Console
@@ -115,6 +116,7 @@ class Engine:
             core, self.meshes, self.asking, self.arrivals, self.control, self.drawer
         )
         self.groups = Groups(core, self.meshes, self.drawer)
+        self.all_breakpoints = AllBreakpoints(core, self.breakpoints, self.drawer)
         self.control.stops.moved = self.moved
         self.heard.has_stopped = self.drawer.stopped
         self.control.stops.before_telling = lambda: self.heard.flush(everything=True)

@@ -100,6 +100,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "startDebugging": REFUSED,
     # our own (docs/protocol.md)
     "list": Route("commands.list_ranks", observers=True),
+    "breakpoints": Route("all_breakpoints.all", observers=True),
     "compare": Route("comparing.compare", observers=True),
     "focus": Route("commands.focus"),
     "scope": Route("commands.scope", observers=True),

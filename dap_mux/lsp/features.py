@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from dap_mux.lsp import in_text
+from dap_mux.lsp import in_launch, in_text, problems
 from dap_mux.lsp.following import Join
 from dap_mux.lsp.server import Server
 
@@ -30,12 +30,20 @@ async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> 
     await ls.prefer(settings.get(SETTINGS) if isinstance(settings, dict) else None)
 
 
+FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+OFFERS: Final = types.CompletionOptions(trigger_characters=in_launch.TRIGGERS)
 FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
     (types.INITIALIZE, initialize, None),
     (types.INITIALIZED, initialized, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, configured, None),
     (types.TEXT_DOCUMENT_INLAY_HINT, in_text.hints, None),
     (types.TEXT_DOCUMENT_HOVER, in_text.hover, None),
+    (types.TEXT_DOCUMENT_CODE_LENS, in_text.lenses, None),
+    (types.TEXT_DOCUMENT_CODE_ACTION, problems.actions, FIXES),
+    (types.TEXT_DOCUMENT_DID_OPEN, in_launch.opened, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, in_launch.changed, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, in_launch.closed, None),
+    (types.TEXT_DOCUMENT_COMPLETION, in_launch.complete, OFFERS),
 )
 
 
@@ -44,4 +52,6 @@ def make_server(join: Join, session: str | None = None) -> Server:
     server = Server(join, session)
     for name, handler, options in FEATURES:
         server.feature(name, options)(handler)
+    server.command(in_text.RUN_ALL_HERE)(in_text.run_all_here)
+    server.when_changed = problems.publish
     return server

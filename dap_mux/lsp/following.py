@@ -19,7 +19,7 @@ LOOK: Final = 2.0  # s between two looks for a session
 LONGEST: Final = 30.0  # s between two tries of one that does not let us in
 MOMENT: Final = 0.05  # s within which changes are told once
 PATIENCE: Final = 5.0  # s for an answer of the session itself
-EVENTS: Final = ("ranks",)
+EVENTS: Final = ("ranks", "breakpoints")
 Body: TypeAlias = dict[str, Any]
 Join: TypeAlias = Callable[[SessionFile], AbstractAsyncContextManager[DapClient]]
 log = logging.getLogger(__name__)
@@ -29,18 +29,20 @@ class Following:
     """The session of the moment, and what is known of it.
 
     `join` is the way in as an observer that hears `EVENTS`. `changed` is called when the picture
-    is another one, several changes within a moment being one.
+    or the `breakpoints` (as in the request) are others, several changes within a moment being one.
     """
 
     def __init__(self, join: Join, changed: Callable[[], None]) -> None:
         self.watch = Watch()
         self.picture = Picture()
+        self.breakpoints: list[Body] = []
         self.session: SessionFile | None = None
         self._join = join
         self._changed = changed
         self._client: DapClient | None = None
         self._again = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
+        self._doubts = asyncio.Event()  # the breakpoints may be others now
 
     async def run(self) -> None:
         """Follow sessions until cancelled. Never raises: an editor keeps its language server."""
@@ -90,12 +92,22 @@ class Following:
         self.picture.draw(body["ranks"])
         self.session, self._client = session, client
         self._tell()
-        await client.wait_for(lambda: not client.open, timeout=None)
+        self._doubts.set()
+        while client.open:
+            await client.wait_for(self._doubted, timeout=None)
+            self._doubts.clear()
+            body = await client.request("breakpoints", timeout=PATIENCE)
+            self.breakpoints = body["breakpoints"]
+            self._tell()
+
+    def _doubted(self) -> bool:
+        return self._doubts.is_set()
 
     def _left(self) -> bool:
         was_in = self._client is not None
         self.session, self._client = None, None
         self.picture.draw(())
+        self.breakpoints = []
         if was_in:
             self._tell()
         return was_in
@@ -104,6 +116,8 @@ class Following:
         if event["event"] == "ranks":
             self.picture.change(event["body"]["changed"])
             self._tell()
+        elif event["event"] == "breakpoints":
+            self._doubts.set()
         if self._client is not None:
             self._client.events.clear()  # nobody waits for one, and a session may last for days
 

@@ -10,8 +10,11 @@ from dap_mux.lsp import text
 from dap_mux.lsp.expressions import Page
 from dap_mux.lsp.positions import Positions
 from dap_mux.lsp.server import Server
+from dap_mux.printable import one_line
 
 LIMIT: Final = 1.0  # s that ranks may take to say a value
+RUN_LIMIT: Final = 5.0  # s that ranks may take to be on their way
+RUN_ALL_HERE: Final = "dap-mux.runAllHere"
 
 
 def hints(ls: Server, asked: types.InlayHintParams) -> list[types.InlayHint]:
@@ -52,3 +55,31 @@ async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
         return None
     kind = types.MarkupKind.Markdown if ls.markdown else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, shown), positions.of(found))
+
+
+def lenses(ls: Server, asked: types.CodeLensParams) -> list[types.CodeLens]:
+    """*Run all here* above each line where some ranks stand and others do not."""
+    document = ls.workspace.get_text_document(asked.text_document.uri)
+    positions = Positions(ls, document)
+    return [
+        types.CodeLens(
+            positions.whole(each.line - 1),
+            types.Command("Run all here", RUN_ALL_HERE, arguments=[each.path, each.line]),
+        )
+        for each in ls.standing(document.uri)
+        if ls.following.picture.elsewhere(each)
+    ]
+
+
+async def run_all_here(ls: Server, path: str, line: int) -> None:
+    """Let the ranks that are elsewhere run on to where others stand; who cannot stays."""
+    here = [one for one in ls.following.picture.standing(path) if one.line == line]
+    ranks = ls.following.picture.elsewhere(here[0]) if here else ""
+    if not ranks:
+        return
+    order = {"ranks": ranks, "command": f"unt {path}:{line}", "timeout": RUN_LIMIT}
+    body = await ls.following.ask("cast", order, 2 * RUN_LIMIT)
+    failed = [f"rank {one['ranks']}: {one['message']}" for one in body["errors"]] if body else []
+    if failed:
+        told = types.ShowMessageParams(types.MessageType.Warning, one_line("; ".join(failed)))
+        ls.window_show_message(told)

@@ -19,8 +19,12 @@ DEFAULT_GROUP: Final = "job"
 
 @dataclass(frozen=True)
 class Standing:
-    """Ranks and workers stopped at one line (1-based) of one file, and why."""
+    """Ranks and workers stopped at one line (1-based) of one file, and why.
 
+    `path`: the file as the session names it.
+    """
+
+    path: str
     line: int
     ids: tuple[DebuggeeId, ...]
     reasons: tuple[str, ...]
@@ -32,38 +36,40 @@ class Standing:
 
 
 class Picture:
-    """Rows as in `list`, kept up to date."""
+    """Rows as in `list`, kept up to date.
+
+    `moves`: how often who stands where, or who lives, has changed; there and back are two.
+    """
 
     def __init__(self) -> None:
+        self.moves = 0
         self._rows: dict[DebuggeeId, Row] = {}
 
     def draw(self, rows: Iterable[Row]) -> None:
         """Begin anew with all there is."""
-        self._rows = {_id(row): row for row in rows}
+        self._take({_id(row): row for row in rows})
 
     def change(self, rows: Iterable[Row]) -> None:
         """Take in what has changed; a worker that has ended is in no list any more."""
+        changed = dict(self._rows)
         for row in rows:
-            self._rows[_id(row)] = row
+            changed[_id(row)] = row
             if row["worker"] is not None and row["state"] in GONE:
-                del self._rows[_id(row)]
+                del changed[_id(row)]
+        self._take(changed)
+
+    def _take(self, rows: dict[DebuggeeId, Row]) -> None:
+        before, self._rows = _places(self._rows), rows
+        self.moves += _places(rows) != before
 
     def standing(self, path: str) -> list[Standing]:
         """Return where ranks stand in a file, from its top to its end."""
         file = same_file(path)
-        found: dict[int, list[tuple[DebuggeeId, str]]] = {}
+        found: dict[int, dict[DebuggeeId, Row]] = {}
         for id, row in sorted(self._rows.items()):
             if _stands(row) and same_file(row["path"]) == file:
-                found.setdefault(row["line"], []).append((id, row["reason"] or "stopped"))
-        return [
-            Standing(line, tuple(id for id, _ in all), tuple(dict.fromkeys(r for _, r in all)))
-            for line, all in sorted(found.items())
-        ]
-
-    def places(self) -> frozenset[tuple[str, int, DebuggeeId]]:
-        """Return who stands where: what hints and lenses show is different when this is."""
-        rows = self._rows.items()
-        return frozenset((row["path"], row["line"], id) for id, row in rows if _stands(row))
+                found.setdefault(row["line"], {})[id] = row
+        return [_standing(line, rows) for line, rows in sorted(found.items())]
 
     def elsewhere(self, standing: Standing) -> str:
         """Return the ranks that live and do not stand there, as a rank set; "" for none."""
@@ -109,8 +115,22 @@ def _id(row: Row) -> DebuggeeId:
     return rank if row["worker"] is None else (*rank, row["worker"])
 
 
+def _places(rows: Mapping[DebuggeeId, Row]) -> Mapping[DebuggeeId, object]:
+    return {
+        id: (row["path"], row["line"], row["reason"]) if _stands(row) else None
+        for id, row in rows.items()
+        if row["state"] in LIVE
+    }
+
+
 def _stands(row: Row) -> bool:
     return bool(row["state"] == "stopped" and row["path"] and row["line"])
+
+
+def _standing(line: int, rows: Mapping[DebuggeeId, Row]) -> Standing:
+    reasons = dict.fromkeys(row["reason"] or "stopped" for row in rows.values())
+    path = next(iter(rows.values()))["path"]
+    return Standing(path, line, tuple(rows), tuple(reasons))
 
 
 def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:

@@ -52,11 +52,13 @@ class Positions:
 
     def of(self, found: Found) -> types.Range:
         """Return where an expression stands."""
-        return types.Range(
-            self._from_ast(found.line, found.column),
-            self._from_ast(found.end_line, found.end_column),
-        )
+        return self.between((found.line - 1, found.column), (found.end_line - 1, found.end_column))
 
-    def _from_ast(self, line: int, column: int) -> types.Position:
-        before = self._lines[line - 1].encode()[:column].decode(errors="ignore")
-        return self.at(line - 1, len(before))
+    def from_bytes(self, line: int, column: int) -> types.Position:
+        """From a line and a column in bytes, both 0-based."""
+        text = self._lines[line] if line < len(self._lines) else ""
+        return self.at(line, len(text.encode()[:column].decode(errors="ignore")))
+
+    def between(self, start: tuple[int, int], end: tuple[int, int]) -> types.Range:
+        """From two such places."""
+        return types.Range(self.from_bytes(*start), self.from_bytes(*end))

@@ -23,7 +23,9 @@ class Server(LanguageServer):
         self.following = Following(join, self.ranks_changed)
         self.options: object = None
         self._given = session
-        self._shown: object = None
+        self.complained: set[str] = set()  # documents with problems of breakpoints
+        self.when_changed: Callable[[Server], None] = lambda server: None
+        self._shown = 0  # moves of ranks that the editor knows of
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
 
@@ -40,10 +42,9 @@ class Server(LanguageServer):
         await self.following.prefer(named if isinstance(named, str) and named else self._given)
 
     def ranks_changed(self) -> None:
-        """Let the editor ask again, if what it shows is another now."""
-        places = self.following.picture.places()
-        if places != self._shown:
-            self._shown = places
+        """Let the editor ask again, if what it shows is another now, and tell it of problems."""
+        self.when_changed(self)
+        if self._shown != self.following.picture.moves:
             self.soon(self._refresh())
 
     async def _refresh(self) -> None:
@@ -51,9 +52,8 @@ class Server(LanguageServer):
         if self._refreshing.locked():
             return
         async with self._refreshing:
-            shown: object = None
-            while shown != self._shown:
-                shown = self._shown
+            while self._shown != self.following.picture.moves:
+                self._shown = self.following.picture.moves
                 for refresh in self._refreshes():
                     await refresh(None)
 
@@ -87,3 +87,11 @@ class Server(LanguageServer):
         about = self.client_capabilities.text_document
         formats = about and about.hover and about.hover.content_format
         return types.MarkupKind.Markdown in (formats or ())
+
+    @property
+    def may_create(self) -> bool:
+        """Whether the editor lets us create files."""
+        about = self.client_capabilities.workspace
+        edits = about and about.workspace_edit
+        kinds = edits and edits.document_changes and edits.resource_operations
+        return types.ResourceOperationKind.Create in (kinds or ())

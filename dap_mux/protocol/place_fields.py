@@ -52,6 +52,7 @@ PLACE_REQUESTS: Final = table(
 
 PLACE_RESPONSES: Final = table(
     {
+        "breakpoints": {"breakpoints[].path": Kind.PATH, "breakpoints[].line": Kind.LINE},
         "breakpointLocations": _span("breakpoints[]."),
         "disassemble": {**_span("instructions[]."), **_source("instructions[].location")},
         "exceptionInfo": {"details.source": Kind.PATH},  # debugpy's own, not in the schema

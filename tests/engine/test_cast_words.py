@@ -189,6 +189,32 @@ class TestMoving:
         assert not client.of("breakpoint")
         assert list(values(cast(client, "2", "unt 8"))) == ["2"]
 
+    def test_until_a_line_of_a_file(self, play: Play) -> None:
+        """`unt FILE:LINE`: from wherever a rank is; one without that file stays."""
+        book = play(4)
+        client = stopped(book)
+        with book.quietly("rank 0 runs on, rank 3 turns out to have no such file"):
+            cast(client, "0", "c")
+            book.rank(3).missing.add("/job/lib.py")
+        answer = cast(client, "0,2-3", "unt /job/lib.py:3")
+        assert values(answer) == {"0,2": "running"}
+        assert "has no code there, so it stays" in errors(answer)["3"]
+        assert [bool(rank.data.stopped) for rank in book.ranks.values()] == [
+            False,
+            True,
+            False,
+            True,
+        ]
+        assert [len(book.rank(number).last_breakpoints) for number in range(4)] == [1, 1, 1, 0]
+        for number in (0, 2):
+            with book.happens():
+                book.rank(number).hits(3)
+            book.wait(0.2)
+            assert book.rank(number).last_breakpoints == []
+        assert not client.of("breakpoint")
+        assert "the whole path" in cast(client, "2", "unt lib.py:3").refusal
+        assert "FILE:LINE" in cast(client, "2", "unt soon").refusal
+
     def test_jump(self, play: Play) -> None:
         """`j`: the next line to run; a rank that cannot says why."""
         book = play(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, stopped
+from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce, stopped
 from tests.support.playbook import Playbook
 
 
@@ -86,6 +86,38 @@ class TestOurOwn:
         assert told[0]["changed"][1]["line"] == LINE
         assert told[0]["counts"]["stopped"] == 2
         assert not plain.of("ranks")
+
+    def test_breakpoints(self, play: Play) -> None:
+        """`breakpoints`: all clients', what is wrong with them, and what would help."""
+        book = play(3)
+        book.rank(2).missing.add("/here/train.py")
+        book.rank(2).disk.loaded = {"/there/train.py": True}
+        curious = book.client("curious")
+        introduce(curious)
+        curious.ask("attach", role="observer", events=["breakpoints"])
+        assert curious.ask("breakpoints").body == {"breakpoints": []}
+        client = attached(book)
+        book.wait(0.1)
+        before = len(curious.of("breakpoints"))
+        wanted = [
+            {"line": 3},
+            {"line": 4, "condition": "ranks(9)("},
+            {"line": 5, "condition": "ranks(ddp=1): x"},
+        ]
+        client.ask("setBreakpoints", source={"path": "/here/train.py"}, breakpoints=wanted)
+        book.wait(0.5)
+        assert len(curious.of("breakpoints")) in (before + 1, before + 2), "a moment's are one"
+        found = {one["line"]: one for one in curious.ask("breakpoints").body["breakpoints"]}
+        assert sorted(found) == [3, 4, 5, LINE]
+        assert found[LINE]["message"] is None
+        assert found[LINE]["mappings"] == []
+        assert found[3]["verified"]
+        assert found[3]["message"].startswith("file missing on rank 2: /here/train.py; add {")
+        entry = {"localRoot": "/here", "remoteRoot": "/there", "ranks": "2"}
+        assert found[3]["mappings"] == [{"entry": entry, "instead": False}]
+        assert found[5]["message"].startswith("group job has no mesh dimensions")
+        assert not found[5]["verified"]
+        assert not client.of("breakpoints")
 
     def test_who_leaves_last(self, play: Play) -> None:
         """`disconnect` tells who hears of ranks whether that has released them."""

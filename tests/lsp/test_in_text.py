@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from lsprotocol import types
 
 from dap_mux.client import DapClient
 from tests.support.commands import LIMIT, Command, User, line_of, listed, user
@@ -120,3 +121,50 @@ async def test_a_session_that_is_named(user: User) -> None:
         await seen(shown, "● 0")
     for run in (first, second):
         run.process.terminate()
+
+
+async def test_run_all_here_brings_the_others(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    run, client = await stopped_job(user, path)
+    source = {"source": {"path": path}, "breakpoints": []}
+    await client.request("setBreakpoints", source, timeout=LIMIT)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-3"})
+        assert await shown.lenses(uri) == {}, "there is nobody to bring"
+        row = (await listed(client, "line", *[here] * 4))[1]["threadId"]
+        await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0,2-3"})
+        lenses = await shown.lenses(uri)
+        assert {line: lens.title for line, lens in lenses.items()} == {
+            here - 2: "Run all here",
+            here: "Run all here",
+        }
+        await shown.execute(lenses[here - 2])
+        await listed(client, "line", *[here - 2] * 4)
+        await shown.until_hints(uri, {here - 2: "● 0-3"})
+        await client.request("continue", {"threadId": row}, timeout=LIMIT)
+        await listed(client, "state", *["running"] * 4)
+        await shown.until_hints(uri, {})
+    run.process.terminate()
+
+
+async def test_settings_name_another_session(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    first, _ = await stopped_job(user, path, ranks=1)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0"})
+        second, _ = await stopped_job(user, path, ranks=2)
+        for run, label in ((second, "● 0-1"), (first, "● 0")):
+            session = f"127.0.0.1:{(await run.session())['port']}"
+            settings = types.DidChangeConfigurationParams({"dap-mux": {"session": session}})
+            shown.workspace_did_change_configuration(settings)
+            await shown.until_hints(uri, {here: label})
+        first.process.terminate()
+        await shown.until_hints(uri, {})
+        shown.workspace_did_change_configuration(types.DidChangeConfigurationParams({}))
+        await shown.until_hints(uri, {here: "● 0-1"})
+    second.process.terminate()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -121,6 +121,60 @@ class Editor(LanguageClient):
         assert isinstance(found.contents, types.MarkupContent)
         return found.contents.value
 
+    async def lenses(self, uri: str) -> dict[int, types.Command]:
+        """The lenses of a document by line, from 1."""
+        params = types.CodeLensParams(types.TextDocumentIdentifier(uri))
+        found = await self.text_document_code_lens_async(params)
+        commands = {lens.range.start.line + 1: lens.command for lens in found or ()}
+        return {line: command for line, command in commands.items() if command is not None}
+
+    async def execute(self, command: types.Command) -> None:
+        """Click on a lens."""
+        params = types.ExecuteCommandParams(command.command, command.arguments)
+        await self.workspace_execute_command_async(params)
+
+    async def problem(self, uri: str, words: str) -> types.Diagnostic:
+        """Wait until a document has a problem with these words."""
+        found: list[types.Diagnostic] = []
+
+        async def see() -> None:
+            nonlocal found
+            while not (found := [p for p in self.problems.get(uri, ()) if words in p.message]):
+                await self.told()
+
+        try:
+            await asyncio.wait_for(see(), LIMIT)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"no {words!r} in {self.problems}") from None
+        return found[0]
+
+    async def no_problem(self, uri: str) -> None:
+        """Wait until a document has none."""
+
+        async def see() -> None:
+            while self.problems.get(uri):
+                await self.told()
+
+        await asyncio.wait_for(see(), LIMIT)
+
+    async def actions(self, uri: str, problem: types.Diagnostic) -> list[types.CodeAction]:
+        """What is offered for a problem."""
+        params = types.CodeActionParams(
+            types.TextDocumentIdentifier(uri),
+            problem.range,
+            types.CodeActionContext([problem], only=[types.CodeActionKind.QuickFix]),
+        )
+        found = await self.text_document_code_action_async(params)
+        return [one for one in found or () if isinstance(one, types.CodeAction)]
+
+    async def completions(self, uri: str, line: int, column: int) -> list[str]:
+        """What may stand at a place, line and column from 1."""
+        at = types.Position(line - 1, column - 1)
+        params = types.CompletionParams(types.TextDocumentIdentifier(uri), at)
+        found = await self.text_document_completion_async(params)
+        assert found is None or isinstance(found, types.CompletionList)
+        return [item.label for item in found.items] if found else []
+
     async def hover_on(self, uri: str, path: str | Path, line: int, word: str) -> str | None:
         """What a hover shows on a word of a line."""
         before = text_of(path).splitlines()[line - 1].partition(word)[0]
@@ -131,6 +185,17 @@ class Editor(LanguageClient):
 def text_of(path: str | Path) -> str:
     """A file's text."""
     return Path(path).read_text("utf-8")
+
+
+def replaced(text: str, edits: Iterable[types.TextEdit]) -> str:
+    """A text after edits, all of them made at once; columns in characters."""
+    lines = text.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:number])) for number in range(len(lines) + 1)]
+    for edit in sorted(edits, key=lambda edit: edit.range.start, reverse=True):
+        ends = (edit.range.start, edit.range.end)
+        begin, end = (starts[place.line] + place.character for place in ends)
+        text = text[:begin] + edit.new_text + text[end:]
+    return text
 
 
 @asynccontextmanager

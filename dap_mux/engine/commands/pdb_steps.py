@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
 
 from dap_mux.engine import upstream
 from dap_mux.engine.arrivals import Arrivals
@@ -17,6 +16,7 @@ from dap_mux.engine.asking import Answer, Answers, Asking, Gathering, in_one_lin
 from dap_mux.engine.breakpoints import OWN
 from dap_mux.engine.commands import pdb_texts
 from dap_mux.engine.commands.order import RUNNING, Order, Word, problem_of, stands
+from dap_mux.engine.commands.pdb_run_to import HELD, RunTo, place_of
 from dap_mux.engine.commands.pdb_values import Displays
 from dap_mux.engine.commands.places import LINE_TIMEOUT, Places
 from dap_mux.engine.control import Control, held
@@ -27,10 +27,6 @@ from dap_mux.engine.phases import Phase
 from dap_mux.errors import UsageError
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
-
-HELD: Final = (
-    "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
-)
 
 
 class StepWords:
@@ -95,8 +91,14 @@ class StepWords:
         _Moving(self, order).step(command)
 
     def _until(self, order: Order) -> None:
+        place = place_of(order)
+        if place is not None:
+            RunTo(self.drawer, self.control, order, *place)
+            return
         if order.argument and not order.argument.isdecimal():
-            raise UsageError(f"'unt' takes a line number or nothing, not {order.argument!r}")
+            raise UsageError(
+                f"'unt' takes a line number, FILE:LINE or nothing, not {order.argument!r}"
+            )
         _Until(self, order, int(order.argument or 0))
 
     def _jump(self, order: Order) -> None:

@@ -165,6 +165,18 @@ def merged(
     return body | ({"message": message} if message else {})
 
 
+def problem(wanted: Wanted, world: World, default_group: str, about: AboutFile) -> str:
+    """Return what is wrong with it in the ranks that have answered; "" where nothing is."""
+    if wanted.refusal:
+        return wanted.refusal
+    answered = sorted(rank for rank in wanted.selection(world) if rank in wanted.states)
+    verified = [rank for rank in answered if wanted.verified_in(rank)]
+    others = [rank for rank in answered if rank not in about.missing]
+    alone = len(wanted.selection(world)) == 1
+    reasons = _reasons(wanted, others, verified, default_group, alone=alone)
+    return "; ".join([*reasons, *about.sentences]) or wanted.hint
+
+
 def _place(body: Body) -> Body:
     return {key: body[key] for key in ("line", "column") if key in body}
 

@@ -31,11 +31,32 @@ class FileNews:
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """An entry of `pathMappings` that would put a file right.
+
+    `instead`: it takes the place of the entry with the same local root, and is no new one.
+    """
+
+    entry: Mapping[str, object]
+    instead: bool
+
+    def __str__(self) -> str:
+        entry = json.dumps(self.entry, ensure_ascii=False)
+        if self.instead:
+            return f"in pathMappings write {entry} for this localRoot"
+        return f"add {entry} to pathMappings"
+
+
+@dataclass(frozen=True)
 class AboutFile:
-    """What a breakpoint's message says of its file; the ranks of `missing` need no other reason."""
+    """What a breakpoint's message says of its file; the ranks of `missing` need no other reason.
+
+    `proposals` stand in the `sentences` too.
+    """
 
     missing: frozenset[RankId] = frozenset()
     sentences: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 NOTHING_WRONG: Final = AboutFile()
@@ -75,17 +96,14 @@ class Others:
 def about_file(news: Mapping[RankId, FileNews], others: Others) -> AboutFile:
     """Return one sentence for each thing that is wrong, then one for each mapping that helps."""
     missing = frozenset(rank for rank, each in news.items() if each.kind == MISSING)
-    return AboutFile(missing, tuple(_sentences(news, others)))
-
-
-def _sentences(news: Mapping[RankId, FileNews], others: Others) -> list[str]:
     wrong = _grouped((rank, (each.kind, each.path)) for rank, each in news.items())
     fits = _grouped((rank, (each.fit, each.instead)) for rank, each in news.items() if each.fit)
     said = [f"file {kind}{others.names(ranks)}: {path}" for (kind, path), ranks in wrong.items()]
-    return said + [
+    proposals = tuple(
         _proposal(fit, others.limits(ranks), instead=instead)
         for (fit, instead), ranks in fits.items()
-    ]
+    )
+    return AboutFile(missing, (*said, *map(str, proposals)), proposals)
 
 
 def _grouped(pairs: Iterable[tuple[RankId, K]]) -> dict[K, list[RankId]]:
@@ -95,11 +113,9 @@ def _grouped(pairs: Iterable[tuple[RankId, K]]) -> dict[K, list[RankId]]:
     return groups
 
 
-def _proposal(fit: Fit, limits: Mapping[str, object], *, instead: bool) -> str:
-    entry = json.dumps({"localRoot": fit[0], "remoteRoot": fit[1], **limits}, ensure_ascii=False)
-    if instead and not limits:
-        return f"in pathMappings write {entry} for this localRoot"
-    return f"add {entry} to pathMappings"
+def _proposal(fit: Fit, limits: Mapping[str, object], *, instead: bool) -> Proposal:
+    entry = {"localRoot": fit[0], "remoteRoot": fit[1], **limits}
+    return Proposal(entry, instead=instead and not limits)
 
 
 def fitting(local: str, wanted: str, near: Iterable[Near], root: str) -> tuple[Fit, bool] | None:

@@ -21,7 +21,12 @@ PLACE_NAME: Final = re.compile(
     r"(^l|L)ine$|^lines\[\]$|(^c|C)olumn$|(^p|P)ath$|^start$|selectionStart$"
 )
 TABLES: Final = {"request": PLACE_REQUESTS, "response": PLACE_RESPONSES, "event": PLACE_EVENTS}
-OURS: Final = {("response", "list"), ("response", "focus"), ("event", "ranks")}
+OURS: Final = {
+    ("response", "list"),
+    ("response", "breakpoints"),
+    ("response", "focus"),
+    ("event", "ranks"),
+}
 
 # Rows that older editions lack; the one in debugpy's wheel may be the only one here.
 NEWER: Final = {

@@ -1,0 +1,206 @@
+"""JSON with comments as it is typed: what stands where, and how to add to it.
+
+Nothing is rewritten: an addition is inserted, so comments and layout stay as they are. Half-typed
+text is read as far as it goes, and trailing commas are fine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import tree_sitter_json
+from tree_sitter import Language, Node, Parser
+
+Place: TypeAlias = tuple[int, int]
+"""Line and column, both 0-based; the column in bytes of UTF-8."""
+
+_PARSER: Final = Parser(Language(tree_sitter_json.language()))
+_NO_VALUE: Final = frozenset({"comment", "ERROR", "{", "}", "[", "]", ",", ":", '"'})
+_PIECE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """`text` takes the place of what stands from `start` to `end`."""
+
+    start: Place
+    end: Place
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string: what it says, and where each character of that stands (one more for its end)."""
+
+    value: str
+    places: tuple[Place, ...]
+
+    def holds(self, place: Place) -> bool:
+        """Whether a cursor is in it."""
+        return self.places[0] <= place <= self.places[-1]
+
+    def column(self, place: Place) -> int:
+        """Return how many of its characters stand before a cursor."""
+        return sum(one < place for one in self.places[:-1])
+
+
+def read(text: str) -> Node:
+    """Return the value of a document: an object, if it is any use."""
+    root = _PARSER.parse(text.encode()).root_node
+    return next(_values(root), root)
+
+
+def members(node: Node | None) -> dict[str, Node]:
+    """Return an object's values by name; nothing for anything else."""
+    found: dict[str, Node] = {}
+    for pair in _elements(node, "object"):
+        name, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if name is not None and value is not None:
+            found[said(name)] = value
+    return found
+
+
+def items(node: Node | None) -> list[Node]:
+    """Return an array's values; nothing for anything else."""
+    return _elements(node, "array")
+
+
+def said(node: Node | None) -> str:
+    """Return what a string says; "" for anything else."""
+    found = text_of(node)
+    return found.value if found else ""
+
+
+def text_of(node: Node | None) -> Text | None:
+    """Return a string with its places; None for anything else."""
+    if node is None or node.type != "string" or node.text is None:
+        return None
+    raw = node.text.decode(errors="replace")[1:-1]
+    row, column = node.start_point[0], node.start_point[1] + 1
+    value, places = "", []
+    for piece in _PIECE.findall(raw):
+        plain = _plain(piece)
+        value += plain
+        places += [(row, column)] * len(plain)
+        column += len(piece.encode())
+    return Text(value, (*places, (row, column)))
+
+
+def start(node: Node) -> Place:
+    """Return where a value begins."""
+    row, column = node.start_point
+    return row, column
+
+
+def end(node: Node) -> Place:
+    """Return where a value ends."""
+    row, column = node.end_point
+    return row, column
+
+
+def replaced(node: Node, text: str) -> Edit:
+    """Return the edit that puts another value in the place of one."""
+    return Edit(start(node), end(node), text)
+
+
+def appended(node: Node, text: str) -> list[Edit]:
+    """Return the edits that add one more element to an object or array, at its end.
+
+    It gets a line of its own where the others have theirs.
+    """
+    elements = _elements(node, node.type)
+    if not elements:
+        return [_first(node, text)]
+    last = elements[-1]
+    behind = end(last)
+    if last.start_point[0] == node.start_point[0]:
+        return [Edit(behind, behind, f", {text}")]
+    after, comma = _line_end(node, last)
+    line = f"\n{_indent(last)}{text}" + "," * comma
+    if comma or after == behind:
+        return [Edit(after, after, "," * (not comma) + line)]
+    return [Edit(behind, behind, ","), Edit(after, after, line)]
+
+
+def _first(node: Node, text: str) -> Edit:
+    """Behind the comments in an empty one, if there are any."""
+    comments = [child for child in node.children if child.type == "comment"]
+    place = end(comments[-1] if comments else node.children[0])
+    outer = _indent(node)
+    own_line = comments and start(comments[-1])[0] != start(node)[0]
+    inner = _indent(comments[-1]) if own_line else outer + _unit(node)
+    closing = "" if start(node)[0] != end(node)[0] else f"\n{outer}"
+    return Edit(place, place, f"\n{inner}{text}{closing}")
+
+
+def _line_end(node: Node, last: Node) -> tuple[Place, bool]:
+    """Return where a new line may follow the last element, and whether a comma is there.
+
+    A comma and a comment on the element's line are its own.
+    """
+    place, comma = end(last), False
+    for child in _flat(node):
+        if child.start_byte < last.end_byte or child.start_point[0] != last.end_point[0]:
+            continue
+        if child.type in (",", "comment"):
+            comma = comma or child.type == ","
+            place = end(child)
+    return place, comma
+
+
+def _indent(node: Node) -> str:
+    """Return the space in front of the line on which a node begins."""
+    top = node
+    while top.parent is not None:
+        top = top.parent
+    lines = (top.text or b"").decode(errors="replace")
+    first = top.start_point[0]
+    line = lines.splitlines()[node.start_point[0] - first] if lines else ""
+    if node.start_point[0] == first:
+        line = " " * top.start_point[1] + line
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _unit(node: Node) -> str:
+    """Return one step of indentation, as the document has it around here."""
+    inner, parent = _indent(node), node.parent
+    while parent is not None:
+        outer = _indent(parent)
+        if outer != inner:
+            return inner[len(outer) :] or "  "
+        parent = parent.parent
+    return "    "
+
+
+def _elements(node: Node | None, kind: str) -> list[Node]:
+    if node is None or node.type != kind:
+        return []
+    return [child for child in _flat(node) if child.type not in _NO_VALUE]
+
+
+def _values(node: Node) -> Iterator[Node]:
+    return (child for child in _flat(node) if child.type not in _NO_VALUE)
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    """Yield what is in a node; what the parser could not make sense of is looked into."""
+    for child in node.children:
+        if child.type == "ERROR":
+            yield from _flat(child)
+        else:
+            yield child
+
+
+def _plain(piece: str) -> str:
+    try:
+        value = json.loads(f'"{piece}"')
+    except ValueError:
+        return piece
+    return str(value)

@@ -1,0 +1,102 @@
+"""A missing path mapping, written into launch.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from tree_sitter import Node
+
+from dap_mux.lsp.jsonc import Edit, appended, items, members, read, replaced, said
+from dap_mux.lsp.launch import ours
+
+FOLDER: Final = "${workspaceFolder}"
+NEW_NAME: Final = "Remote Attach to Cluster"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One way to put it right. `likely`: the configuration leads to the session that runs."""
+
+    configuration: str
+    edits: tuple[Edit, ...]
+    likely: bool
+
+
+def fixes(
+    text: str, entry: Mapping[str, Any], *, instead: bool, folder: str, port: int
+) -> list[Fix]:
+    """Return how an entry gets into each configuration of ours; where there is none, with one.
+
+    `instead`: it replaces the entry with the same local root. `port`: the session's.
+    """
+    root, entry = read(text), portable(entry, folder)
+    found = [
+        Fix(said(members(one).get("name")) or "?", edits, _port(one) == port)
+        for one in ours(root)
+        if (edits := _written(one, entry, instead=instead, folder=folder))
+    ]
+    configurations = members(root).get("configurations")
+    if not found and configurations is not None and configurations.type == "array":
+        whole = json.dumps(configuration(entry, port), ensure_ascii=False)
+        return [Fix(NEW_NAME, tuple(appended(configurations, whole)), likely=True)]
+    return sorted(found, key=lambda fix: not fix.likely)
+
+
+def new_file(entry: Mapping[str, Any], *, folder: str, port: int) -> str:
+    """Return a whole launch.json."""
+    whole = {"version": "0.2.0", "configurations": [configuration(portable(entry, folder), port)]}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def configuration(entry: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """Return a configuration for a session on this machine."""
+    return {
+        "name": NEW_NAME,
+        "type": "debugpy",
+        "request": "attach",
+        "connect": {"host": "localhost", "port": port},
+        "pathMappings": [dict(entry)],
+        "justMyCode": False,
+    }
+
+
+def portable(entry: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return an entry whose local root is told from the workspace, where it is in there."""
+    local = PurePath(entry["localRoot"])
+    if folder and local.is_relative_to(folder):
+        return {**entry, "localRoot": str(PurePath(FOLDER) / local.relative_to(folder))}
+    return dict(entry)
+
+
+def _written(
+    one: Node, entry: Mapping[str, Any], *, instead: bool, folder: str
+) -> tuple[Edit, ...]:
+    mappings = members(one).get("pathMappings")
+    text = json.dumps(entry, ensure_ascii=False)
+    if mappings is None:
+        return tuple(appended(one, f'"pathMappings": [{text}]'))
+    if mappings.type != "array":
+        return ()
+    for known in map(members, items(mappings)):
+        if instead and _is_same(known, entry, folder) and "remoteRoot" in known:
+            return (
+                replaced(known["remoteRoot"], json.dumps(entry["remoteRoot"], ensure_ascii=False)),
+            )
+    return tuple(appended(mappings, text))
+
+
+def _is_same(known: Mapping[str, Node], entry: Mapping[str, Any], folder: str) -> bool:
+    roots = (said(known.get("localRoot")), str(entry["localRoot"]))
+    here = [PurePath(folder, root.replace(FOLDER, folder)) for root in roots]
+    return here[0] == here[1] and not {"ranks", "hosts"} & known.keys()
+
+
+def _port(one: Node) -> int:
+    connect = members(members(one).get("connect"))
+    number = connect.get("port") or members(one).get("port")
+    text = (number.text or b"") if number is not None else b""
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,156 @@
+"""Breakpoints that ranks cannot set: shown where they are, and mended in launch.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.lsp_client import CAPABILITIES, editor, replaced
+from tests.support.run_command import run_words
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+PROGRAM = """\
+import time
+
+number = 0
+while True:
+    time.sleep(0.01)
+    number += 1  # here
+"""
+LAUNCH = """\
+{
+    // the cluster
+    "configurations": [
+        {
+            "name": "Cluster", "type": "debugpy", "request": "attach",
+            "connect": { "host": "localhost", "port": 1 } // by tunnel
+        }
+    ]
+}
+"""
+
+
+class Laptop:
+    """The user's folder: only the editor knows the program's text there."""
+
+    def __init__(self, base: Path) -> None:
+        self.folder = base / "laptop"
+        self.folder.mkdir()
+        self.train = str(self.folder / "train.py")
+        self.launch = self.folder / ".vscode" / "launch.json"
+
+    def configure(self) -> None:
+        """Write a launch.json."""
+        self.launch.parent.mkdir()
+        self.launch.write_text(LAUNCH, "utf-8")
+
+
+async def job(user: User, laptop: Laptop) -> tuple[Command, str, DapClient]:
+    """A job whose program lies elsewhere, and a debugger with a breakpoint on the laptop."""
+    there = user.script(PROGRAM)
+    run = await user.start(*run_words(there, n=2))
+    client = await run.client()
+    lines = {laptop.train: [line_of(there, "here")]}
+    await client.handshake({"justMyCode": False}, breakpoints=lines)
+    return run, there, client
+
+
+async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path)
+    laptop.configure()
+    run, there, client = await job(user, laptop)
+    async with editor(user, folder=laptop.folder) as shown:
+        uri = shown.open(laptop.train, PROGRAM)
+        problem = await shown.problem(uri, "to pathMappings")
+        assert problem.message.startswith(f"breakpoint: file missing on ranks 0-1: {laptop.train}")
+        line = line_of(there, "here") - 1
+        assert (problem.range.start, problem.range.end) == (
+            types.Position(line, 4),
+            types.Position(line, 23),
+        )
+        [action] = await shown.actions(uri, problem)
+        assert action.title == (f"Add path mapping to {user.folder} to 'Cluster' in launch.json")
+        assert action.edit is not None
+        assert action.edit.changes is not None
+        [(changed, edits)] = action.edit.changes.items()
+        assert changed == laptop.launch.as_uri()
+        written = replaced(LAUNCH, edits)
+        entry = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
+        assert written == LAUNCH.replace(
+            "} // by tunnel",
+            f'}}, // by tunnel\n            "pathMappings": [{json.dumps(entry)}]',
+        )
+
+        await client.disconnect()
+        await shown.no_problem(uri)
+        again = await run.client()
+        arguments = {"pathMappings": [entry], "cwd": str(laptop.folder), "justMyCode": False}
+        await again.handshake(arguments, breakpoints={laptop.train: [line + 1]})
+        await listed(again, "line", line + 1, line + 1)
+        await shown.until_hints(uri, {line + 1: "● 0-1"})
+        assert not shown.problems[uri]
+    run.process.terminate()
+
+
+async def test_without_a_launch_json_one_is_offered_to_who_can_create_it(
+    user: User, tmp_path: Path
+) -> None:
+    laptop = Laptop(tmp_path)
+    run, _, _ = await job(user, laptop)
+    assert CAPABILITIES.workspace is not None
+    creating = types.ClientCapabilities(
+        workspace=types.WorkspaceClientCapabilities(
+            workspace_edit=types.WorkspaceEditClientCapabilities(
+                document_changes=True,
+                resource_operations=[types.ResourceOperationKind.Create],
+            )
+        )
+    )
+    for capabilities, count in ((creating, 1), (CAPABILITIES, 0)):
+        async with editor(user, folder=laptop.folder, capabilities=capabilities) as shown:
+            uri = shown.open(laptop.train, PROGRAM)
+            problem = await shown.problem(uri, "to pathMappings")
+            actions = await shown.actions(uri, problem)
+            assert len(actions) == count
+            for action in actions:
+                assert action.edit is not None
+                assert action.edit.document_changes is not None
+                created, filled = action.edit.document_changes
+                assert isinstance(created, types.CreateFile)
+                assert isinstance(filled, types.TextDocumentEdit)
+                [edit] = filled.edits
+                assert isinstance(edit, types.TextEdit)
+                [one] = json.loads(edit.new_text)["configurations"]
+                assert one["connect"]["port"] == (await run.session())["port"]
+    run.process.terminate()
+
+
+async def test_rank_sets_while_they_are_typed(user: User, tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path)
+    laptop.configure()
+    run, there, client = await job(user, laptop)
+    await client.request("groups", {"define": {"name": "slow", "ranks": "1"}}, timeout=LIMIT)
+    text = LAUNCH.replace("// by tunnel", ', "pathMappings": [\n{ "ranks": "0 | @" }]')
+    async with editor(user, folder=laptop.folder) as shown:
+        python = shown.open(there)
+        problem = await shown.problem(Path(laptop.train).as_uri(), "file missing")
+        assert problem.severity is types.DiagnosticSeverity.Warning
+        uri = shown.open(laptop.launch, text)
+        row = text.splitlines().index('{ "ranks": "0 | @" }]') + 1
+        wrong = await shown.problem(uri, "")
+        assert wrong.severity is types.DiagnosticSeverity.Error
+        assert wrong.range.start.line == row - 1
+        column = text.splitlines()[row - 1].index("@")
+        assert wrong.range.start.character == column
+        assert await shown.completions(uri, row, column + 2) == ["@slow"]
+        shown.rewrite(uri, text.replace("@", "@slow"))
+        await shown.no_problem(uri)
+        assert await shown.completions(python, 1, 1) == []
+    run.process.terminate()
