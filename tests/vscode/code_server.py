@@ -32,6 +32,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "extensions.autoCheckUpdates": False,
     "telemetry.telemetryLevel": "off",
     "git.enabled": False,
+    "remote.autoForwardPorts": False,
     "editor.minimap.enabled": False,
     "window.commandCenter": False,
     "window.restoreWindows": "none",
@@ -106,11 +107,26 @@ class CodeServer:
                 if one.name.isdigit() and mark in (one / "environ").read_bytes().split(b"\0"):
                     yield int(one.name)
 
+    def restart_extensions(self) -> None:
+        """End the process in which extensions run; VS Code starts another."""
+        pids = [pid for pid in self.processes() if b"--type=extensionHost" in _words(pid)]
+        assert pids, "no extension host"
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
     def end(self) -> None:
         """End them all."""
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def _words(pid: int) -> bytes:
+    """The command line of a process; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @asynccontextmanager

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.commands import User
+from tests.support.commands import Command, User
+from tests.support.run_command import start
+from tests.vscode.code_server import CodeServer
 from tests.vscode.workbench import Window
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -33,3 +35,23 @@ def example_line(mark: str) -> int:
     lines = (REPOSITORY / EXAMPLE).read_text("utf-8").splitlines()
     (found,) = (number for number, line in enumerate(lines, 1) if mark in line)
     return found
+
+
+REDUCE: Final = example_line("a good line for a breakpoint")
+
+
+async def stopped(
+    user: User, server: CodeServer, open_window: OpenWindow, type: str, condition: str = ""
+) -> tuple[Window, Command]:
+    """A window in which four ranks stand at a breakpoint that was set with F9, or as typed."""
+    run = await start(user, EXAMPLE, n=4)
+    name = configuration(user, (await run.session())["port"], type=type)
+    window = await open_window(server)
+    if condition:
+        await window.conditional_breakpoint(EXAMPLE, REDUCE, condition)
+    else:
+        await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(name)
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(REDUCE)
+    return window, run

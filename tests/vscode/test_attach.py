@@ -11,10 +11,10 @@ from typing import Final
 
 import pytest
 
-from tests.support.commands import LIMIT, Command, User, listed
+from tests.support.commands import LIMIT, User, listed
 from tests.support.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, OpenWindow, configuration, example_line
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window
 
 pytestmark = [
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-REDUCE: Final = example_line("a good line for a breakpoint")
 Kind = tuple[str, CodeServer]
 LOSSES: Final = (
     "{0}: 3.2528806574657887 | {1}: 2.655513295407771 | "
@@ -42,7 +41,7 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
     user: User, kind: Kind, open_window: OpenWindow
 ) -> None:
     undisturbed = await start(user, "--no-wait", "--log-dir", "undisturbed", EXAMPLE, n=4)
-    window, run = await _stopped(user, kind, open_window)
+    window, run = await stopped(user, kind[1], open_window, kind[0])
     await _look(window)
     await _ask_all(window)
 
@@ -62,7 +61,7 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
 async def test_a_rank_that_is_killed_disappears(
     user: User, kind: Kind, open_window: OpenWindow
 ) -> None:
-    window, run = await _stopped(user, kind, open_window)
+    window, run = await stopped(user, kind[1], open_window, kind[0])
     client = await run.client()
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)
@@ -70,18 +69,6 @@ async def test_a_rank_that_is_killed_disappears(
     user.signal(pid, signal.SIGKILL)
     await window.shows("paused", "paused", "paused")
     await window.stands_at(REDUCE)
-
-
-async def _stopped(user: User, kind: Kind, open_window: OpenWindow) -> tuple[Window, Command]:
-    """A window in which four ranks stand at a breakpoint that was set with F9."""
-    run = await start(user, EXAMPLE, n=4)
-    name = configuration(user, (await run.session())["port"], type=kind[0])
-    window = await open_window(kind[1])
-    await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.start(name)
-    await window.shows("paused", "paused", "paused", "paused")
-    await window.stands_at(REDUCE)
-    return window, run
 
 
 async def _look(window: Window) -> None:

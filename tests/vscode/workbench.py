@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from playwright.async_api import Browser, Locator, Page, async_playwright
+from playwright.async_api import Browser, Error, Frame, Locator, Page, async_playwright
 from playwright.async_api import TimeoutError as Late
 
 LIMIT: Final = 60.0  # s; not a wait
@@ -80,7 +80,7 @@ class Window:
 
     async def loaded(self) -> None:
         """Wait until the workbench shows its folder."""
-        for part in (".monaco-workbench .part.statusbar", ".explorer-folders-view .monaco-list"):
+        for part in (".monaco-workbench .part.statusbar", ".part.sidebar .monaco-list"):
             await self.page.locator(part).first.wait_for(timeout=LIMIT * 1000)
 
     async def becomes(
@@ -172,12 +172,12 @@ class Window:
         return [Row(*row) for row in await self.page.evaluate(_ROWS, root)]
 
     async def has(self, root: str, *texts: str) -> None:
-        """Wait until a view has rows with exactly these texts, whatever else it has."""
+        """Wait until a view has rows that read or sound exactly so, whatever else it has."""
 
-        async def look() -> list[str]:
-            return [row.text for row in await self.rows(root)]
+        def wanted(seen: list[Row]) -> bool:
+            return {*texts} <= {word for row in seen for word in (row.text, row.label)}
 
-        await self.becomes(look, lambda seen: {*texts} <= {*seen}, f"rows {texts} in {root}")
+        await self.becomes(lambda: self.rows(root), wanted, f"rows {texts} in {root}")
 
     async def threads(self) -> dict[str, str]:
         """Name and state of each thread in CALL STACK."""
@@ -220,6 +220,14 @@ class Window:
             await self._press(row.locator(".monaco-tl-twistie"))
         raise AssertionError(f"{label!r} does not expand: {await self.rows(root)}")
 
+    async def context_menu(self, row: Locator, item: str) -> None:
+        """Right-click, and choose what has this name."""
+        await row.click(button="right")
+        wanted = self.page.locator(".monaco-menu .action-item", has_text=item)
+        await wanted.wait_for()
+        while await wanted.count():  # a menu that has just opened is deaf for a moment
+            await self._press(wanted)
+
     @staticmethod
     async def _press(what: Locator) -> None:
         """Click it, if it stands still long enough."""
@@ -233,6 +241,15 @@ class Window:
         await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Escape")
         await self.page.keyboard.press("Enter")
+
+    async def webview(self, part: str) -> Frame:
+        """The page inside the window, once it has this part."""
+
+        async def look() -> list[Frame]:
+            return [frame for frame in self.page.frames if await _holds(frame, part)]
+
+        (frame,) = await self.becomes(look, lambda found: len(found) == 1, f"a page with {part}")
+        return frame
 
     # The end, and what to look at when it was not a good one
 
@@ -251,6 +268,13 @@ class Window:
         path.with_suffix(".json").write_text(
             json.dumps(views, indent=1, ensure_ascii=False), "utf-8"
         )
+
+
+async def _holds(frame: Frame, part: str) -> bool:
+    try:
+        return bool(await frame.locator(part).count())
+    except Error:  # it has gone in the meantime
+        return False
 
 
 @asynccontextmanager
