@@ -102,7 +102,7 @@ async function offerToInstall(
   const words = installWords(tried);
   const install = 'Install in a Terminal';
   const chosen = await vscode.window.showErrorMessage(
-    `dap-mux is not installed for ${words[0] ?? 'Python'}. It is a Python package: ${words.slice(1).join(' ')}. ` +
+    `dap-mux is not installed for ${words[0] ?? 'Python'}: ${words.join(' ')}. ` +
       'Another Python is chosen by "python" in launch.json.',
     install,
   );

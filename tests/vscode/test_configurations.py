@@ -1,0 +1,143 @@
+"""The extension's own ways to start, in a VS Code that has our package and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.commands import User
+from tests.vscode.code_server import CodeServer
+from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
+from tests.vscode.workbench import LIMIT, Window
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+REDUCE: Final = example_line("a good line for a breakpoint")
+# A shell has a PATH of its own: what is not there is named.
+PYTHON: Final = {"python.defaultInterpreterPath": sys.executable}
+RUN: Final = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:0 {EXAMPLE}"
+
+
+@pytest.fixture(autouse=True)
+def python(own_server: CodeServer) -> Iterator[None]:
+    """The user has chosen a Python."""
+    own_server.settings(**PYTHON)
+    yield
+    own_server.settings()
+
+
+async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(
+    own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.page.keyboard.press("F5")
+    await _take(window, "Launch 4 ranks of this file")
+    await window.command("View: Show Run and Debug")
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(REDUCE)
+    ranks = _ranks(own_server)
+    assert len(ranks) >= 4
+    await window.leave()
+    await window.becomes(_no_ranks(own_server), bool, "every rank has ended")
+
+
+async def test_a_job_in_the_terminal_is_debugged_in_its_window(
+    own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await _in_terminal(window, RUN)
+    await window.command("View: Show Run and Debug")
+    await window.shows("paused", "paused")
+    await window.stands_at(REDUCE)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.leave()
+    await window.becomes(_no_ranks(own_server), bool, "the job has run to its end")
+
+
+async def test_a_session_that_runs_is_found(
+    own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    own_server.settings(**PYTHON, **{"dapMux.announce": False})
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await _in_terminal(window, RUN)
+    await window.becomes(_sessions(own_server), bool, "a session runs")
+    assert await window.page.locator(".debug-toolbar").is_hidden()
+    await window.command("dap-mux: Attach to a Running Session")
+    await window.command("View: Show Run and Debug")
+    await window.shows("paused", "paused")
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.leave()
+    await window.becomes(_no_ranks(own_server), bool, "the job has run to its end")
+
+
+async def test_a_python_without_dap_mux_is_named_with_an_offer(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    nowhere = str(user.folder / "bin" / "python")
+    one = {"name": "Nowhere", "type": "dap-mux", "request": "launch", "program": EXAMPLE}
+    (user.folder / ".vscode").mkdir()
+    (user.folder / ".vscode/launch.json").write_text(
+        json.dumps({"version": "0.2.0", "configurations": [{**one, "python": nowhere}]}), "utf-8"
+    )
+    window = await open_window(own_server)
+    await window.pick("debug Nowhere", "Nowhere")
+    toast = window.page.locator(".notification-toast", has_text="dap-mux is not installed for")
+    await toast.first.wait_for(timeout=LIMIT * 1000)
+    assert nowhere in await toast.first.inner_text()
+    await toast.get_by_text("Install in a Terminal").click()
+    terminal = window.page.locator(".terminal-wrapper.active").first
+    await terminal.wait_for(timeout=LIMIT * 1000)
+    assert not _ranks(own_server)
+
+
+async def _take(window: Window, offer: str) -> None:
+    """Choose one row of the list that has opened by itself."""
+    row = window.page.locator(".quick-input-list .monaco-list-row", has_text=offer)
+    await row.first.click(timeout=LIMIT * 1000)
+
+
+async def _in_terminal(window: Window, line: str) -> None:
+    await window.command("Terminal: Create New Terminal")
+    terminal = window.page.locator(".terminal-wrapper.active .xterm-helper-textarea").first
+    await terminal.focus(timeout=LIMIT * 1000)
+    await window.page.keyboard.insert_text(line)
+    await window.page.keyboard.press("Enter")
+
+
+def _ranks(server: CodeServer) -> list[int]:
+    """The processes of ranks that were started from this VS Code."""
+    found = []
+    for pid in server.processes():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"dap_mux.rank" in words:
+            found.append(pid)
+    return found
+
+
+def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return not _ranks(server)
+
+    return look
+
+
+def _sessions(server: CodeServer) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return any((server.folder / "runtime" / "dap-mux").glob("[0-9]*.json"))
+
+    return look
