@@ -1,15 +1,17 @@
 """Ranks that cost next to nothing: debugpy's handshake, then prepared answers at once.
 
-`python -m tests.bench.fake_ranks N` prints the list of the N ports that they listen on. What an
-`evaluate` is answered with, and what happens beside it, is its expression: a name in `VALUES`,
-`event` (one comes soon, with the time when it was sent), `stop` (every rank stops) or `print 1000`
-(every rank prints that many lines).
+`python -m tests.bench.fake_ranks N` prints the list of the N ports that they listen on; FAKE_PATH
+and FAKE_LINE in the environment are where they stand when they stop. What an `evaluate` is
+answered with, and what happens beside it, is its expression: a name in `VALUES`, `event` (one comes
+soon, with the time when it was sent), `stop` (every rank stops) or `print 1000` (every rank prints
+that many lines).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from time import perf_counter
@@ -21,7 +23,8 @@ from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import Message, decode, plain
 
 _SOON: Final = 0.001  # s
-_PATH: Final = "/job/train.py"
+_PATH: Final = os.environ.get("FAKE_PATH", "/job/train.py")
+_LINE: Final = int(os.environ.get("FAKE_LINE", "6"))
 _TENSOR: Final = ("array([[0.12345678, 1.5, -2.25e-05, 'a\"b']],\n" * 200)[:6000]
 
 
@@ -43,7 +46,7 @@ _VARIABLES: Final = [
     {"name": f"x{n}", "value": "y" * 60, "type": "list", "variablesReference": n + 1}
     for n in range(45)
 ]
-_FRAME: Final = {"id": 2, "name": "train", "line": 6, "column": 1, "source": {"path": _PATH}}
+_FRAME: Final = {"id": 2, "name": "train", "line": _LINE, "column": 1, "source": {"path": _PATH}}
 _BODIES: Final = {
     "initialize": _packed({"supportsConfigurationDoneRequest": True}),
     "setBreakpoints": _packed({"breakpoints": [{"id": 0, "verified": True, "line": 6}]}),
