@@ -110,9 +110,7 @@ function isWhole(asked: unknown): boolean {
 export class Sessions implements vscode.Disposable {
   private readonly all = new Map<string, Live>();
   private readonly emitter = new vscode.EventEmitter<void>();
-  private readonly told = new Coalesced(() => {
-    this.tell();
-  }, MOMENT);
+  private readonly told = new Coalesced(() => this.tell(), MOMENT);
   private readonly parts: vscode.Disposable[];
   /** Something of a session's ranks is another now; at most ten times a second. */
   readonly onDidChange = this.emitter.event;
@@ -148,8 +146,9 @@ export class Sessions implements vscode.Disposable {
     };
   }
 
-  private tell(): void {
-    void vscode.commands.executeCommand('setContext', 'dapMux.active', this.current !== undefined);
+  private async tell(): Promise<void> {
+    // first, for nothing can be shown in a view before it is there
+    await vscode.commands.executeCommand('setContext', 'dapMux.active', this.current !== undefined);
     this.emitter.fire();
   }
 

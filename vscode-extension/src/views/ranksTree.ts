@@ -124,8 +124,12 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private async showOnce(): Promise<void> {
     const [first] = this.getChildren();
     if (!first || this.memory.get(SHOWN)) return;
-    await this.memory.update(SHOWN, true);
-    await this.tree.reveal(first, { select: false, focus: false });
+    try {
+      await this.tree.reveal(first, { select: false, focus: false });
+    } catch {
+      return; // the view is not there yet, or this class is gone: the next change tries again
+    }
+    if (this.tree.visible) await this.memory.update(SHOWN, true);
   }
 
   private search(): void {

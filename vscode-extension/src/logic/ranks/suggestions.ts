@@ -1,7 +1,7 @@
 /** What is offered while a rank set or a command is typed. Pure. */
 
 import { classesOf } from './classes';
-import type { Row } from './rows';
+import { STATES, type Row } from './rows';
 import { ranksWord, setOfRows } from './sets';
 import { classWords } from './words';
 
@@ -54,10 +54,9 @@ function firstLine(text: string): string {
 /** Ready-made sets: everybody, who stands where, and the named ones. */
 export function readySets(rows: readonly Row[], named: readonly NamedSet[]): Suggestion[] {
   const mains = rows.filter(({ worker }) => worker === null);
-  const states = [...new Set(mains.map(({ state }) => state))].map((state) => ({
-    text: state,
-    description: ranksWord(mains.filter((row) => row.state === state).length),
-  }));
+  const states = STATES.map((state) => ({ state, members: mains.filter((row) => row.state === state) }))
+    .filter(({ members }) => members.length > 0)
+    .map(({ state, members }) => ({ text: state, description: ranksWord(members.length) }));
   const places = classesOf(mains)
     .filter(({ path }) => path !== null)
     .map((found) => ({ text: setOfRows(found.rows, mains), description: classWords(found, false).spoken }));
