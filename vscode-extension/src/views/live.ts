@@ -74,6 +74,7 @@ export class Live {
     this.begun = true;
     await this.readSettings();
     this.changed();
+    if (!this.told) this.listing.poke(); // what has moved since the first list
   }
 
   private async list(): Promise<void> {
