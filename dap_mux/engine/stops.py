@@ -51,7 +51,7 @@ class Stops:
         core.handles.expire_stop(rank.id)
         details = {k: v for k, v in body.items() if k in DETAILS}
         stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
-        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`agent.STACKS`)
+        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`agent.BRIEF`)
         rank.stop, rank.pausing = stop, False
         self._new.pop(rank.id, None)
         self._learn(rank, stop)

@@ -14,7 +14,7 @@ from tests.support.rank_contract import Bench, Check, every_check
 async def test_the_double(check: Check, fails: bool, connect: Connect) -> None:
     rank = FakeRank(0, PATH)
     rank.program.raising = fails
-    rank.tells_stacks = True
+    rank.brief = True
     rank.missing.add("/no/such/file.py")
     async with serving(rank) as port:
         client = await connect(port, strict=False)

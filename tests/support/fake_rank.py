@@ -62,7 +62,7 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `tells_stacks`: it can be taught to (`agent.STACKS`). `last_breakpoints`: as sent
+    debuggee. `brief`: it can be taught that (`agent.BRIEF`). `last_breakpoints`: as sent
     last. `waits`: a child that no client has let run. `door_to`: nobody yet, but a further
     connection to that rank's adapter.
     """
@@ -73,7 +73,7 @@ class FakeRank:
         self.capabilities = dict(CAPABILITIES)
         self.slow = False
         self.met = True
-        self.tells_stacks = False
+        self.brief = False
         self.silent: set[str] = set()
         self.refuses: dict[str, str] = {}
         self.last_breakpoints: list[Json] = []
@@ -142,9 +142,13 @@ class FakeRank:
         self.data.stopped = {**stop, **more, "allThreadsStopped": True}
         self.event("stopped", **self.data.stopped, **self._stack(thread))
 
+    @property
+    def _is_brief(self) -> bool:
+        return self.brief and CURE in self.data.evaluated
+
     def _stack(self, thread: int) -> Json:
         """What a stop tells beside itself, once the process has been taught to."""
-        if not self.tells_stacks or CURE not in self.data.evaluated:
+        if not self._is_brief:
             return {}
         told = self.data.answers["stackTrace"]({"threadId": thread})
         frames = (told or {})["stackFrames"]
@@ -295,7 +299,8 @@ class FakeRank:
     def _resume(self, command: str) -> None:
         assert self.data.stopped is not None
         thread, self.data.stopped = self.data.stopped["threadId"], None
-        self.event("continued", threadId=thread, allThreadsContinued=True)
+        if command == "continue" or not self._is_brief:
+            self.event("continued", threadId=thread, allThreadsContinued=True)
         if command in STEPS:
             self._owes(command)
 

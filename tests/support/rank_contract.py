@@ -191,8 +191,8 @@ async def a_step_is_answered_then_continues_then_stops(bench: Bench) -> None:
     assert (await bench.stack())[0]["line"] == FIRST + 1
 
 
-async def a_stop_tells_its_stack_once_taught_to(bench: Bench) -> None:
-    """As `stackTrace` has it, in every word; before it is taught to, a stop has none."""
+async def a_step_is_brief_once_taught_to_be(bench: Bench) -> None:
+    """Its stop tells the stack as `stackTrace` has it, in every word, and it alone is told."""
     assert "stackFrames" not in await bench.stopped()
     taught = await bench.client.request("evaluate", {"expression": CURE, "context": "watch"})
     assert taught["result"] == CURED
@@ -204,6 +204,9 @@ async def a_stop_tells_its_stack_once_taught_to(bench: Bench) -> None:
         line = LINE.format(line=frames[0]["line"])
         asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
         assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]
+    assert "continued" not in [event["event"] for event in bench.client.events]
+    await bench.client.request("continue", {"threadId": 1})
+    await bench.client.wait_event("continued")
 
 
 async def step_out_ends_at_the_call(bench: Bench) -> None:
@@ -310,7 +313,7 @@ CHECKS: Final[list[Check]] = [
     wrong_ids_are_errors,
     values_can_be_read_and_set,
     a_step_is_answered_then_continues_then_stops,
-    a_stop_tells_its_stack_once_taught_to,
+    a_step_is_brief_once_taught_to_be,
     step_out_ends_at_the_call,
     pause_stops_a_running_rank,
     a_running_rank_evaluates_without_a_frame_only,

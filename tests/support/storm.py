@@ -87,7 +87,7 @@ class Storm:
         self.engine = Engine(settings)
         self.ranks = {("job", n): FakeRank(n) for n in range(ranks)}
         for id, rank in self.ranks.items():
-            rank.tells_stacks = id[1] % 2 == 1
+            rank.brief = id[1] % 2 == 1
         self.gone: set[tuple[str, int]] = set()
         self.wires: dict[int, Wire] = {}
         self.asked: deque[outputs.Connect] = deque()
