@@ -59,7 +59,8 @@ async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, door
     lines = _Lines(reader)
     if await lines.foreign_at_once():
         return
-    paper = Paper(lambda text: writer.write(text.encode()))
+    pieces = _InOnePiece(writer)
+    paper = Paper(pieces.write)
     try:
         link = await door()
     except DapMuxError as error:
@@ -68,7 +69,32 @@ async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, door
     try:
         await converse(Console(link, PlainScreen(paper.write)), lines.next, paper)
     finally:
+        pieces.flush()
         await link.close()
+
+
+class _InOnePiece:
+    """Writes an answer with the prompt behind it, which comes a turn of the loop later, at once.
+
+    Each write wakes who reads it, which costs more than all that a short answer takes.
+    """
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._pieces: list[str] = []
+
+    def write(self, text: str) -> None:
+        """Write two turns of the loop later, with what comes until then."""
+        if not self._pieces:
+            call_soon = asyncio.get_running_loop().call_soon
+            call_soon(call_soon, self.flush)
+        self._pieces.append(text)
+
+    def flush(self) -> None:
+        """Write what there is."""
+        if self._pieces:
+            text, self._pieces = "".join(self._pieces), []
+            self._writer.write(text.encode())
 
 
 class _Lines:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets.errors import Place, RankSetError
@@ -37,7 +38,7 @@ class Mesh:
             column += len(part) + 1
         return cls(tuple(dims.items()))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of ranks that it has room for; 1 without dimensions."""
         return math.prod(size for _, size in self.dims)
