@@ -36,7 +36,6 @@ async def compare(driver: Driver, expression: str, **more: Any) -> dict[str, Any
     return await driver.client.request("compare", arguments, timeout=20)
 
 
-@pytest.mark.quick
 async def test_numbers_arrays_and_text() -> None:
     async with four() as (driver, _):
         body = await compare(driver, "loss")

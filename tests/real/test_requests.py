@@ -31,7 +31,6 @@ pytestmark = pytest.mark.real
 
 
 class TestBreakpoints:
-    @pytest.mark.quick
     async def test_conditions_with_ranks_and_their_numbers(self) -> None:
         chosen = {"line": TURN, "condition": "ranks(0,1): turn == 3 + $rank"}
         async with tour(chosen, CALL) as (driver, ranks):

@@ -66,7 +66,6 @@ async def stopped_again(driver: Driver, after: int) -> int:
     return count
 
 
-@pytest.mark.quick
 async def test_a_step_in_one_moves_the_other(start_ranks: StartRanks, done: Path) -> None:
     ranks = await start_ranks(4, COUNTING, arguments=[str(done)])
     async with session([rank.port for rank in ranks]) as running:

@@ -40,6 +40,7 @@ def found(root: Path) -> list[str]:
     return [*layers.violations(root), *layers.slow_starts(root)]
 
 
+@pytest.mark.slow  # `make check` runs the tool itself
 def test_this_repository_is_clean() -> None:
     assert found(ROOT) == []
 
@@ -105,6 +106,7 @@ def test_slow_import_inside_a_function_costs_the_adapter_nothing(tmp_path: Path)
     assert list(layers.slow_starts(tree)) == []
 
 
+@pytest.mark.slow
 def test_exit_status_and_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert layers.main([str(write_tree(tmp_path, {"errors.py": "import os"}))]) == 1
     assert capsys.readouterr().out == (

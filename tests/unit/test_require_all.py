@@ -20,6 +20,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("require_all", "outcome"),
     [("0", "4 skipped, 1 xfailed"), ("1", "1 failed, 1 xfailed, 3 errors")],

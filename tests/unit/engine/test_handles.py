@@ -197,5 +197,5 @@ class HandlesModel(RuleBasedStateMachine):
         assert len(self.handles) == len(self.alive)
 
 
-TestHandlesModel = HandlesModel.TestCase
-TestHandlesModel.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+HandlesModel.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestHandlesModel = pytest.mark.slow(HandlesModel.TestCase)
