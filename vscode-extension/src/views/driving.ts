@@ -20,7 +20,9 @@ export async function drive(live: Live, rows: readonly Row[], word: Word): Promi
   const asked = workers.map(({ threadId }) => live.request(word, { threadId, singleThread: true }));
   if (mains.length > 0) {
     const ranks = setOfRows(mains, live.ranks.all());
-    const problems = problemsOf(await live.request<CastBody>('cast', { ranks, command: PDB[word] }));
+    const body = await live.request<CastBody>('cast', { ranks, command: PDB[word] });
+    live.refresh();
+    const problems = problemsOf(body);
     if (problems) throw new Problem(problems);
   }
   await Promise.all(asked);

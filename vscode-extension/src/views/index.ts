@@ -11,7 +11,7 @@ import { registerStatusBar } from './statusBar';
 
 export function registerViews(context: vscode.ExtensionContext): void {
   const sessions = new Sessions();
-  const tree = new RanksTree(sessions, context.workspaceState);
+  const tree = new RanksTree(sessions);
   const panel = new Comparing(sessions, context.extensionUri);
   context.subscriptions.push(
     sessions,

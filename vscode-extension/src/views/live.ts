@@ -74,7 +74,12 @@ export class Live {
     this.begun = true;
     await this.readSettings();
     this.changed();
-    if (!this.told) this.listing.poke(); // what has moved since the first list
+    this.refresh(); // what has moved since that list
+  }
+
+  /** What has been asked for may show in the list without any standard event: `pausing`, say. */
+  refresh(): void {
+    if (!this.told) this.listing.poke();
   }
 
   private async list(): Promise<void> {

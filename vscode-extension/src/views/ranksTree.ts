@@ -16,7 +16,6 @@ export interface Node {
   readonly found: RankClass | undefined;
 }
 
-const SHOWN = 'dapMux.ranks.shown';
 const UNFOLDED = 8; // ranks of a class that is shown unfolded at first
 const ICONS: Readonly<Record<string, readonly [string, string?]>> = {
   exception: ['error', 'list.errorForeground'],
@@ -58,10 +57,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private filter = '';
   readonly onDidChangeTreeData = this.emitter.event;
 
-  constructor(
-    private readonly sessions: Sessions,
-    private readonly memory: vscode.Memento,
-  ) {
+  constructor(private readonly sessions: Sessions) {
     this.tree = vscode.window.createTreeView('dapMux.ranks', { treeDataProvider: this, canSelectMany: true });
     this.parts = [
       this.tree,
@@ -90,11 +86,6 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     return classes.map((found) => ({ live, rows: found.rows, found }));
   }
 
-  /** Needed for `reveal`, which is asked for classes alone. */
-  getParent(): undefined {
-    return undefined;
-  }
-
   getTreeItem(node: Node): vscode.TreeItem {
     const { live, rows, found } = node;
     const several = severalGroups(live.ranks.all());
@@ -117,19 +108,6 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     const fitting = search(rows, this.filter).length;
     this.tree.message = this.filter && `Search “${this.filter}”: ${fitting} of ${ranksWord(rows.length)}`;
     this.emitter.fire(undefined);
-    void this.showOnce();
-  }
-
-  /** VS Code folds new views of this side bar: the first session in a workspace unfolds ours, once. */
-  private async showOnce(): Promise<void> {
-    const [first] = this.getChildren();
-    if (!first || this.memory.get(SHOWN)) return;
-    try {
-      await this.tree.reveal(first, { select: false, focus: false });
-    } catch {
-      return; // the view is not there yet, or this class is gone: the next change tries again
-    }
-    if (this.tree.visible) await this.memory.update(SHOWN, true);
   }
 
   private search(): void {
