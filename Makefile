@@ -26,6 +26,7 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 
 test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
+	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
 	$(PYTEST) --ignore=tests/engines
 
 test-engines: $(DEV_STAMP)  ## torchrun, MPI, SLURM, Ray, Dask and the like
@@ -53,7 +54,7 @@ bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench
 
 clean:  ## remove what these targets made
-	rm -rf $(VENV) .cache/monarch .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .cache/monarch .cache/neovim .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	rm -rf $(EXTENSION)/node_modules $(EXTENSION)/dist
 	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
-from contextlib import AbstractAsyncContextManager
-from typing import Final
+from contextlib import AbstractAsyncContextManager, redirect_stdout
+from typing import BinaryIO, Final
 
 from dap_mux.cli.work import load_config
 from dap_mux.client import DapClient
@@ -31,5 +32,12 @@ def main(args: Namespace) -> int:
     def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
         return joined(session, config, "dap-mux lsp", events=EVENTS)
 
-    make_server(join, args.session).start_io()
+    with own_output() as out, redirect_stdout(sys.stderr):
+        make_server(join, args.session).start_io(stdout=out)
     return 0
+
+
+def own_output() -> BinaryIO:
+    """Return standard output for the editor alone; pygls closes it when the editor is done."""
+    sys.stdout.flush()
+    return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
