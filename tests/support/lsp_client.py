@@ -67,6 +67,12 @@ class Editor(LanguageClient):
         pid: int = self._server.pid
         return pid
 
+    @property
+    def code(self) -> int | None:
+        """The server's exit code."""
+        assert self._server is not None
+        return self._server.returncode
+
     async def told(self) -> None:
         """Wait for the next thing that the server says by itself."""
         await asyncio.wait_for(self._news.wait(), LIMIT)
@@ -224,3 +230,4 @@ async def editor(
         await asyncio.wait_for(client.shutdown_async(None), LIMIT)
         client.exit(None)
         await client.stop()  # type: ignore[no-untyped-call]
+        assert client.code == 0
