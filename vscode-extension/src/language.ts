@@ -1,7 +1,7 @@
 /** The language server, `dap-mux lsp`, where the workspace's Python has one. */
 
 import * as vscode from 'vscode';
-import { LanguageClient, RevealOutputChannelOn, TransportKind } from 'vscode-languageclient/node';
+import { LanguageClient, RevealOutputChannelOn } from 'vscode-languageclient/node';
 import type { Command } from './logic/adapterCommand';
 import { ask, lookForDapMux } from './python';
 
@@ -36,10 +36,10 @@ async function lookForServer(folder?: vscode.WorkspaceFolder): Promise<Command |
 }
 
 function clientOf([program, ...first]: Command, folder?: vscode.WorkspaceFolder): LanguageClient {
+  // Without `transport` it is standard input and output too, and no word --stdio is added.
   const run = {
     command: program,
     args: [...first, 'lsp'],
-    transport: TransportKind.stdio,
     ...(folder ? { options: { cwd: folder.uri.fsPath } } : {}),
   };
   return new LanguageClient('dap-mux', NAME, run, {

@@ -1,0 +1,112 @@
+"""The language server in a real VS Code: ranks, values and problems in the text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.commands import User
+from tests.support.proc_net import free_ports
+from tests.vscode.code_server import CodeServer
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
+from tests.vscode.workbench import LIMIT, Window
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+NAME: Final = "Ranks"
+LINES: Final = """() => [...document.querySelectorAll('.monaco-editor .view-line')]
+    .map(e => e.innerText.replace(/\\u00a0/g, ' '))"""
+
+
+@pytest.fixture(autouse=True)
+def python(own_server: CodeServer) -> Iterator[None]:
+    """The user has chosen a Python that has the language server."""
+    own_server.settings(**{"python.defaultInterpreterPath": sys.executable})
+    yield
+    own_server.settings()
+
+
+async def test_where_ranks_stand_and_what_a_name_is_worth(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    launch_json(user, program=EXAMPLE, nproc=4)
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(NAME)
+    await window.shows("paused", "paused", "paused", "paused")
+    await _has_line(window, "● 0-3")
+
+    await window.page.locator(".view-line", has_text="model.loss_and_gradient(").first.click()
+    await window.page.keyboard.press("Home")  # at `loss, grad = …`
+    await window.command("Show or Focus Hover")
+    hover = window.page.locator(".monaco-hover", has_text="{1}: 2.655513295407771")
+    await hover.first.wait_for(timeout=LIMIT * 1000)
+
+    await window.leave()
+    await window.becomes(lambda: _lines(window), _no_hint, "no hint without ranks")
+
+
+async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    node = user.folder.parent / "node"
+    shutil.copytree(user.folder / "examples", node / "examples")
+    wrong = {"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}
+    launch = launch_json(
+        user, program=str(node / EXAMPLE), cwd=str(node), nproc=2, pathMappings=[wrong]
+    )
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(NAME)
+    squiggle = window.page.locator(".squiggly-warning, .squiggly-error, .squiggly-info")
+    await squiggle.first.wait_for(timeout=LIMIT * 1000)
+
+    await window.page.locator(".view-line", has_text="all_reduce_mean(grad)").first.click()
+    await window.command("Quick Fix...")
+    fix = window.page.locator(".action-widget .monaco-list-row.focused", has_text="path mapping")
+    await fix.first.wait_for(timeout=LIMIT * 1000)
+    await window.page.keyboard.press("Enter")
+
+    async def written() -> Any:
+        await window.command("File: Save All Files")
+        return json.loads(launch.read_text("utf-8"))["configurations"][0]["pathMappings"]
+
+    right = {"localRoot": "${workspaceFolder}", "remoteRoot": str(node)}
+    await window.becomes(written, lambda entries: right in entries, "the mapping is written")
+
+
+def launch_json(user: User, **attributes: Any) -> Path:
+    """Write one configuration of type `dap-mux` that starts ranks; return its file."""
+    one = {"name": NAME, "type": "dap-mux", "request": "launch", **attributes}
+    one["basePort"] = free_ports(2 * attributes["nproc"])
+    path = user.folder / ".vscode" / "launch.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"version": "0.2.0", "configurations": [one]}, indent=2), "utf-8")
+    return path
+
+
+async def _lines(window: Window) -> list[str]:
+    lines: list[str] = await window.page.evaluate(LINES)
+    return lines
+
+
+def _no_hint(lines: list[str]) -> bool:
+    return not any("●" in line for line in lines)
+
+
+async def _has_line(window: Window, end: str) -> None:
+    await window.becomes(
+        lambda: _lines(window),
+        lambda lines: any(line.rstrip().endswith(end) for line in lines),
+        f"a line that ends with {end}",
+    )
