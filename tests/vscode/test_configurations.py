@@ -43,10 +43,10 @@ async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(
     await window.page.keyboard.press("F5")
     await _take(window, "Launch 4 ranks of this file")
     await window.command("View: Show Run and Debug")
-    await window.shows("paused", "paused", "paused", "paused")
     await window.stands_at(REDUCE)
-    ranks = _ranks(own_server)
-    assert len(ranks) >= 4
+    all_stopped = window.page.locator(".statusbar-item", has_text="4 ranks · 4 stopped")
+    await all_stopped.first.wait_for(timeout=LIMIT * 1000)
+    assert len(_ranks(own_server)) == 4
     await window.leave()
     await window.becomes(_no_ranks(own_server), bool, "every rank has ended")
 

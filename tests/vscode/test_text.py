@@ -43,7 +43,7 @@ async def test_where_ranks_stand_and_what_a_name_is_worth(
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(NAME)
-    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(REDUCE)
     await _has_line(window, "● 0-3")
 
     await window.page.locator(".view-line", has_text="model.loss_and_gradient(").first.click()
