@@ -96,8 +96,8 @@ class Following:
         while client.open:
             await client.wait_for(self._doubted, timeout=None)
             self._doubts.clear()
-            body = await client.request("breakpoints", timeout=PATIENCE)
-            self.breakpoints = body["breakpoints"]
+            told = await self.ask("breakpoints", {}, PATIENCE)  # older sessions do not know it
+            self.breakpoints = told["breakpoints"] if told else []
             self._tell()
 
     def _doubted(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from lsprotocol import types
 
@@ -88,6 +90,35 @@ async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(use
         shown.rewrite(uri, TRAIN + "\nbroken(\n")
         assert await shown.hover_on(uri, path, here, "loss") is None
         assert await shown.hints(uri) == {here: "● 0-1"}
+    run.process.terminate()
+
+
+async def test_a_rank_that_does_not_answer_holds_nobody_up(user: User) -> None:
+    path = user.script(
+        TRAIN.replace("    text = ", "    slow = Slow(rank)\n    text = ")
+        + """
+class Slow(int):
+    def __repr__(self):
+        while self and not os.path.exists("go"):
+            time.sleep(0.01)
+        return "seen"
+"""
+    )
+    # the class has to be there before it is used
+    lines = (user.folder / "train.py").read_text("utf-8").splitlines(keepends=True)
+    call = lines.index('train(int(os.environ["RANK"]))\n')
+    path = user.script("".join([*lines[:call], *lines[call + 1 :], "\n", lines[call]]))
+    here = line_of(path, "here")
+    run, _ = await stopped_job(user, path, ranks=2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-1"})
+        slow = asyncio.create_task(shown.hover_on(uri, path, here - 4, "slow"))
+        await asyncio.sleep(0)
+        assert await shown.hints(uri) == {here: "● 0-1"}
+        assert not slow.done(), "typing does not wait for it"
+        assert await slow == "```text\nslow  {0}: seen\nno answer from 1\n```"
+    (user.folder / "go").touch()
     run.process.terminate()
 
 
