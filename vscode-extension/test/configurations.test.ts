@@ -5,6 +5,7 @@ import { attachTo, completed, isCount, isEmpty, LAUNCH, REMOTE } from '../src/lo
 import { reachOf } from '../src/logic/reach';
 
 interface Package {
+  capabilities: Record<string, { supported: boolean }>;
   contributes: {
     debuggers: [
       {
@@ -82,4 +83,8 @@ test('the walkthrough has at most five steps, and a page for each', () => {
       expect(readFileSync(path.join(ROOT, media.markdown), 'utf8')).toMatch(/^# /);
     }
   }
+});
+
+test('nothing of it runs in a workspace that is not trusted', () => {
+  expect(PACKAGE.capabilities['untrustedWorkspaces']?.supported).toBe(false);
 });
