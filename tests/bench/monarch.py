@@ -6,8 +6,8 @@ burdens both. Ours has two more hops, console and session.
 
 An actor is one process, and so is a rank whose debugpy keeps its adapter inside
 (`in_process_debug_adapter=True`): these are judged. As debugpy comes, a rank is two processes, and
-a step of 16 on two cores is mostly the adapters' work: a bare client that steps and asks for the
-stacks, and does nothing else, is no faster there than Monarch. So that step is told, not judged.
+two fifths of the CPU of a step are the adapters' work: 16 of them on two cores take about as long
+as Monarch does, now less, now more. So that step is told, not judged.
 """
 
 from __future__ import annotations
