@@ -25,9 +25,10 @@ async def initialized(ls: Server, _: types.InitializedParams) -> None:
 
 
 async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> None:
-    """The editor's settings are others now."""
-    settings = params.settings
-    await ls.prefer(settings.get(SETTINGS) if isinstance(settings, dict) else None)
+    """The editor's settings are others now; some editors send empty ones at the start."""
+    ours = params.settings.get(SETTINGS) if isinstance(params.settings, dict) else None
+    if isinstance(ours, dict) and "session" in ours:
+        await ls.prefer(ours)
 
 
 FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])

@@ -18,6 +18,7 @@ from dap_mux.lsp.server import Server
 from dap_mux.printable import printable
 
 SOURCE: Final = "dap-mux"
+KINDS: Final = (types.CodeActionKind.QuickFix, types.CodeActionKind.Empty)
 Breakpoint = dict[str, Any]
 
 
@@ -56,6 +57,9 @@ def actions(ls: Server, asked: types.CodeActionParams) -> list[types.CodeAction]
     """Offer to write the mappings that would help the breakpoints of these lines."""
     path, wanted = to_fs_path(asked.text_document.uri) or "", asked.range
     lines = range(wanted.start.line + 1, wanted.end.line + 2)
+    only = asked.context.only
+    if only and not any(kind in KINDS for kind in only):
+        return []  # who tidies up on saving does not mean this
     return [
         action
         for one in ls.following.breakpoints

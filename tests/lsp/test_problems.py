@@ -75,6 +75,8 @@ async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path)
             types.Position(line, 4),
             types.Position(line, 23),
         )
+        tidying = [types.CodeActionKind.SourceOrganizeImports]
+        assert await shown.actions(uri, problem, tidying) == []
         [action] = await shown.actions(uri, problem)
         assert action.title == (f"Add path mapping to {user.folder} to 'Cluster' in launch.json")
         assert action.edit is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -163,12 +163,17 @@ class Editor(LanguageClient):
 
         await asyncio.wait_for(see(), LIMIT)
 
-    async def actions(self, uri: str, problem: types.Diagnostic) -> list[types.CodeAction]:
+    async def actions(
+        self,
+        uri: str,
+        problem: types.Diagnostic,
+        only: Sequence[types.CodeActionKind] = (types.CodeActionKind.QuickFix,),
+    ) -> list[types.CodeAction]:
         """What is offered for a problem."""
         params = types.CodeActionParams(
             types.TextDocumentIdentifier(uri),
             problem.range,
-            types.CodeActionContext([problem], only=[types.CodeActionKind.QuickFix]),
+            types.CodeActionContext([problem], only=only),
         )
         found = await self.text_document_code_action_async(params)
         return [one for one in found or () if isinstance(one, types.CodeAction)]
