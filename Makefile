@@ -16,7 +16,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
-.PHONY: help demo test test-engines check format bench clean vsix vsix-check
+.PHONY: help pictures demo test test-engines check format bench clean vsix vsix-check
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -49,6 +49,10 @@ vsix-check: $(NODE_STAMP)  ## the extension's style, types and unit tests
 format: $(DEV_STAMP)  ## let ruff put the style right
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
+
+pictures: $(DEV_STAMP) vsix  ## the documentation's pictures, taken anew in a real VS Code
+	@tests/vscode/install
+	$(BIN)/python -m tests.vscode.pictures
 
 bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench

@@ -32,6 +32,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "extensions.autoCheckUpdates": False,
     "telemetry.telemetryLevel": "off",
     "git.enabled": False,
+    "python.defaultInterpreterPath": sys.executable,  # a login shell's PATH is another
     "remote.autoForwardPorts": False,
     "editor.minimap.enabled": False,
     "window.commandCenter": False,
@@ -72,11 +73,9 @@ class CodeServer:
     def environ(self) -> dict[str, str]:
         """Its environment, in which nothing of ours is left."""
         kept = {key: text for key, text in os.environ.items() if not key.startswith(_FOREIGN)}
-        path = os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])
         return {
             **kept,
             "HOME": str(self.folder),
-            "PATH": path,
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "XDG_DATA_HOME": str(self.folder / "data"),
             "XDG_RUNTIME_DIR": str(self.folder / "runtime"),
@@ -106,6 +105,12 @@ class CodeServer:
             with suppress(OSError):
                 if one.name.isdigit() and mark in (one / "environ").read_bytes().split(b"\0"):
                     yield int(one.name)
+
+    def knows(self, session: Path) -> None:
+        """Let its extensions find a session: each test's user has a folder for these alone."""
+        folder = self.folder / "runtime" / "dap-mux"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(session, folder)
 
     def restart_extensions(self) -> None:
         """End the process in which extensions run; VS Code starts another."""

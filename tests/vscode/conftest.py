@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from playwright.async_api import Browser
 
 from tests.support.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
-from tests.vscode.scene import REPOSITORY, OpenWindow
+from tests.vscode.scene import REPOSITORY, OpenWindow, copied_example
 from tests.vscode.workbench import Window, browsing, new_window
 
 HERE: Final = Path(__file__).resolve().parent
@@ -61,7 +60,7 @@ async def own_server(
 async def user(tmp_path: Path) -> AsyncIterator[User]:
     """A user whose processes all end with the test, in whose folder the example lies."""
     somebody = User(tmp_path)
-    shutil.copytree(REPOSITORY / "examples", somebody.folder / "examples")
+    copied_example(somebody)
     yield somebody
     await somebody.close()
 

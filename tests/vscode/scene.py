@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,11 @@ from tests.vscode.workbench import Window
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 EXAMPLE: Final = "examples/data_parallel.py"
 OpenWindow = Callable[..., Awaitable[Window]]
+
+
+def copied_example(user: User) -> None:
+    """Put the example where the user works."""
+    shutil.copytree(REPOSITORY / "examples", user.folder / "examples")
 
 
 def configuration(user: User, port: int, **changed: Any) -> str:

@@ -242,6 +242,18 @@ class Window:
         await self.page.keyboard.press("Escape")
         await self.page.keyboard.press("Enter")
 
+    async def hover(self, line: str, word: str) -> str:
+        """What is said of a word when the mouse rests on it."""
+        text = self.page.locator(".view-line", has_text=line).locator("span > span", has_text=word)
+        said = self.page.locator(".monaco-hover:not(.hidden)", has_text=word).first
+        for _ in range(int(LIMIT)):
+            await text.first.hover()
+            with suppress(Late):
+                await said.wait_for(timeout=_SOON)
+                return await said.inner_text()
+            await self.page.mouse.move(0, 0)
+        raise AssertionError(f"nothing is said of {word!r}")
+
     async def webview(self, part: str) -> Frame:
         """The page inside the window, once it has this part."""
 
