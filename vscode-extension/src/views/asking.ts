@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { Coalesced } from '../logic/coalesced';
 import type { Listing, Row } from '../logic/ranks/rows';
+import { whichRanks } from '../logic/ranks/sets';
 import {
   commandsFor,
   completed,
@@ -116,7 +117,7 @@ export function askCommand(live: Live, ranks: string, title: string): Promise<st
 /** Ask for a name that is free to be used as `@name`. */
 export function askName(ranks: string): Thenable<string | undefined> {
   return vscode.window.showInputBox({
-    title: `Name for ranks ${ranks}`,
+    title: `Name for ${whichRanks(ranks)}`,
     prompt: 'From then on @name means these ranks, in breakpoints and the debug console too',
     placeHolder: 'slow',
     validateInput: (text) =>

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { problemsOf, type CastBody } from '../logic/ranks/castText';
 import { keyOf, type Row } from '../logic/ranks/rows';
-import { setOfRows } from '../logic/ranks/sets';
+import { setOfRows, whichRanks } from '../logic/ranks/sets';
 import { askName, askRanks } from './asking';
 import { command, liveOf, Problem } from './attempt';
 import type { Live, Sessions } from './live';
@@ -53,7 +53,7 @@ export async function define(live: Live, ranks: string): Promise<void> {
   if (name === undefined) return;
   const plain = name.replace(/^@/, '');
   await live.request('groups', { define: { name: plain, ranks } });
-  void vscode.window.showInformationMessage(`@${plain} means ranks ${ranks} from now on.`);
+  void vscode.window.showInformationMessage(`@${plain} means ${whichRanks(ranks)} from now on.`);
 }
 
 async function release(sessions: Sessions): Promise<void> {

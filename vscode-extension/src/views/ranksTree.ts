@@ -55,6 +55,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private readonly tree: vscode.TreeView<Node>;
   private readonly parts: vscode.Disposable[];
   private filter = '';
+  private shown = '';
   readonly onDidChangeTreeData = this.emitter.event;
 
   constructor(private readonly sessions: Sessions) {
@@ -105,9 +106,13 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     const rows = live?.ranks.all() ?? [];
     const stopped = rows.filter(({ state }) => state === 'stopped').length;
     this.tree.badge = stopped ? { value: stopped, tooltip: `${ranksWord(stopped)} stopped` } : undefined;
-    const fitting = search(rows, this.filter).length;
-    this.tree.message = this.filter && `Search “${this.filter}”: ${fitting} of ${ranksWord(rows.length)}`;
-    this.emitter.fire(undefined);
+    const fitting = search(rows, this.filter);
+    this.tree.message =
+      this.filter && `Search “${this.filter}”: ${fitting.length} of ${ranksWord(rows.length)}`;
+    // a row that is drawn anew between a press and a release of the mouse loses the click
+    const shown = JSON.stringify([live?.session.id, fitting]);
+    if (shown !== this.shown) this.emitter.fire(undefined);
+    this.shown = shown;
   }
 
   private search(): void {

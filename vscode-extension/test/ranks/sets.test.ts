@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callOf, foldNumbers, setOf, unfold } from '../../src/logic/ranks/sets';
+import { callOf, foldNumbers, setOf, unfold, whichRanks } from '../../src/logic/ranks/sets';
 
 const of = (numbers: number[], group = 'job'): { group: string; rank: number }[] =>
   numbers.map((rank) => ({ group, rank }));
@@ -34,6 +34,10 @@ test('an answer unfolds, with one group and with several', () => {
   expect(unfold('0-3,7', 'job')).toEqual(of([0, 1, 2, 3, 7]));
   expect(unfold('trainer:0-1; eval:0', 'job')).toEqual([...of([0, 1], 'trainer'), ...of([0], 'eval')]);
   expect(unfold('', 'job')).toEqual([]);
+});
+
+test('one rank is no ranks', () => {
+  expect([whichRanks('2'), whichRanks('0,2'), whichRanks('eval:0')]).toEqual(['rank 2', 'ranks 0,2', 'ranks eval:0']);
 });
 
 test('what unfolds folds back', () => {

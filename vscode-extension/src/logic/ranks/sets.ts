@@ -88,6 +88,11 @@ export function setOfRows(rows: readonly Row[], all: readonly Row[]): string {
   return setOf(rows, severalGroups(all));
 }
 
+/** `rank 3`, `ranks 0-3,7`. */
+export function whichRanks(set: string): string {
+  return /^\d+$/.test(set) ? `rank ${set}` : `ranks ${set}`;
+}
+
 export function ranksWord(count: number): string {
   return count === 1 ? '1 rank' : `${count} ranks`;
 }
