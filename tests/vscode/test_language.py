@@ -1,14 +1,17 @@
-"""The language server as a real VS Code shows it: hints and hover."""
+"""The language server as a real VS Code shows it: hints, hover, and a fix for a breakpoint."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from tests.support.commands import User
+from tests.support.commands import LIMIT, User
+from tests.support.run_command import start
+from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, stopped
 
 pytestmark = [
     pytest.mark.real,
@@ -32,3 +35,30 @@ async def test_where_ranks_stand_and_what_a_name_is_there(
     said = await window.hover("loss, grad = model", "loss")
     assert "340268" in said
     assert "outlier" in said
+
+
+async def test_a_breakpoint_that_ranks_lack_is_mended(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """The ranks run the same program in another folder, which launch.json does not know."""
+    run = await start(user, EXAMPLE, "--steps", "100000", n=2)
+    wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
+    port = (await run.session())["port"]
+    own_server.knows(run.session_path)
+    name = configuration(user, port, type="dap-mux", pathMappings=wrong)
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(name)
+    await window.page.locator(".squiggly-warning").first.wait_for()
+    await window.open_file(EXAMPLE, REDUCE)
+    await window.page.keyboard.press("Control+.")
+    fixes = window.page.locator(".action-widget .monaco-list-row", has_text="Add path mapping to")
+    await fixes.first.wait_for()
+    await window.page.keyboard.press("Enter")
+    await fixes.first.wait_for(state="hidden")
+    await window.command("File: Save All")
+    launch = user.folder / ".vscode/launch.json"
+    await until(lambda: "/nowhere" not in launch.read_text(), within=LIMIT, what="mended")
+    (only,) = json.loads(launch.read_text())["configurations"]
+    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
+    assert only["pathMappings"] == [mended]
