@@ -1,4 +1,4 @@
-"""The language server in a real VS Code: ranks, values and problems in the text."""
+"""The language server in a real VS Code mends the launch.json of ranks that were started there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.commands import User
 from tests.support.proc_net import free_ports
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
-from tests.vscode.workbench import LIMIT, Window
+from tests.vscode.workbench import LIMIT
 
 pytestmark = [
     pytest.mark.real,
@@ -24,8 +24,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 NAME: Final = "Ranks"
-LINES: Final = """() => [...document.querySelectorAll('.monaco-editor .view-line')]
-    .map(e => e.innerText.replace(/\\u00a0/g, ' '))"""
 
 
 @pytest.fixture(autouse=True)
@@ -34,26 +32,6 @@ def python(own_server: CodeServer) -> Iterator[None]:
     own_server.settings(**{"python.defaultInterpreterPath": sys.executable})
     yield
     own_server.settings()
-
-
-async def test_where_ranks_stand_and_what_a_name_is_worth(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    launch_json(user, program=EXAMPLE, nproc=4)
-    window = await open_window(own_server)
-    await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.start(NAME)
-    await window.stands_at(REDUCE)
-    await _has_line(window, "● 0-3")
-
-    await window.page.locator(".view-line", has_text="model.loss_and_gradient(").first.click()
-    await window.page.keyboard.press("Home")  # at `loss, grad = …`
-    await window.command("Show or Focus Hover")
-    hover = window.page.locator(".monaco-hover", has_text="{1}: 2.655513295407771")
-    await hover.first.wait_for(timeout=LIMIT * 1000)
-
-    await window.leave()
-    await window.becomes(lambda: _lines(window), _no_hint, "no hint without ranks")
 
 
 async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
@@ -93,20 +71,3 @@ def launch_json(user: User, **attributes: Any) -> Path:
     path.parent.mkdir()
     path.write_text(json.dumps({"version": "0.2.0", "configurations": [one]}, indent=2), "utf-8")
     return path
-
-
-async def _lines(window: Window) -> list[str]:
-    lines: list[str] = await window.page.evaluate(LINES)
-    return lines
-
-
-def _no_hint(lines: list[str]) -> bool:
-    return not any("●" in line for line in lines)
-
-
-async def _has_line(window: Window, end: str) -> None:
-    await window.becomes(
-        lambda: _lines(window),
-        lambda lines: any(line.rstrip().endswith(end) for line in lines),
-        f"a line that ends with {end}",
-    )
