@@ -285,7 +285,15 @@ def _introduction(client_id: str) -> Json:
 
 
 async def _within(timeout: float | None, awaitable: Awaitable[T], what: str) -> T:
+    """Unlike `asyncio.wait_for` of old Pythons, lose no cancellation that meets the answer."""
+    future = asyncio.ensure_future(awaitable)
     try:
-        return await asyncio.wait_for(awaitable, timeout)
-    except asyncio.TimeoutError:  # not the builtin before Python 3.11
-        raise TimeoutError(f"no {what} within {timeout} s") from None
+        done, _ = await asyncio.wait({future}, timeout=timeout)
+    except asyncio.CancelledError:
+        if not future.cancel() and not future.cancelled():
+            future.exception()  # taken note of: nobody else will
+        raise
+    if not done:
+        future.cancel()
+        raise TimeoutError(f"no {what} within {timeout} s")
+    return future.result()

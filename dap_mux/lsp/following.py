@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -50,8 +49,11 @@ class Following:
         while True:
             joined = await self._visit()
             pause = LOOK if joined is not False else min(2 * pause, LONGEST)
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._again.wait(), pause)
+            again = asyncio.ensure_future(self._again.wait())
+            try:
+                await asyncio.wait({again}, timeout=pause)
+            finally:
+                again.cancel()
             self._again.clear()
 
     async def prefer(self, session: str | None) -> None:

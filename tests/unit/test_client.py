@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed, Tap
+from dap_mux.client.client import _within
 from dap_mux.protocol.framing import Framer, FramingError, encode_frame
 from tests.support.conversation import Conversation
 from tests.support.waiting import until
@@ -226,3 +227,13 @@ async def test_a_tap_that_objects_is_heard_at_the_end_if_nobody_waits(server: Se
         await until(lambda: not client.open, within=5, what="the client's end")
         with pytest.raises(AssertionError, match="a second terminated"):
             await client.close()
+
+
+async def test_a_cancellation_that_meets_the_answer_is_not_lost() -> None:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.create_task(_within(5, answer, "an answer"))
+    await asyncio.sleep(0)
+    answer.set_result(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
