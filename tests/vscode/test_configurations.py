@@ -23,14 +23,13 @@ pytestmark = [
 ]
 REDUCE: Final = example_line("a good line for a breakpoint")
 # A shell has a PATH of its own: what is not there is named.
-PYTHON: Final = {"python.defaultInterpreterPath": sys.executable}
 RUN: Final = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:0 {EXAMPLE}"
 
 
-@pytest.fixture(autouse=True)
-def python(own_server: CodeServer) -> Iterator[None]:
-    """The user has chosen a Python."""
-    own_server.settings(**PYTHON)
+@pytest.fixture
+def quiet(own_server: CodeServer) -> Iterator[None]:
+    """The user wants no session that comes by itself."""
+    own_server.settings(**{"dapMux.announce": False})
     yield
     own_server.settings()
 
@@ -66,9 +65,8 @@ async def test_a_job_in_the_terminal_is_debugged_in_its_window(
 
 
 async def test_a_session_that_runs_is_found(
-    own_server: CodeServer, open_window: OpenWindow
+    quiet: None, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
-    own_server.settings(**PYTHON, **{"dapMux.announce": False})
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await _in_terminal(window, RUN)

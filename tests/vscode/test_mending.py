@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,14 +22,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 NAME: Final = "Ranks"
-
-
-@pytest.fixture(autouse=True)
-def python(own_server: CodeServer) -> Iterator[None]:
-    """The user has chosen a Python that has the language server."""
-    own_server.settings(**{"python.defaultInterpreterPath": sys.executable})
-    yield
-    own_server.settings()
 
 
 async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
