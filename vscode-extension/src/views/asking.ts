@@ -28,25 +28,34 @@ type Item = vscode.QuickPickItem & { readonly suggestion: Suggestion };
 /** Ask for a text; resolves to undefined where the user gives up. */
 function ask(question: Question): Promise<string | undefined> {
   const pick = vscode.window.createQuickPick<Item>();
-  const refresh = new Coalesced(() => offer(pick, question), MOMENT);
+  let hurried = false; // Enter was pressed before the text had been looked at
+  const refresh = new Coalesced(async () => {
+    await offer(pick, question);
+    if (hurried && !pick.busy) take(pick.items[0]);
+  }, MOMENT);
   const look = (): void => {
     pick.busy = true;
+    hurried = false;
     refresh.poke();
   };
+  let take: (chosen: Item | undefined) => void = () => undefined;
   pick.title = question.title;
   pick.placeholder = question.placeholder;
   pick.ignoreFocusOut = true;
   return new Promise((resolve) => {
     pick.onDidChangeValue(look);
-    pick.onDidAccept(() => {
-      const chosen = pick.activeItems[0]?.suggestion;
-      if (chosen?.take && !pick.busy) {
-        resolve(chosen.text);
+    take = (chosen) => {
+      if (chosen?.suggestion.take) {
+        resolve(chosen.suggestion.text);
         pick.hide();
-      } else if (chosen && chosen.text !== pick.value) {
-        pick.value = chosen.text;
+      } else if (chosen && chosen.suggestion.text !== pick.value) {
+        pick.value = chosen.suggestion.text;
         look();
       }
+    };
+    pick.onDidAccept(() => {
+      if (pick.busy) hurried = true;
+      else take(pick.activeItems[0]);
     });
     pick.onDidHide(() => {
       refresh.dispose();
