@@ -11,7 +11,9 @@ from typing import Final
 # A step in few messages, for each costs debugpy and its adapter 0.5 ms of CPU (measured): a stop
 # tells its stack, as `stackTrace` would, and the text of the line; and that a rank runs on which
 # was told to step is no news (DAP asks for no such event). Whatever has changed in pydevd leaves
-# the events as they were, and then ranks are asked. Within `exec`, so that no name is left behind.
+# the events as they were, and then ranks are asked. It lasts until the next `disconnect`, ours or
+# the adapter's when a link breaks: whoever debugs the rank next gets debugpy's own events. Within
+# `exec`, so that no name is left behind.
 BRIEF: Final = """\
 def be_brief():
     import linecache
@@ -48,8 +50,17 @@ def be_brief():
             pass
         return bare_resume(factory, thread_id)
 
+    api = part('pydevd_api').PyDevdAPI
+    disconnect = api.request_disconnect
+
+    def undone(self, *rest, **named):
+        vars(factory).pop(stop, None), vars(factory).pop(resume, None)
+        api.request_disconnect = disconnect
+        return disconnect(self, *rest, **named)
+
     setattr(factory, stop, with_stack)
     setattr(factory, resume, unless_stepping)
+    api.request_disconnect = undone
 
 try:
     be_brief()

@@ -41,7 +41,7 @@ function ask(question: Question): Promise<string | undefined> {
   let take: (chosen: Item | undefined) => void = () => undefined;
   pick.title = question.title;
   pick.placeholder = question.placeholder;
-  pick.ignoreFocusOut = true;
+  pick.ignoreFocusOut = true; // ranks that stop meanwhile take the focus to the editor
   return new Promise((resolve) => {
     pick.onDidChangeValue(look);
     take = (chosen) => {
@@ -129,6 +129,7 @@ export function askName(ranks: string): Thenable<string | undefined> {
     title: `Name for ${whichRanks(ranks)}`,
     prompt: 'From then on @name means these ranks, in breakpoints and the debug console too',
     placeHolder: 'slow',
+    ignoreFocusOut: true, // ranks that stop meanwhile take the focus to the editor
     validateInput: (text) =>
       /^@?[^\W\d][\w-]*$/.test(text) ? undefined : 'Letters, digits, _ and -; it begins with a letter',
   });

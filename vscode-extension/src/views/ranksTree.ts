@@ -121,6 +121,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     input.title = 'Search in Ranks';
     input.placeholder = 'Numbers, states, places: 0-3,7   stopped   tp=1   train.py:41';
     input.value = before;
+    input.ignoreFocusOut = true; // ranks that stop meanwhile take the focus to the editor
     let kept = false;
     input.onDidChangeValue((text) => {
       this.show(text);
