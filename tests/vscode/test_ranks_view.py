@@ -1,0 +1,186 @@
+"""The Ranks view, casting and the Compare view by hand, in a real VS Code with four real ranks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import TimeoutError as Late
+
+from tests.support.commands import User
+from tests.support.waiting import until
+from tests.vscode.code_server import CodeServer, serving
+from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
+from tests.vscode.workbench import LIMIT, VARIABLES, Row, Window
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+OUTPUT: Final = ".output-view .view-lines"
+HERE: Final = f"data_parallel.py:{REDUCE} in train"
+STOOD: Final = (  # the others at their next stop, and who has stepped behind the collective
+    f"3 ranks stopped at {HERE}: 0-2",
+    f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
+)
+SOON: Final = 2000  # ms
+TALL: Final = 1300  # px: a screen on which no view hides its rows
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def both_server(
+    own_server: CodeServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CodeServer]:
+    """Our package, and beside it what brings the stock type `debugpy`."""
+    stock = REPOSITORY / "tests/vscode/debugpy-stand-in"
+    package = REPOSITORY / "vscode-extension/dist/dap-mux.vsix"
+    folder = tmp_path_factory.mktemp("both")
+    async with serving(folder, linked=[stock], packages=[package]) as server:
+        yield server
+
+
+@pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
+async def test_ranks_are_driven_searched_and_named(
+    user: User, both_server: CodeServer, open_window: OpenWindow, type: str
+) -> None:
+    """By the rows' own buttons, whether the session tells of its ranks or is asked for them."""
+    window, _ = await stopped(user, both_server, open_window, type)
+    await window.page.set_viewport_size({"width": 1500, "height": TALL})
+    await window.command("Focus on Ranks View")
+    await _stand(window, f"4 ranks stopped at {HERE}: 0-3")
+
+    await _press(window, "rank 3, stopped", "Step Over")
+    await _press(window, "rank 0, stopped", "Continue")
+    await _stand(window, f"2 ranks stopped at {HERE}: 1-2", "2 ranks running: 0,3")
+    await window.shows("running", "paused", "paused", "running")
+    await _press(window, "2 ranks stopped", "Continue")
+    await _stand(window, *STOOD)
+
+    await _name(window)
+    await _cast(window, "@even", "p step", "cast @even p step", "0,2  1")
+    await _search(window)
+
+
+async def test_the_outlier_is_gone_to_named_and_exported(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """Rows are for the keyboard; the answer outlives a reload of the window."""
+    window, _ = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
+    await window.expand(VARIABLES, "Scope Locals")
+    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
+    await window.context_menu(row, "Compare Across Ranks")
+    page = await window.webview("#groups")
+    await page.locator("#groups tbody tr").first.focus()
+    await window.page.keyboard.press("End")
+    await window.page.keyboard.press("Enter")
+    await window.becomes(lambda: window.rows(VARIABLES), _is_rank_2, "the variables of rank 2")
+
+    await page.locator("#group").click()
+    await _answer(window, "Name for rank 2", "wrong")
+    await _told(window, "@wrong means rank 2 from now on.")
+    await page.locator("#export").click()
+    await _answer(window, "Export the values of all ranks")
+    table = user.folder / "compare-loss.csv"
+    await until(lambda: len(_lines(table)) == 5, within=LIMIT, what="a head and four ranks")
+    lines = _lines(table)
+    assert [line.split(",")[1] for line in lines] == ["rank", "0", "1", "2", "3"]
+    assert [line.rpartition(",")[2] for line in lines] == ["note", "", "", "outlier", ""]
+
+    async with window.page.expect_navigation():
+        await window.command("Developer: Reload Window")
+    await window.loaded()
+    kept = await window.webview("#groups")
+    assert await kept.locator("#summary").inner_text() == "4 ranks · 4 different values · 1 outlier"
+
+
+def _lines(table: Path) -> list[str]:
+    """What is in a file, if it is there yet."""
+    return table.read_text("utf-8").splitlines() if table.exists() else []
+
+
+def _is_rank_2(rows: list[Row]) -> bool:
+    return any(row.text.startswith("loss = 340268") for row in rows)
+
+
+async def _answer(window: Window, title: str, text: str = "") -> None:
+    """Answer a question at the top of the window, or take what it offers."""
+    await window.page.locator(".quick-input-title", has_text=title).wait_for()
+    if text:
+        await window.page.keyboard.insert_text(text)
+    await window.page.keyboard.press("Enter")
+
+
+async def _told(window: Window, message: str) -> None:
+    """Wait until a message says just this."""
+    messages = window.page.locator(".notification-list-item-message")
+    await window.becomes(messages.all_inner_texts, lambda seen: message in seen, message)
+
+
+async def _stand(window: Window, *classes: str) -> None:
+    """Wait until the view has exactly these classes of ranks."""
+
+    async def look() -> list[str]:
+        return [row.label for row in await window.rows(RANKS) if not row.label.startswith("rank ")]
+
+    await window.becomes(look, lambda seen: seen == [*classes], f"classes {classes}")
+
+
+async def _press(window: Window, label: str, button: str) -> None:
+    """Press a row's own button until that row is gone: one that is drawn anew loses the click."""
+    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
+    await row.first.wait_for()
+    while await row.count():
+        with suppress(Late):
+            await row.hover(timeout=SOON)
+            await row.locator(f'.action-label[aria-label^="{button}"]').click(timeout=SOON)
+            await row.wait_for(state="detached", timeout=SOON)
+
+
+async def _name(window: Window) -> None:
+    """Ranks 0 and 2 by the context menu of a selection."""
+    rows = window.page.locator(f"{RANKS} .monaco-list-row")
+    await rows.nth(1).click()
+    await rows.nth(3).click(modifiers=["Control"])
+    await window.context_menu(rows.nth(3), "New Group…")
+    await _answer(window, "Name for ranks 0,2", "even")
+    await _told(window, "@even means ranks 0,2 from now on.")
+
+
+async def _cast(window: Window, ranks: str, command: str, *lines: str) -> None:
+    """A rank set that means nobody is told while it is typed; the answer comes merged."""
+    box = window.page.locator(".quick-input-widget input").first
+    rows = window.page.locator(".quick-input-list .monaco-list-row")
+    await window.command("Ranks: Cast to Ranks")
+    await box.fill("ranks(ddp=0)")
+    await rows.filter(has_text="has no mesh dimensions").first.wait_for()
+    await box.fill(ranks)
+    await rows.filter(has_text="2 ranks: 0,2").first.click()
+    await window.page.locator(".quick-input-title", has_text="what should they do?").wait_for()
+    await box.fill(command)
+    await window.page.keyboard.press("Enter")
+
+    async def look() -> str:
+        return (await window.page.locator(OUTPUT).first.inner_text()).replace("\xa0", " ")
+
+    await window.becomes(look, lambda seen: all(line in seen for line in lines), "the answer")
+
+
+async def _search(window: Window) -> None:
+    await window.command("Ranks: Search Ranks")
+    await window.page.locator(".quick-input-widget input").first.fill("1-2 train")
+
+    def found(rows: list[Row]) -> bool:
+        return [row.label for row in rows][1:] == [
+            f"rank {rank}, stopped, train:{REDUCE}" for rank in (1, 2)
+        ]
+
+    await window.becomes(lambda: window.rows(RANKS), found, "ranks 1 and 2")
+    await window.page.keyboard.press("Escape")
+    await _stand(window, *STOOD)
