@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -34,12 +35,18 @@ def _show_failures(screen: Screen, body: Body, *, alone: bool = False) -> None:
 
 
 def marked(answers: Sequence[Body]) -> list[str]:
-    """`{0-3}: 2.31` for each answer; a star before those that are not the most ranks'."""
-    most = len(answers) > 1 and answers[0]["ranks"] != answers[1]["ranks"]
+    """`{0-3}: 2.31` for each answer; where most ranks agree, a star before the other answers."""
+    most = len(answers) > 1 and count(answers[0]["ranks"]) > count(answers[1]["ranks"])
     return [
         f"{'*' if most and place else ''}{{{one['ranks']}}}: {one['value']}"
         for place, one in enumerate(answers)
     ]
+
+
+def count(ranks: str) -> int:
+    """How many ranks a folded set names: 5 for `0-3,7`, also in groups (`actor:0-3; eval:1`)."""
+    runs = re.findall(r"(?:^|[,;:/])\s*(\d+)(?:-(\d+))?(?=\s*(?:[,;]|$))", ranks)
+    return sum(int(last or first) - int(first) + 1 for first, last in runs)
 
 
 def _side_by_side(screen: Screen, answers: Sequence[Body]) -> None:

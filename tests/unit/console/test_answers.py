@@ -30,6 +30,22 @@ def test_equal_answers_side_by_side_the_odd_ones_marked() -> None:
     assert cast(result("0-7", "2.31")) == "{0-7}: 2.31\n"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "odd"),
+    [
+        ("0", "1", ""),
+        ("0-1", "2-3", ""),
+        ("0-1", "2", "*"),
+        ("a:0-1", "a:2; b-1:0", ""),
+        ("a:0,2; b:1-4", "b-1:0-3", "*"),
+        ("3/1-4", "0", "*"),
+    ],
+)
+def test_who_is_odd_needs_a_majority(first: str, second: str, odd: str) -> None:
+    shown = cast(result(first, "x"), result(second, "y"))
+    assert shown == f"{{{first}}}: x | {odd}{{{second}}}: y\n"
+
+
 def test_long_answers_have_lines_of_their_own() -> None:
     assert cast(result("0-1", "x" * 99), result("2", "y")) == f"{{0-1}}: {'x' * 99}\n*{{2}}: y\n"
     assert cast(result("0", "a\nb")) == "{0}:\na\nb\n"
