@@ -33,6 +33,7 @@ async def _serve(
 ) -> None:
     rank = door(rank) if rank.attached_with is not None else rank
     rank.accepts()
+    _say(rank, twist, writer)
     framer = Framer()
     over = False
     while not over and (data := await reader.read(65536)):
@@ -42,8 +43,12 @@ async def _serve(
             rank.receive(request)
             over = request["command"] == "disconnect" and not rank.dead
             rank.runs_on()
-        for message in twist(rank.outbox):
-            writer.write(encode_frame(json.dumps(message).encode()))
-        rank.outbox = []
+        _say(rank, twist, writer)
     rank.hangs_up()
     writer.close()
+
+
+def _say(rank: FakeRank, twist: Twist, writer: asyncio.StreamWriter) -> None:
+    for message in twist(rank.outbox):
+        writer.write(encode_frame(json.dumps(message).encode()))
+    rank.outbox = []
