@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -73,6 +74,11 @@ class Server(LanguageServer):
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Tell the editor, unless telling is what went wrong: that would never end."""
+        if source is not JsonRpcInternalError:
+            super().report_server_error(error, source)
 
     # Texts
 
