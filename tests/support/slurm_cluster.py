@@ -1,0 +1,207 @@
+"""A real SLURM: munged, slurmctld, and two slurmd on hosts with networks of their own.
+
+All in one folder, under ports that nobody else sees. Only root may make such hosts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.engines.tools import command
+from tests.support.hosts import Host, namespaces
+from tests.support.waiting import until
+
+LIMIT: Final = 60.0  # s; not a wait
+_PROGRAMS: Final = ("mungekey", "munged", "slurmctld", "slurmd", "squeue", "nsenter", "ip")
+_CONFIGURATION: Final = """
+ClusterName=tests
+SlurmctldHost={name}({ours})
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SlurmdParameters=config_overrides
+ReturnToService=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=batch_sched_delay=0,sched_interval=2
+MpiDefault=none
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+KillWait=2
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+@dataclass(frozen=True)
+class SlurmCluster:
+    """A running cluster of two nodes with four CPUs each."""
+
+    folder: Path
+    nodes: list[Host]
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What SLURM's commands need to find it."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def tell(self, *words: str) -> str:
+        """Run one of SLURM's commands; what it printed."""
+        done = subprocess.run(
+            words,
+            env={**os.environ, **self.environ},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        return done.stdout
+
+    def submit(self, *words: str, cwd: Path) -> int:
+        """Submit a job with `sbatch WORDS`; its number. Its output goes to `cwd`/slurm-N.out."""
+        said = self.tell("sbatch", "--chdir", str(cwd), "--output", f"{cwd}/slurm-%j.out", *words)
+        found = re.search(r"Submitted batch job (\d+)", said)
+        assert found, said
+        return int(found[1])
+
+    def state(self, job: int) -> str:
+        """Its state in SLURM's own word, such as RUNNING."""
+        return self.tell("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T").strip()
+
+    async def ends(self, job: int) -> str:
+        """Wait for a job's end; its last state."""
+        busy = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+        await until(lambda: self.state(job) not in busy, within=LIMIT, what=f"job {job} ends")
+        return self.state(job)
+
+
+@asynccontextmanager
+async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
+    """Start the cluster; the whole test moves to its network until the block is left."""
+    programs = {name: command(name) for name in _PROGRAMS}
+    folder = base / "slurm"
+    folder.mkdir()
+    async with AsyncExitStack() as stack:
+        hosts = stack.enter_context(namespaces(base))
+        _join(hosts)
+        cluster = SlurmCluster(folder, hosts)
+        _configure(cluster)
+        key = folder / "munge.key"
+        subprocess.run([programs["mungekey"], "-c", "-k", key], check=True, timeout=LIMIT)
+        files = (("socket", "socket"), ("key-file", "key"), ("pid-file", "pid"), ("log-file", "log"))
+        options = [f"--{option}={folder}/munge.{end}" for option, end in files]
+        seed = f"--seed-file={folder}/munge.seed"
+        # --force: as root, in a folder that is not the system's
+        munged = [programs["munged"], "--foreground", "--force", *options, seed]
+        stack.push_async_callback(_end, _start(munged, cluster))
+        socket_file = folder / "munge.socket"
+        await until(socket_file.exists, within=LIMIT, what="munged listens")
+        stack.push_async_callback(_end, _start([programs["slurmctld"], "-D", "-c"], cluster))
+        for host in hosts:
+            stack.callback(_kill_all_in, host)
+            # Not `ip netns exec`: SLURM wants to see the same files everywhere.
+            enter = [programs["nsenter"], f"--net=/run/netns/{host.namespace}"]
+            daemon = _start([*enter, programs["slurmd"], "-D", "-N", host.name], cluster)
+            stack.push_async_callback(_end, daemon)
+        await until(lambda: _idle(cluster) == len(hosts), within=LIMIT, what="idle nodes")
+        stack.push_async_callback(_cancel_all, cluster)
+        yield cluster
+
+
+def _join(hosts: list[Host]) -> None:
+    """A cable between the two, and a way to our end of the first one's for both."""
+    one, two = hosts
+    _ip("-n", one.namespace, "link", "add", "beside", "type", "veth", "peer", "name", "beside",
+        "netns", two.namespace)  # fmt: skip
+    for host, other in ((one, two), (two, one)):
+        _ip("-n", host.namespace, "link", "set", "beside", "up")
+        _ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
+    _ip("-n", two.namespace, "route", "add", _ours(one), "via", _ours(two))
+
+
+def _ours(host: Host) -> str:
+    """Our own address on the cable to a host."""
+    return f"{host.address.rpartition('.')[0]}.1"
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=10)
+
+
+def _configure(cluster: SlurmCluster) -> None:
+    lines = [f"NodeName={n.name} NodeAddr={n.address} CPUs=4 RealMemory=1000" for n in cluster.nodes]
+    text = _CONFIGURATION.format(
+        name=socket.gethostname(),
+        ours=_ours(cluster.nodes[0]),
+        folder=cluster.folder,
+        nodes="\n".join(lines),
+    )
+    for name in ("state", *(host.name for host in cluster.nodes)):
+        (cluster.folder / name).mkdir()
+    (cluster.folder / "slurm.conf").write_text(text, "utf-8")
+
+
+def _start(words: list[str], cluster: SlurmCluster) -> subprocess.Popen[bytes]:
+    log = cluster.folder / f"{Path(words[-1]).name}.daemon"
+    with log.open("wb") as out:
+        return subprocess.Popen(
+            words,
+            env={**os.environ, **cluster.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+
+
+def _idle(cluster: SlurmCluster) -> int:
+    with suppress(AssertionError):  # slurmctld does not answer yet
+        return cluster.tell("sinfo", "-h", "-N", "-o", "%T").split().count("idle")
+    return 0
+
+
+async def _cancel_all(cluster: SlurmCluster) -> None:
+    """End what still runs, so that no step outlives its daemon."""
+    cluster.tell("scancel", "--user", "root")
+    await until(
+        lambda: not cluster.tell("squeue", "-h"), within=LIMIT, what="no job is left in the queue"
+    )
+
+
+async def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        await until(lambda: process.poll() is not None, within=10, what="a daemon's end")
+    except AssertionError:
+        process.kill()
+        await asyncio.to_thread(process.wait)
+
+
+def _kill_all_in(host: Host) -> None:
+    """A step that hangs would outlive its daemon."""
+    words = ["ip", "netns", "pids", host.namespace]
+    found = subprocess.run(words, check=True, capture_output=True, text=True, timeout=10)
+    for pid in found.stdout.split():
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
