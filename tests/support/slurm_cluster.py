@@ -22,7 +22,18 @@ from tests.support.hosts import Host, namespaces
 from tests.support.waiting import until
 
 LIMIT: Final = 60.0  # s; not a wait
-_PROGRAMS: Final = ("mungekey", "munged", "slurmctld", "slurmd", "squeue", "nsenter", "ip")
+_PROGRAMS: Final = (
+    "mungekey",
+    "munged",
+    "slurmctld",
+    "slurmd",
+    "squeue",
+    "nsenter",
+    "unshare",
+    "ip",
+)
+# The nodes know each other by name.
+_NAMES: Final = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"')
 _CONFIGURATION: Final = """
 ClusterName=tests
 SlurmctldHost={name}({ours})
@@ -107,14 +118,8 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
         hosts = stack.enter_context(namespaces(base))
         _join(hosts)
         cluster = SlurmCluster(folder, hosts)
-        _configure(cluster)
-        key = folder / "munge.key"
-        subprocess.run([programs["mungekey"], "-c", "-k", key], check=True, timeout=LIMIT)
-        files = (("socket", "socket"), ("key-file", "key"), ("pid-file", "pid"), ("log-file", "log"))
-        options = [f"--{option}={folder}/munge.{end}" for option, end in files]
-        seed = f"--seed-file={folder}/munge.seed"
-        # --force: as root, in a folder that is not the system's
-        munged = [programs["munged"], "--foreground", "--force", *options, seed]
+        names = str(_configure(cluster))
+        munged = _munged(folder, programs)
         stack.push_async_callback(_end, _start(munged, cluster))
         socket_file = folder / "munge.socket"
         await until(socket_file.exists, within=LIMIT, what="munged listens")
@@ -122,7 +127,7 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
         for host in hosts:
             stack.callback(_kill_all_in, host)
             # Not `ip netns exec`: SLURM wants to see the same files everywhere.
-            enter = [programs["nsenter"], f"--net=/run/netns/{host.namespace}"]
+            enter = [programs["nsenter"], f"--net=/run/netns/{host.namespace}", *_NAMES, names]
             daemon = _start([*enter, programs["slurmd"], "-D", "-N", host.name], cluster)
             stack.push_async_callback(_end, daemon)
         await until(lambda: _idle(cluster) == len(hosts), within=LIMIT, what="idle nodes")
@@ -150,8 +155,11 @@ def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, timeout=10)
 
 
-def _configure(cluster: SlurmCluster) -> None:
-    lines = [f"NodeName={n.name} NodeAddr={n.address} CPUs=4 RealMemory=1000" for n in cluster.nodes]
+def _configure(cluster: SlurmCluster) -> Path:
+    """Write its configuration; the path of the nodes' /etc/hosts."""
+    lines = [
+        f"NodeName={n.name} NodeAddr={n.address} CPUs=4 RealMemory=1000" for n in cluster.nodes
+    ]
     text = _CONFIGURATION.format(
         name=socket.gethostname(),
         ours=_ours(cluster.nodes[0]),
@@ -161,6 +169,21 @@ def _configure(cluster: SlurmCluster) -> None:
     for name in ("state", *(host.name for host in cluster.nodes)):
         (cluster.folder / name).mkdir()
     (cluster.folder / "slurm.conf").write_text(text, "utf-8")
+    names = cluster.folder / "hosts"
+    known = "".join(f"{host.address} {host.name}\n" for host in cluster.nodes)
+    names.write_text(f"127.0.0.1 localhost\n{known}", "utf-8")
+    return names
+
+
+def _munged(folder: Path, programs: dict[str, str]) -> list[str]:
+    """Make a key; the command that starts the daemon."""
+    key = folder / "munge.key"
+    subprocess.run([programs["mungekey"], "-c", "-k", key], check=True, timeout=LIMIT)
+    names = {"socket": "socket", "key-file": "key", "pid-file": "pid", "log-file": "log",
+             "seed-file": "seed"}  # fmt: skip
+    files = [f"--{option}={folder}/munge.{end}" for option, end in names.items()]
+    # --force: as root, in a folder that is not the system's
+    return [programs["munged"], "--foreground", "--force", *files]
 
 
 def _start(words: list[str], cluster: SlurmCluster) -> subprocess.Popen[bytes]:

@@ -1,0 +1,85 @@
+"""What every engine must carry, once through: a job of four ranks of examples/data_parallel.py.
+
+Stop two of the ranks by a conditional breakpoint while the others wait for them in the all-reduce,
+ask them something, step them over it, let all go; the job's result is that of one never debugged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dap_mux.client import DapClient
+from examples.data_parallel import Model, load_batch
+from tests.support.commands import LIMIT, listed
+
+PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "data_parallel.py"
+RANKS: Final = 4
+STEPS: Final = 5
+OPTIONS: Final = ("--steps", str(STEPS), "--seconds", "0")
+HELD: Final = (1, 3)
+_REDUCE: Final = "all_reduce_mean(grad)  # a good line"
+_AFTER: Final = "model.step(mean_grad)"
+
+
+def line(text: str) -> int:
+    """The number of the program's one line with this text in it."""
+    lines = PROGRAM.read_text("utf-8").splitlines()
+    (found,) = (number for number, each in enumerate(lines, 1) if text in each)
+    return found
+
+
+async def stop_two(client: DapClient, program: str, **attach: Any) -> None:
+    """Attach with a breakpoint that holds two of the ranks, and see them held."""
+    condition = f"ranks({','.join(map(str, HELD))}): step == 3"
+    breakpoints = {program: [{"line": line(_REDUCE), "condition": condition}]}
+    await client.handshake(
+        {"justMyCode": True, **attach}, breakpoints=breakpoints, timeout=2 * LIMIT
+    )
+    await held(client, line(_REDUCE))
+
+
+async def held(client: DapClient, number: int, *, within: float = 2 * LIMIT) -> None:
+    """Wait until the two stand at this line, and the others run: in the all-reduce."""
+    where = [number if rank in HELD else None for rank in range(RANKS)]
+    entries = await listed(client, "line", *where, within=within)
+    states = ["stopped" if rank in HELD else "running" for rank in range(RANKS)]
+    assert [entry["state"] for entry in entries] == states
+
+
+async def ask_and_step(client: DapClient) -> None:
+    """Cast to the two, and step them over the all-reduce, which takes all four."""
+    ranks = ",".join(map(str, HELD))
+    body = await client.request("cast", {"ranks": ranks, "command": "p step"}, timeout=LIMIT)
+    assert [(each["ranks"], each["value"]) for each in body["results"]] == [(ranks, "3")], body
+    entries = (await client.request("list", timeout=LIMIT))["ranks"]
+    await client.request("next", {"threadId": entries[HELD[0]]["threadId"]}, timeout=LIMIT)
+    await held(client, line(_AFTER))
+
+
+async def let_go(client: DapClient) -> None:
+    """Release every rank: they run on alone."""
+    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+
+
+def check_result(output: str) -> None:
+    """What the job has printed is what it prints without a debugger."""
+    lines = output.splitlines()
+    assert [each for each in lines if each.startswith("step ")] == list(_losses()), output
+    done = sorted(each for each in lines if each.endswith("is done"))
+    assert done == [f"rank {rank} of {RANKS} is done" for rank in range(RANKS)], output
+
+
+def _losses() -> Sequence[str]:
+    """The lines of rank 0, computed here."""
+    model, lines = Model(), []
+    for step in range(STEPS):
+        each = [model.loss_and_gradient(load_batch(rank, step)) for rank in range(RANKS)]
+        loss, grad = each[0]
+        norm = math.hypot(*grad)
+        lines.append(f"step {step:2}  loss {loss:<10.4g} grad_norm {norm:.4g}")
+        columns = zip(*(grad for _, grad in each), strict=True)
+        model.step([sum(column) / RANKS for column in columns])
+    return lines
