@@ -13,6 +13,9 @@ class Endpoint:
     `remote_root`: what a ranks file says of where the sources are there.
     `announces`: the rank says when it listens, and is left alone until then; `ready`: it has
     said so (FACTS: K3).
+    `way_down`: why no connection can succeed now (the tunnel is down, the pod has not started); ''
+    where one may: then the rank is connected at once. It is known, not tried out (K2).
+    `incarnation`: another word for another process, where no pid tells them apart.
     """
 
     host: str
@@ -23,6 +26,8 @@ class Endpoint:
     remote_root: str = ""
     announces: bool = False
     ready: bool = False
+    way_down: str = ""
+    incarnation: str = ""
 
     def __str__(self) -> str:
         """Return `host:port`, with brackets around an IPv6 host."""

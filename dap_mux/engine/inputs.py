@@ -61,10 +61,13 @@ class RankKnown(Struct, frozen=True, gc=False):
 
 
 class RankExited(Struct, frozen=True, gc=False):
-    """The rank's process ended, as whoever started it saw; `code` is -n for signal n."""
+    """The rank's process ended, as whoever started it saw; `code` is -n for signal n.
+
+    None where only its end was seen: the pod or the allocation is no more.
+    """
 
     rank: RankId
-    code: int
+    code: int | None
 
 
 class JobRestarted(Struct, frozen=True, gc=False):

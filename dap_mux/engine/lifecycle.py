@@ -39,12 +39,26 @@ class Lifecycle(Children):
             self._watcher.moved(rank)
         elif core.flow.restarting:
             self._restarted(rank)
-        rank.endpoint = endpoint
+        before, rank.endpoint = rank.endpoint, endpoint
         core.ranks_changed()
+        if rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
+            self._to(rank, Signal.RETURN)
         back = rank.phase is Phase.GONE and endpoint.ready
+        if rank.phase in (Phase.IDLE, Phase.WAITING):
+            self._way_changed(rank, before)
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code = None
             self.connect(rank)
+
+    def _way_changed(self, rank: Rank, before: Endpoint) -> None:
+        """While there is no way `list` says why; a new one is tried with new patience."""
+        if rank.endpoint.way_down:
+            rank.reason = rank.endpoint.way_down
+            self._watcher.moved(rank)
+        elif before.way_down:
+            rank.reason = ""
+            rank.attempts = 0
+            self._watcher.moved(rank)
 
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
@@ -118,7 +132,7 @@ class Lifecycle(Children):
         else:
             self._remove(rank)
 
-    def exited(self, rank: Rank, code: int) -> None:
+    def exited(self, rank: Rank, code: int | None) -> None:
         """Its launcher saw the process end; the adapter's last words may still be under way."""
         rank.exit_code = code
         if rank.phase is Phase.GONE or rank.link is None:
@@ -126,7 +140,7 @@ class Lifecycle(Children):
         else:
             self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, code))
 
-    def _ended_for_sure(self, rank: Rank, code: int) -> None:
+    def _ended_for_sure(self, rank: Rank, code: int | None) -> None:
         if rank.exit_code == code and rank.phase is not Phase.GONE:
             self.ended(rank)
 

@@ -57,13 +57,13 @@ class Links:
 
     def connect(self, rank: Rank) -> None:
         """Open the rank's one connection (R2), unless it rests from the last one (K4)."""
-        if rank.resting or (rank.endpoint.announces and not rank.endpoint.ready):
+        endpoint = rank.endpoint
+        if rank.resting or endpoint.way_down or (endpoint.announces and not endpoint.ready):
             return
         self._to(rank, Signal.CONNECT)
         rank.link = self._core.number()
-        rank.offers, rank.adapter_ready, rank.seq = None, rank.endpoint.ready, 0
+        rank.offers, rank.adapter_ready, rank.seq = None, endpoint.ready, 0
         self._core.links[rank.link] = rank
-        endpoint = rank.endpoint
         self._core.out.append(Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port))
 
     # Losing
@@ -80,7 +80,7 @@ class Links:
             return
         was_live = rank.phase is Phase.LIVE
         rank.lost = rank.lost or was_live
-        self._to(rank, Signal.DOWN, reason)
+        self._to(rank, Signal.DOWN, rank.endpoint.way_down or reason)
         rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
         self._watcher.lost(rank, was_live)
 

@@ -307,3 +307,98 @@ def test_restart_of_a_guest(play: Play) -> None:
     book = play(2)
     client = attached(book)
     assert "started by somebody else" in client.ask("restart").refusal
+
+
+def refused(book: Playbook, number: int) -> int:
+    """How often a rank was tried in vain."""
+    return book.transcript.text().splitlines().count(f"rank {number} = refused")
+
+
+def reason(client: Client, number: int) -> str | None:
+    """Why a rank is not there, as `list` says."""
+    (entry,) = client.ask("list", ranks=str(number)).body["ranks"]
+    assert entry["reason"] is None or isinstance(entry["reason"], str)
+    return entry["reason"]
+
+
+def test_no_way_to_a_rank_yet(play: Play) -> None:
+    """Where it is known that nothing can be reached nobody tries (K2); the word is enough."""
+    book = play(1)
+    book.know(1, way_down="trainer-1 is Pending")
+    client = book.client()
+    attach(client)
+    book.wait(60)
+    assert states(client) == ["running", "waiting"]
+    assert reason(client, 1) == "trainer-1 is Pending"
+    book.know(1)
+    assert states(client) == ["running", "running"]
+    assert reason(client, 1) is None
+
+
+def test_the_way_is_down_and_up_again(play: Play) -> None:
+    """A tunnel breaks: not tried while it is down, and at once when it is back."""
+    book = play(2)
+    client = attached(book)
+    down = "the tunnel to trainer-1 is down: lost connection to pod"
+    book.absent.add(("job", 1))
+    book.know(1, way_down=down)
+    book.lose(1, "the rank closed the connection")
+    book.wait(60)
+    assert refused(book, 1) == 0
+    assert (states(client), reason(client, 1)) == (["running", "lost"], down)
+    book.absent.clear()
+    book.rank(1).last_breakpoints = []
+    book.know(1)
+    assert states(client) == ["running", "running"]
+    assert book.rank(1).last_breakpoints
+    assert len(client.of("initialized")) == 1
+
+
+def test_the_way_is_seen_to_be_down_only_after_it_broke(play: Play) -> None:
+    """The connection ends before the tunnel says so: the next try waits for its word."""
+    book = play(2)
+    client = attached(book)
+    book.absent.add(("job", 1))
+    book.lose(1)
+    book.wait(20)
+    before = refused(book, 1)
+    assert before > 0
+    book.know(1, way_down="the tunnel is down")
+    assert reason(client, 1) == "the tunnel is down"
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert refused(book, 1) == before
+    book.absent.clear()
+    book.know(1)
+    assert states(client) == ["running", "running"]
+
+
+def test_a_pod_starts_again(play: Play) -> None:
+    """Another incarnation of a rank that ended is another process: waited for, then attached."""
+    book = play(1)
+    book.know(1, ready=False, incarnation="pod-1/0")
+    client = attached(book)
+    with book.happens():
+        book.rank(1).exits()
+    book.know(1, ready=False, incarnation="pod-1/0")
+    assert states(client) == ["running", "exited"]
+    book.know(1, ready=False, incarnation="pod-1/1", way_down="trainer-1: CrashLoopBackOff")
+    assert (states(client), reason(client, 1)) == (
+        ["running", "waiting"],
+        "trainer-1: CrashLoopBackOff",
+    )
+    book.know(1, ready=False, incarnation="pod-1/1")
+    assert states(client) == ["running", "running"]
+
+
+def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:
+    """A pod is no more: its rank is gone, and no code is made up."""
+    book = play(2)
+    client = attached(book)
+    book.exited(1, None)
+    book.wait(2)
+    assert states(client) == ["running", "exited"]
+    book.lose(0)
+    book.exited(0, None)
+    assert client.of("exited") == []
+    assert len(client.of("terminated")) == 1

@@ -173,7 +173,7 @@ class Playbook:
         self.feed(inputs.LinkDown(link, reason))
         self.pump()
 
-    def exited(self, number: int, code: int, group: str = "job") -> None:
+    def exited(self, number: int, code: int | None, group: str = "job") -> None:
         """Whoever started the rank sees its process end."""
         self.transcript.line(("rank", (group, number)), "=", f"exited with {code}")
         self.feed(inputs.RankExited((group, number), code))
