@@ -4,22 +4,25 @@ host:5678            one rank                  [::1]:5678     the same, IPv6
 host:5678-5681       four ranks                :5678          on this machine
 host:5678+4          four ranks, from 5678 on  @ranks.json    a ranks file
 trainer=host:5678    any of these, in a group of that name
+k8s:job/train        ranks that a source knows (`source`)
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from dap_mux.cluster.records import LAST_PORT, RankRecord, read_ranks_file
+from dap_mux.cluster.ranks_file import RanksFile
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.source import Source, Word
+from dap_mux.cluster.sources import is_ours, source_of
 from dap_mux.errors import UsageError
 
 LOCALHOST = "127.0.0.1"
-EXAMPLES = "host:5678, host:5678-5681, host:5678+4, @ranks.json"
+EXAMPLES = "host:5678, host:5678-5681, host:5678+4, @ranks.json, k8s:job/train"
 
 GROUP = re.compile(r"(?P<group>[A-Za-z_][\w.-]*)=(?P<rest>.*)", re.DOTALL)
 SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9]*):(?P<rest>.*)", re.DOTALL)
@@ -31,19 +34,32 @@ ADDRESS = re.compile(
 LATER = ("dask", "k8s", "monarch", "oc", "pid", "ray", "slurm", "ssh")
 
 
-def parse_endpoints(words: Iterable[str]) -> list[RankRecord]:
-    """All ranks that `words` name, each numbered. Raises `UsageError`."""
-    records = [record for word in words for record in parse_endpoint(word)]
-    return number(records)
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """What one word names: ranks that it spells out, or a source to ask for them.
+
+    `group` is None where the word names none.
+    """
+
+    word: str
+    group: str | None = None
+    records: Sequence[RankRecord] = ()
+    source: Source | None = None
+
+    def grouped(self, records: Iterable[RankRecord]) -> list[RankRecord]:
+        """These ranks, in the group that the word names."""
+        return [replace(one, group=self.group) if self.group else one for one in records]
 
 
-def parse_endpoint(word: str) -> list[RankRecord]:
-    """The ranks of one word; `rank` is None where it gives no number. Raises `UsageError`."""
-    named = GROUP.fullmatch(word)
-    if named is None:
-        return _ranks_of(word, word)
-    records = _ranks_of(named["rest"], word)
-    return [replace(record, group=named["group"]) for record in records]
+def read_word(word: str) -> Named:
+    """What one word names; a rank's number is None where it gives none. Raises `UsageError`."""
+    match = GROUP.fullmatch(word)
+    group, text = (match["group"], match["rest"]) if match else (None, word)
+    source = _source_of(text)
+    if source is not None:
+        return Named(word=word, group=group, source=source)
+    named = Named(word=word, group=group)
+    return replace(named, records=named.grouped(_ranks_of(text, word)))
 
 
 def number(records: Iterable[RankRecord]) -> list[RankRecord]:
@@ -83,9 +99,17 @@ def _name(record: RankRecord) -> str:
     return f"rank {record.rank} of group {record.group}"
 
 
-def _ranks_of(text: str, word: str) -> list[RankRecord]:
+def _source_of(text: str) -> Source | None:
+    """The source, unless this is an address: a host may be called like somebody's scheme."""
     if text.startswith("@"):
-        return read_ranks_file(Path(text[1:]))
+        return RanksFile(text[1:])
+    match = SCHEME.fullmatch(text)
+    if match is None or (ADDRESS.fullmatch(text) and not is_ours(match["scheme"])):
+        return None
+    return source_of(Word(match["scheme"], match["rest"]))
+
+
+def _ranks_of(text: str, word: str) -> list[RankRecord]:
     scheme = SCHEME.fullmatch(text)
     if scheme is not None and scheme["scheme"] in LATER:
         raise UsageError(

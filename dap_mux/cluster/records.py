@@ -19,6 +19,8 @@ class RankRecord:
     """A rank to connect to. `rank` is None until something has numbered it.
 
     `ready` means that the rank has said it listens: only then is connecting at once safe.
+    `incarnation`: another word for another process, where no pid tells them apart; `waits`: why it
+    is not there now although it is expected.
     """
 
     host: str
@@ -30,6 +32,8 @@ class RankRecord:
     world_size: int | None = None
     remote_root: str | None = None
     ready: bool = False
+    incarnation: str = ""
+    waits: str = ""
 
     @property
     def endpoint(self) -> str:

@@ -1,32 +1,47 @@
 """Ranks that somebody else has started, wherever that is: one small protocol for every engine.
 
-An engine is one module with one class that fulfils `Source`, found by its scheme: `k8s:trainer-0`
-is read by the class that the entry point `k8s` of the group `dap_mux.sources` names. Ours are
-registered the same way (pyproject.toml), so others can add their own.
+An engine is one module with one class that fulfils `Source`, made of the `Word` that the user
+typed and found by its scheme: `k8s:trainer-0` is read by the class that the entry point `k8s` of
+the group `dap_mux.sources` names. Ours are registered the same way (pyproject.toml), so others
+can add their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from dap_mux.cluster.records import RankRecord
 
-Tell: TypeAlias = Callable[[str], None]
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the command line that names a source: `rest` follows `scheme:`."""
+
+    scheme: str
+    rest: str
+
+    def __str__(self) -> str:
+        """Return it as typed, without a group."""
+        return f"{self.scheme}:{self.rest}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """Where we connect for a rank: `record` as it is reached from here.
+    """Where we connect for a rank: `record` as it is reached from here, its number unchanged.
 
-    `up`: whether connecting now can succeed, as far as is known without trying (K2 of the
-    measured facts: a connection that is not kept wedges the rank's adapter).
+    `down`: why no connection can succeed now, '' where one may, as far as is known without
+    trying (K2 of the measured facts: a connection that is not kept wedges the rank's adapter).
     """
 
     record: RankRecord
-    up: bool = True
+    down: str = ""
+
+
+Changed: TypeAlias = Callable[[Reached], None]
+Tell: TypeAlias = Callable[[str], None]
 
 
 class Source(Protocol):
@@ -35,17 +50,34 @@ class Source(Protocol):
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks that are there now, as their own place names them; none is no error.
 
-        Raises `DapMuxError` where there can be none: no such job, not logged in, no such tool.
+        `host` and `port` are the rank's own; a number of None is given by the session. Raises
+        `DapMuxError` where there can be none: no such job, not logged in, no such tool.
         """
 
     def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """All ranks, again whenever they are others: later ones, restarted, moved, gone."""
+        """All ranks, again whenever they are others: later ones, restarted, moved.
+
+        Who is missing has ended for good; who is expected back stays, with `waits` saying why it
+        is not there. Raises `DapMuxError` where it cannot see them now: it is asked again.
+        """
 
     def reach(
-        self, record: RankRecord, changed: Callable[[Reached], None], tell: Tell
+        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
     ) -> AbstractAsyncContextManager[None]:
-        """Make a rank reachable until the block is left, by a tunnel where it takes one.
+        """Make the ranks of one host reachable until the block is left.
 
-        `changed` is called at once or as soon as it is known, and whenever the way there has
-        changed. `tell` takes what the user should know (tunnel down, back again).
+        By a tunnel where it takes one. `changed` is called for each rank, at once or as soon as it
+        is known, and whenever the way there has changed. `tell` takes what the user should know.
         """
+
+
+@asynccontextmanager
+async def reach_directly(
+    records: Sequence[RankRecord],
+    changed: Changed,
+    tell: Tell,  # noqa: ARG001  (the protocol's; there is nothing to say)
+) -> AsyncIterator[None]:
+    """`Source.reach` for ranks that can be connected to from here as they are."""
+    for record in records:
+        changed(Reached(record=record))
+    yield

@@ -17,13 +17,13 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from dap_mux.cluster.endpoints import parse_endpoints
 from dap_mux.cluster.local import LocalCluster, LocalJob
 from dap_mux.config import AdapterOptions, Config
 from dap_mux.engine import inputs
 from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session.attaching import attach_settings
+from dap_mux.session.following import Following
 from dap_mux.session.running import Job, job_name
 from dap_mux.session.serving import Session, serving, settings_of
 from dap_mux.session.voices import set_up_log
@@ -88,14 +88,15 @@ class Finder:
             if request.command == "launch":
                 await self._launch(request, config)
             else:
-                self._attach(request, config)
+                await self._attach(request, config)
         except (DapMuxError, OSError) as error:
             self._session.driver.feed(inputs.RanksFound(request.number, str(error)))
 
-    def _attach(self, request: FindRanks, config: Config) -> None:
-        records = parse_endpoints(endpoint_words(request.arguments))
-        settings = replace(attach_settings(config, records), ranks_from_client=True)
-        self._session.known(records)
+    async def _attach(self, request: FindRanks, config: Config) -> None:
+        following = await Following.of(endpoint_words(request.arguments))
+        settings = replace(attach_settings(config, following), ranks_from_client=True)
+        following.introduce(self._session)
+        self._tasks.start_soon(following.run, self._session)
         self._session.driver.feed(inputs.RanksFound(request.number, settings=settings))
 
     async def _launch(self, request: FindRanks, config: Config) -> None:

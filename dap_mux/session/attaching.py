@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import anyio
 
-from dap_mux.cluster.endpoints import parse_endpoints
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.config import AttachOptions, Config
 from dap_mux.engine import Settings
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.announcing import announce
+from dap_mux.session.following import Following
 from dap_mux.session.serving import Session, serving, settings_of
 from dap_mux.session.voices import say, set_up_log
 
@@ -21,15 +21,20 @@ async def attach_ranks(options: AttachOptions) -> int:
     """Serve the ranks at `options.endpoints` until all are gone (0) or a signal comes (0)."""
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
-    records = parse_endpoints(options.endpoints)
-    settings, groups = attach_settings(config, records), groups_of(records)
-    async with serving(config, settings, avoid=_ports(records), groups=groups) as session:
-        session.known(records)
+    following = await Following.of(options.endpoints)
+    settings, groups = attach_settings(config, following), following.groups
+    async with (
+        serving(config, settings, avoid=following.local_ports, groups=groups) as session,
+        anyio.create_task_group() as tasks,
+    ):
         where = ", ".join(options.endpoints)
-        say(f"one session for {len(records)} ranks ({where}) on {session.address}")
+        say(f"one session for {len(following.records)} ranks ({where}) on {session.address}")
+        following.introduce(session)
+        tasks.start_soon(following.run, session)
         if not await announce(session.file, where):
             say("attach an editor to it; Ctrl-C releases every rank")
         await _serve(session)
+        tasks.cancel_scope.cancel()
     return 0
 
 
@@ -49,19 +54,13 @@ async def _serve(session: Session) -> None:
         tasks.cancel_scope.cancel()
 
 
-def attach_settings(config: Config, records: Iterable[RankRecord]) -> Settings:
+def attach_settings(config: Config, following: Following) -> Settings:
     """Return what the engine needs to know for these ranks. Raises UsageError."""
-    records = list(records)
-    groups = groups_of(records)
+    groups = following.groups
     home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
     if config.mesh and home not in groups:
         raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
-    return settings_of(config, group=home, meshes=meshes_of(records))
-
-
-def groups_of(records: Iterable[RankRecord]) -> list[str]:
-    """Return the names of their groups."""
-    return sorted({record.group for record in records})
+    return settings_of(config, group=home, meshes=meshes_of(following.records))
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
@@ -81,9 +80,3 @@ def _mesh_of(members: list[RankRecord]) -> Mesh | None:
     mesh = Mesh(tuple((dim, 1 + max(place[dim] for _, place in places)) for dim in dims))
     fits = all(rank < mesh.size and mesh.coords(rank) == place for rank, place in places)
     return mesh if fits else Mesh(mesh.dims, dict(places))
-
-
-def _ports(records: list[RankRecord]) -> range:
-    """Return the span of local ports that belong to ranks."""
-    ports = [record.port for record in records]
-    return range(min(ports), max(ports) + 1) if ports else range(0)

@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -43,22 +43,29 @@ class Session:
         self.driver = driver
         self.file = file
         self._signals = signals
+        self._warned: set[str] = set()
 
     @property
     def address(self) -> str:
         """`host:port`."""
         return self.file.address
 
-    def known(self, records: Iterable[RankRecord]) -> None:
-        """Tell the engine where ranks listen, and everybody where that is unsafe."""
+    def known(self, records: Iterable[RankRecord], *, down: str = "", host_name: str = "") -> None:
+        """Tell the engine where ranks listen, and everybody where that is unsafe.
+
+        `down`: why no connection can succeed now; `host_name`: what the ranks' host is called
+        where they are reached by another address.
+        """
         records = list(records)
-        warning = beyond_loopback(record.host for record in records)
-        if warning:
+        warning = "" if down else beyond_loopback(record.host for record in records)
+        if warning and warning not in self._warned:
+            self._warned.add(warning)
             logger.warning("%s", warning)
             self.driver.feed(inputs.Notice(warning, lasting=True))
         for record in records:
             assert record.rank is not None
-            self.rank_known(record.group, record.rank, endpoint_of(record))
+            endpoint = replace(endpoint_of(record), way_down=down, host_name=host_name)
+            self.rank_known(record.group, record.rank, endpoint)
 
     def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
         """Tell the engine of one rank."""
@@ -118,6 +125,7 @@ def endpoint_of(record: RankRecord) -> Endpoint:
         coords=record.coords or {},
         remote_root=record.remote_root or "",
         ready=record.ready,
+        incarnation=record.incarnation,
     )
 
 

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dap_mux.cluster.endpoints import LATER, number, parse_endpoint, parse_endpoints
+from dap_mux.cluster.endpoints import LATER, number, read_word
 from dap_mux.cluster.records import RankRecord
 from dap_mux.errors import UsageError
+
+
+def parse_endpoint(word: str) -> list[RankRecord]:
+    named = read_word(word)
+    found = anyio.run(named.source.discover) if named.source else named.records
+    return [replace(one, incarnation="") for one in named.grouped(found)]
+
+
+def parse_endpoints(words: Iterable[str]) -> list[RankRecord]:
+    return number(record for word in words for record in parse_endpoint(word))
 
 
 def addresses(*words: str) -> list[tuple[str, int | None, str]]:
@@ -70,7 +83,7 @@ def test_nothing_named_is_no_rank() -> None:
         ("node1:5681-5678", "from 5681 to 5678"),
         ("node1:5678+0", "names no port"),
         ("::1:5678", "brackets"),
-        ("k8s:pod/train-0", "k8s: comes with a later release"),
+        ("ray:head", "ray: comes with a later release"),
         ("trainer=slurm:1234", "slurm: comes with a later release"),
         ("@nowhere/ranks.json", "cannot read the ranks file nowhere/ranks.json"),
     ],

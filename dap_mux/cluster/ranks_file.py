@@ -1,0 +1,49 @@
+"""`@ranks.json`: a ranks file, followed while somebody rewrites it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.records import RankRecord, read_ranks_file
+from dap_mux.cluster.source import reach_directly
+
+LOOK: Final = 1.0  # s between two looks at the file
+
+
+class RanksFile:
+    """A `Source`: the ranks are those in the file, and reached as it says."""
+
+    reach = staticmethod(reach_directly)
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._read: tuple[int, int] | None = None
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """Read it. Raises `UsageError`, naming file and entry."""
+        self._read = self._state()
+        return [_identified(one) for one in read_ranks_file(self._path)]
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """Yield the ranks whenever the file was written anew. Raises `UsageError`."""
+        while True:
+            await anyio.sleep(LOOK)
+            if self._state() != self._read:
+                yield await self.discover()
+
+    def _state(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+
+def _identified(record: RankRecord) -> RankRecord:
+    """Another address or pid is another process of the same rank."""
+    return replace(record, incarnation=f"{record.endpoint} {record.pid or ''}")

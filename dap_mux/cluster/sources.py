@@ -1,0 +1,32 @@
+"""Which class reads which scheme: ours, and those that other packages bring by entry point."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final, cast
+
+from dap_mux.cluster.source import Source, Word
+
+GROUP: Final = "dap_mux.sources"
+# The same as in pyproject.toml: an editable install may be older than that.
+OURS: Final[dict[str, str]] = {
+}
+
+
+def is_ours(scheme: str) -> bool:
+    """Whether a word with this scheme can only be meant for a source of ours."""
+    return scheme in OURS
+
+
+def source_of(word: Word) -> Source | None:
+    """Return the source that reads this word, None where nobody does. Raises `UsageError`."""
+    if word.scheme in OURS:
+        module, _, name = OURS[word.scheme].partition(":")
+        made = getattr(import_module(module), name)
+    else:
+        found = entry_points(group=GROUP, name=word.scheme)
+        if not found:
+            return None
+        made = next(iter(found)).load()
+    return cast("Source", made(word))

@@ -1,0 +1,198 @@
+"""Ranks named by the words of `attach`: found, made reachable, and followed while they live.
+
+Some words spell ranks out (`host:5678`); behind the others is a source, which is asked who there
+is and watched from then on: the engine hears of ranks that come later, move, start again or end,
+and of ways to them (tunnels) that are down or up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from dap_mux.cluster.endpoints import Named, number, read_word
+from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
+from dap_mux.cluster.roll import Roll, id_of
+from dap_mux.cluster.source import Changed, Reached, Source
+from dap_mux.engine import inputs
+from dap_mux.errors import DapMuxError
+from dap_mux.session.serving import Session
+from dap_mux.session.voices import say
+
+ASK_AGAIN: Final = 5.0  # s after a source could not see its ranks
+OPENING: Final = "the way to {} is being opened"
+
+
+class Following:
+    """The ranks of an attach. `of` finds those that are there now, `run` follows them."""
+
+    def __init__(self, named: Sequence[Named], records: Sequence[RankRecord]) -> None:
+        self.records = list(records)
+        """Who is there at the beginning, each with its number, as their own place names them."""
+        self.groups = sorted(
+            {one.group for one in records}
+            | {one.group or DEFAULT_GROUP for one in named if one.source and not one.records}
+        )
+        self._plain = [one for each in named if not each.source for one in each.records]
+        self._roll = Roll()
+        self._roll.enter(None, self._plain)
+        self._followed = [_Followed(one, one.source, self._roll) for one in named if one.source]
+
+    @classmethod
+    async def of(cls, words: Iterable[str]) -> Following:
+        """Read the words and ask every source. Raises `DapMuxError`."""
+        named = [await _asked(read_word(word)) for word in words]
+        records = number(record for one in named for record in one.records)
+        rest = iter(records)
+        numbered = [replace(one, records=[next(rest) for _ in one.records]) for one in named]
+        return cls(numbered, records)
+
+    @property
+    def local_ports(self) -> range:
+        """The span of ports that may be ranks' own here."""
+        ports = [record.port for record in self._plain]
+        return range(min(ports), max(ports) + 1) if ports else range(0)
+
+    def introduce(self, session: Session) -> None:
+        """Tell the engine who is there."""
+        session.known(self._plain)
+        for one in self._followed:
+            one.introduce(session)
+
+    async def run(self, session: Session) -> None:
+        """Follow every source until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for one in self._followed:
+                tasks.start_soon(one.run, session)
+
+
+async def _asked(named: Named) -> Named:
+    if named.source is None:
+        return named
+    return replace(named, records=named.grouped(await named.source.discover()))
+
+
+class _Followed:
+    """One word with a source: its ranks, host by host."""
+
+    def __init__(self, named: Named, source: Source, roll: Roll) -> None:
+        self._named = named
+        self._source = source
+        self._roll = roll
+        self._hosts: dict[str, _Host] = {}
+        self._told: set[str] = set()
+        self._records = roll.enter(self, named.records)
+
+    def introduce(self, session: Session) -> None:
+        for record in self._records:
+            down = record.waits or OPENING.format(record.host)
+            session.known([record], down=down, host_name=record.host)
+        if not self._records:
+            tell(session, f"{self._named.word}: no ranks yet; dap-mux waits for them")
+
+    async def run(self, session: Session) -> None:
+        async with anyio.create_task_group() as tasks:
+            self._reach(session, tasks)
+            while True:
+                try:
+                    async for records in self._source.watch():
+                        self._told.clear()
+                        self._now(session, self._named.grouped(records))
+                        self._reach(session, tasks)
+                except DapMuxError as error:
+                    self._once(session, f"{self._named.word}: {error}; asked again")
+                await anyio.sleep(ASK_AGAIN)
+
+    def _now(self, session: Session, records: Sequence[RankRecord]) -> None:
+        """These are the ranks: the engine hears of the new ones, the waiting and the ended."""
+        before = {id_of(record): record for record in self._records}
+        self._records, problems = self._roll.update(self, records)
+        for problem in problems:
+            self._once(session, f"{self._named.word}: {problem}")
+        for record in self._records:
+            old = before.pop(id_of(record), None)
+            if old != record:
+                down = record.waits or OPENING.format(record.host)
+                session.known([record], down=down, host_name=record.host)
+        for id in before:
+            session.driver.feed(inputs.RankExited(id, None))
+
+    def _reach(self, session: Session, tasks: TaskGroup) -> None:
+        """Have one way open for each host, for the ranks that are there."""
+        wanted: dict[str, list[RankRecord]] = {}
+        for record in self._records:
+            if not record.waits:
+                wanted.setdefault(record.host, []).append(record)
+        for name in {*self._hosts, *wanted}:
+            records, host = wanted.get(name, []), self._hosts.get(name)
+            if host and host.records == records:
+                continue
+            if host:
+                host.scope.cancel()
+            self._hosts[name] = new = _Host(name, records, after=host)
+            tasks.start_soon(new.run, self._source, session)
+
+    def _once(self, session: Session, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            tell(session, text)
+
+
+class _Host:
+    """The way to the ranks of one host, `after` the one that was open before is closed."""
+
+    def __init__(self, name: str, records: Sequence[RankRecord], after: _Host | None) -> None:
+        self.name = name
+        self.records = records
+        self.scope = anyio.CancelScope()
+        self._after = after
+        self._closed = anyio.Event()
+
+    async def run(self, source: Source, session: Session) -> None:
+        try:
+            if self._after:
+                await self._after.closed()
+                self._after = None
+            with self.scope:
+                await self._open(source, session)
+        finally:
+            self._closed.set()
+
+    async def closed(self) -> None:
+        """Wait until nothing of it is open any more."""
+        await self._closed.wait()
+
+    async def _open(self, source: Source, session: Session) -> None:
+        if not self.records:
+            return
+
+        def changed(reached: Reached) -> None:
+            if not self.scope.cancel_called:
+                session.known([reached.record], down=reached.down, host_name=self.name)
+
+        while True:
+            problem = await self._hold(source, session, changed)
+            tell(session, f"{self.name}: {problem}; tried again")
+            for record in self.records:
+                changed(Reached(record=record, down=problem))
+            await anyio.sleep(ASK_AGAIN)
+
+    async def _hold(self, source: Source, session: Session, changed: Changed) -> str:
+        """Keep the way open until cancelled; return why there is none."""
+        problem = "closed"
+        try:
+            async with source.reach(self.records, changed, lambda text: tell(session, text)):
+                await anyio.sleep_forever()
+        except DapMuxError as error:
+            problem = str(error)
+        return problem
+
+
+def tell(session: Session, text: str) -> None:
+    """Tell the person at the terminal, and those at the editors."""
+    say(text)
+    session.driver.feed(inputs.Notice(text))

@@ -1,0 +1,133 @@
+"""Children: other people's programs, asked once or kept running; none of them outlives us.
+
+A child has a session of its own, so a Ctrl-C at our terminal does not reach it: the ranks are
+released through it. It has no standard input: whatever asks for a password fails, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from dap_mux.errors import UsageError
+
+GRACE: Final = 2.0  # s to end in when asked, before it is killed
+ANSWER: Final = 30.0  # s for the answer to a question
+LONGEST: Final = 16 * 1024 * 1024  # bytes of a line; a pod is one, and can be large
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program said and how it ended; `code` is -n for signal n."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def why(self) -> str:
+        """The last line of its complaint, for a message."""
+        lines = (self.err or self.out).strip().splitlines()
+        return lines[-1].strip() if lines else f"it ended with code {self.code}"
+
+
+async def ask(
+    words: Sequence[str], *, env: Mapping[str, str] | None = None, within: float = ANSWER
+) -> Answer:
+    """Run a program to its end. Raises `UsageError` where it cannot be started or takes long."""
+    async with started(words, env=env) as process:
+        with anyio.move_on_after(within):
+            out, err = await process.communicate()
+            assert process.returncode is not None
+            return Answer(
+                process.returncode, out.decode(errors="replace"), err.decode("utf-8", "replace")
+            )
+    raise UsageError(f"{' '.join(words)}: no answer within {within:g} s")
+
+
+@asynccontextmanager
+async def started(
+    words: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    one_stream: bool = False,
+) -> AsyncIterator[Process]:
+    """Run a program until the block is left; `one_stream` puts its errors into its output.
+
+    `env` is added to our own environment. Raises `UsageError` where it cannot be started.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if one_stream else subprocess.PIPE,
+            env={**os.environ, **(env or {})},
+            limit=LONGEST,
+            start_new_session=True,
+            preexec_fn=_ending_with_us(),
+        )
+    except OSError as error:
+        raise UsageError(f"cannot start {words[0]}: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _stop(process)
+
+
+async def lines_of(stream: asyncio.StreamReader) -> AsyncIterator[str]:
+    """Yield what is printed, line by line, until there is no more."""
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # longer than any line that we wait for
+            continue
+        if not line:
+            return
+        yield line.decode(errors="replace").rstrip("\r\n")
+
+
+async def _stop(process: Process) -> None:
+    """End a child and what it has started: ask, and kill it where that does not help."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.returncode is not None:
+            break
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with anyio.move_on_after(GRACE):
+            await process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream:
+            with anyio.move_on_after(GRACE):  # to its end: then the pipe is closed
+                await stream.read()
+
+
+def _ending_with_us() -> Callable[[], None] | None:
+    """Linux ends a child whose parent is killed; elsewhere nobody does.
+
+    Between fork and exec there is one system call, looked up before.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    parent_death_signal, number, parent = 1, int(signal.SIGTERM), os.getpid()
+
+    def tie() -> None:
+        prctl(parent_death_signal, number, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return tie

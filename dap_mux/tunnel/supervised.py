@@ -1,0 +1,103 @@
+"""A child process that keeps a way open: watched, and started again whenever it ends.
+
+That it works is known from what it prints ("Forwarding from ..."), never by connecting through it
+(K2 of the measured facts).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+from asyncio.subprocess import Process
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Final, Protocol, TypeAlias
+
+import anyio
+
+from dap_mux.printable import one_line
+from dap_mux.tunnel.children import lines_of, started
+
+FIRST: Final = 0.25  # s before the next start (R3), doubling with each that came to nothing ...
+MOST: Final = 10.0  # s ... to this
+PATIENCE: Final = 20.0  # s to open the way in; a login or a slow server may take a while
+LAST_WORDS: Final = 3  # lines kept, to say why it ended
+
+Command: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
+
+
+class Keeper(Protocol):
+    """Whose way it is: reads what the child prints, and is told how it fares."""
+
+    def said(self, line: str) -> bool:
+        """The child has printed a line: whether the way is open from now on."""
+
+    def up(self) -> None:
+        """The way is open."""
+
+    def down(self, why: str) -> None:
+        """The way is closed, or did not open; it is tried again soon."""
+
+
+class Supervised:
+    """One child and its successors. `run` keeps the way open until it is cancelled.
+
+    `command` is awaited before each start: it may wait until a start makes sense, and choose other
+    words than last time. `env` is added to our own environment.
+    """
+
+    def __init__(
+        self, command: Command, keeper: Keeper, env: Mapping[str, str] | None = None
+    ) -> None:
+        self._command = command
+        self._keeper = keeper
+        self._env = env
+        self._failures = 0
+        self._open = False
+        self._last: deque[str] = deque(maxlen=LAST_WORDS)
+        self.pid: int | None = None
+        """Of the child that runs now."""
+
+    async def run(self) -> None:
+        """Start it, and again whenever it ends. Raises `UsageError` where it cannot be started."""
+        while True:
+            words = await self._command()
+            self._open = False
+            self._last.clear()
+            async with started(words, env=self._env, one_stream=True) as process:
+                self.pid = process.pid
+                how = await self._see_through(process)
+            self.pid = None
+            self._failures = 0 if self._open else self._failures + 1
+            self._keeper.down(": ".join([f"{PurePath(words[0]).name} {how}", *self._last]))
+            await anyio.sleep(pause_after(self._failures))
+
+    async def _see_through(self, process: Process) -> str:
+        """Read what it prints until it ends; return how it ended."""
+        assert process.stdout
+        with anyio.move_on_after(PATIENCE) as patience:
+            async for line in lines_of(process.stdout):
+                if self._keeper.said(line):
+                    if not self._open:
+                        self._open = True
+                        patience.deadline = float("inf")
+                        self._keeper.up()
+                elif line.strip():
+                    self._last.append(one_line(line.strip()))
+            return _how(await process.wait())
+        return f"had opened nothing within {PATIENCE:g} s"
+
+
+def pause_after(failures: int) -> float:
+    """Return how long to wait after so many starts in a row that came to nothing."""
+    limit = min(FIRST * 2.0 ** min(failures, 16), MOST)
+    return limit * random.uniform(0.75, 1.0)  # noqa: S311  (it only spreads the starts)
+
+
+def _how(code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with code {code}"
