@@ -10,13 +10,22 @@ that a rank pays for nothing but its debugger.
 
 - `options` the command line, and the exit codes of its own.
 - `agent`   what it does, in order.
+- `api`     the same for programs: `dap_mux.listen()` and its like, and `start` for launchers.
 - `environ` which rank am I: pure, from the variables of the launchers.
+- `ports`   which port is ours: pure, from the same and from the platform's.
 - `listen`  debugpy on the rank's port, or on the next one that no other rank will want.
 - `ready`   the word to whoever waits for us: one record, written when `listen` returned.
 - `hold`    wait for a debugger, within a time limit.
+- `post_mortem` keep the rank at an uncaught exception until somebody has looked.
 - `hide`    keep the agent's own frames out of the user's stacks.
 - `runpy`   run the program as `python` itself would.
 
 Exit codes are the program's own, but for: 2 wrong usage or no such script; 124 nobody
 attached in time (`--on-timeout exit`); 125 debugpy could not listen.
 """
+
+import os
+
+# debugpy reads it at import. The warning it saves says that breakpoints may be missed
+# in the standard library's frozen modules: not the user's code, and once for each rank.
+os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")

@@ -6,11 +6,13 @@ import argparse
 import os
 from pathlib import Path
 
+from dap_mux.rank.ports import DEFAULT_BASE_PORT
+
 USAGE_CODE = 2
 TIMEOUT_CODE = 124
 """Nobody attached in time; `timeout(1)` uses the same code."""
 OWN_FAILURE_CODE = 125
-DEFAULT_BASE_PORT = 5678
+ON_TIMEOUT = ("exit", "continue")
 
 EXIT_CODES = (
     f"Exit codes: the program's own; {USAGE_CODE} wrong usage; {TIMEOUT_CODE} no debugger "
@@ -56,15 +58,15 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         default=os.environ.get("DEBUG_TIMEOUT") or None,
         help="wait at most S seconds (default: DEBUG_TIMEOUT, else for ever)",
     )
     parser.add_argument(
         "--on-timeout",
-        choices=("exit", "continue"),
-        default="exit",
+        choices=ON_TIMEOUT,
+        default=os.environ.get("DEBUG_ON_TIMEOUT") or "exit",
         help=f"then exit with {TIMEOUT_CODE} (default), or run without a debugger",
     )
 
@@ -77,8 +79,8 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
         "--base-port",
         metavar="B",
         type=_port,
-        default=DEFAULT_BASE_PORT,
-        help="rank 0's port; rank r takes B + r (default: %(default)s)",
+        help="rank 0's port; rank r takes B + r "
+        f"(default: the port that DEBUG_PORT_NAME names, else {DEFAULT_BASE_PORT})",
     )
     parser.add_argument(
         "--ready-file",
@@ -88,14 +90,15 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A number of seconds, not negative. Raises argparse's ArgumentTypeError."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
+        number = -1.0
+    if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
+    return number
 
 
 def _port(text: str) -> int:

@@ -12,6 +12,7 @@ from dap_mux.rank.environ import Place
 
 DEFAULT_GROUP = "job"
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  (read, not bound)
+RENDEZVOUS = "DAP_MUX_RENDEZVOUS"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -33,6 +34,11 @@ def write_ready_file(path: Path, record: dict[str, object]) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(json.dumps(record) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def write_to_rendezvous(folder: Path, record: dict[str, object]) -> None:
+    """Tell whoever set `DAP_MUX_RENDEZVOUS`: one record for each process, named by host and pid."""
+    write_ready_file(folder / f"{socket.gethostname()}-{os.getpid()}.json", record)
 
 
 def say(place: Place, message: str) -> None:

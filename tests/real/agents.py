@@ -75,7 +75,18 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
 
 
 def clean_environment() -> dict[str, str]:
-    launchers = ("RANK", "WORLD_SIZE", "LOCAL_", "OMPI_", "PMI_", "SLURM_", "DEBUG")
+    launchers = (
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_",
+        "OMPI_",
+        "PMI",
+        "SLURM_",
+        "DEBUG",
+        "PAI_",
+        "JOB_",
+        "DAP_MUX_",
+    )
     return {name: text for name, text in os.environ.items() if not name.startswith(launchers)}
 
 

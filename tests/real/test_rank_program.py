@@ -66,7 +66,7 @@ async def test_the_exit_code_is_the_programs_own(
     start: Start, script: Path, source: str, code: int
 ) -> None:
     script.write_text(source + "\n")
-    agent = await start("--no-wait", "script.py")
+    agent = await start("--no-wait", "script.py", DAP_MUX_POST_MORTEM="0")
     assert await agent.ends() == code
 
 
@@ -75,7 +75,7 @@ async def test_a_traceback_begins_with_the_users_first_frame(
     start: Start, script: Path, program: list[str]
 ) -> None:
     script.write_text("def fail():\n    raise ValueError('no')\n\nfail()\n")
-    agent = await start("--no-wait", *program)
+    agent = await start("--no-wait", *program, DAP_MUX_POST_MORTEM="0")
     assert await agent.ends() == 1
     said = agent.text()
     traceback = said[said.index("Traceback") :].splitlines()
@@ -92,7 +92,7 @@ async def test_the_programs_own_excepthook_is_called(start: Start, script: Path)
         "sys.excepthook = hook\n"
         "1 / 0\n"
     )
-    agent = await start("--no-wait", "script.py")
+    agent = await start("--no-wait", "script.py", DAP_MUX_POST_MORTEM="off")
     assert await agent.ends() == 1
     assert "HOOK <module>" in agent.text()
 
@@ -130,7 +130,10 @@ async def test_it_says_who_and_where_it_is_and_nothing_else(start: Start, script
         "world_size": 4,
     }
     assert agent.text().splitlines() == [
-        f"dap-mux: rank 2 of 4 listens for a debugger on 127.0.0.1:{port} (pid {pid})",
+        (
+            f"dap-mux: rank 2 of 4 listens for a debugger on 127.0.0.1:{port} (pid {pid}): "
+            f"dap-mux attach 127.0.0.1:{port}"
+        ),
         "total 8",
     ]
 

@@ -89,7 +89,7 @@ async def test_the_first_failure_is_the_exit_code(
     user: User, end: str, code: int, words: str
 ) -> None:
     script = user.script(f"import os, sys\nif os.environ['RANK'] == '1':\n    {end}\n")
-    run = await start(user, script, n=2)
+    run = await start(user, script, n=2, DAP_MUX_POST_MORTEM="off")
     client = await run.client()
     await client.handshake(LAUNCH, timeout=LIMIT)
     await client.wait_event("terminated", timeout=LIMIT)

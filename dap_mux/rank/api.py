@@ -1,0 +1,170 @@
+"""What programs call, and whoever starts them: listen, wait for a debugger, stop here.
+
+A process has one debugger. Everything here may be called in many places and threads: the first
+call opens the port, the others find it open. `import dap_mux` brings `listen`,
+`wait_for_client` and `settrace`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import debugpy  # noqa: T100
+
+from dap_mux.rank import post_mortem
+from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.hide import hide_our_frames
+from dap_mux.rank.hold import OnTimeout, on_timeout_of, stop_at_first_line, timeout_of, wait_or_end
+from dap_mux.rank.listen import candidate_ports
+from dap_mux.rank.listen import listen as listen_on
+from dap_mux.rank.ports import first_port
+from dap_mux.rank.ready import (
+    LOOPBACK,
+    RENDEZVOUS,
+    record_of,
+    say,
+    write_ready_file,
+    write_to_rendezvous,
+)
+
+
+class _Started:
+    """What this process has started already."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.address: tuple[str, int] | None = None
+        self.forked_from: tuple[str, int] | None = None
+
+    def in_forked_child(self) -> None:
+        """It has our names and none of debugpy's threads: a stop in it would be for ever."""
+        self.lock, self.forked_from = threading.Lock(), self.address
+
+
+_started = _Started()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """How a process becomes a rank under a debugger."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    base_port: int | None = None
+    """Rank 0's port. Neither this nor `port`: the port that `DEBUG_PORT_NAME` names, else 5678."""
+    ready_file: Path | None = None
+    """Written once it listens; so is the folder that `DAP_MUX_RENDEZVOUS` names."""
+    wait: bool = False
+    """For a debugger, at most `timeout` seconds (None: for ever)."""
+    timeout: float | None = None
+    on_timeout: OnTimeout = "exit"
+    stop_on_entry: bool = False
+    hold: float | None = post_mortem.DEFAULT_LIMIT
+    """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
+
+
+def start(setup: Setup) -> tuple[str, int]:
+    """Make this process a rank under a debugger; what launchers call. Returns host and port.
+
+    A second call finds the port open, and only waits. Raises `CannotListen`, `NoSuchPort`, and
+    ValueError for a variable that makes no sense.
+    """
+    place = place_of(os.environ)
+    if _started.forked_from is not None:
+        say(place, f"has no debugger in its forked child {os.getpid()}, which runs on without")
+        return _started.forked_from
+    address = _listen_once(place, setup)
+    if setup.wait:
+        wait_or_end(place, setup.timeout, setup.on_timeout)
+    if setup.stop_on_entry:
+        stop_at_first_line()
+    return address
+
+
+def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, int]:
+    """Let a debugger attach to this process. Returns the host and port that are listened on.
+
+    Without `port` it is 5678 + the rank that the launcher's variables give, or the one that
+    `DEBUG_PORT_NAME` names. Raises `CannotListen`.
+    """
+    # A program of its own, with nobody else to look after it, waits for no debugger at its end.
+    hold = post_mortem.DEFAULT_LIMIT if os.environ.get(RENDEZVOUS) else 0
+    return start(Setup(host=host, port=port, hold=hold))
+
+
+def wait_for_client(timeout: float | None = None, on_timeout: OnTimeout | None = None) -> bool:
+    """Wait until a debugger is attached, listening if need be. Whether one is.
+
+    At most `timeout` seconds (default: `DEBUG_TIMEOUT`, else for ever); then the process exits
+    with 124, or this returns False where `on_timeout` is "continue" (default:
+    `DEBUG_ON_TIMEOUT`, else "exit").
+    """
+    listen()
+    if _started.forked_from is not None:
+        return False
+    limit = timeout_of(os.environ) if timeout is None else timeout
+    return wait_or_end(place_of(os.environ), limit, on_timeout or on_timeout_of(os.environ))
+
+
+def settrace(
+    port: int | None = None,
+    wait: bool = True,
+    *,
+    host: str = "127.0.0.1",
+    timeout: float | None = None,
+    on_timeout: OnTimeout | None = None,
+) -> None:
+    """Stop here, in a debugger: listen if need be, wait for one (`wait`), and stop.
+
+    Without a debugger in the end (`wait=False`, or nobody came in time and `on_timeout` is
+    "continue") the program runs on. The arguments are those of `listen` and `wait_for_client`.
+    """
+    listen(port, host=host)
+    if wait:
+        wait_for_client(timeout, on_timeout)
+    if _started.forked_from is None:
+        debugpy.breakpoint()  # noqa: T100  (our frames are hidden: it stops in the caller's)
+
+
+def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
+    with _started.lock:
+        if _started.address is None:
+            limit = post_mortem.limit_of(os.environ, setup.hold)
+            first = first_port(os.environ, place, setup.port, setup.base_port)
+            address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
+            hide_our_frames()
+            _announce(place, address, setup.ready_file)
+            if limit is not None:
+                post_mortem.arm(place, limit, f"{address[0]}:{address[1]}")
+            _started.address = address
+        elif setup.port not in (None, 0, _started.address[1]):
+            say(place, f"listens on {_started.address[1]} already; port {setup.port} is not used")
+        return _started.address
+
+
+def _announce(place: Place, address: tuple[str, int], ready_file: Path | None) -> None:
+    """Tell the user's log, and whoever asked to be told.
+
+    Only now: who connects to an adapter that is still starting can kill the rank (measured).
+    """
+    host, port = address
+    record = record_of(place, host, port)
+    if ready_file is not None:
+        write_ready_file(ready_file, record)
+    folder = os.environ.get(RENDEZVOUS)
+    if folder:
+        write_to_rendezvous(Path(folder), record)
+    say(
+        place,
+        f"listens for a debugger on {host}:{port} (pid {os.getpid()}): "
+        f"dap-mux attach {record['host']}:{port}",
+    )
+    if host not in LOOPBACK:
+        say(place, f"lets anybody who reaches {host}:{port} run code: debugpy asks no password")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_started.in_forked_child)
