@@ -9,14 +9,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell tools/find-python)
 SOURCES = $(wildcard dap_mux tests tools examples)
-# Heavy engines have a target of their own.
 PYTEST = $(BIN)/python -m pytest
+# Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time.
+SIDE_BY_SIDE ?= 2
+XDIST = -n $(SIDE_BY_SIDE) --dist loadgroup
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
-.PHONY: help pictures demo test test-engines check format bench clean vsix vsix-check
+.PHONY: help pictures demo test test-engines check lint format bench clean vsix vsix-check
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -27,18 +29,20 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) --ignore=tests/engines
+	$(PYTEST) $(XDIST) --ignore=tests/engines
 
 test-engines: $(DEV_STAMP)  ## torchrun, MPI, SLURM, kubectl and the like
 	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
 	$(PYTEST) tests/engines
 
-check: $(DEV_STAMP)  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
+check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
+	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
+
+lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/python tools/layers.py
-	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
 
 vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
 	cd $(EXTENSION) && npm run --silent package

@@ -27,7 +27,7 @@ from tests.support.session import session
 from tests.support.waiting import until
 
 __all__ = ["user"]
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(240)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 Log = pytest.LogCaptureFixture
 PROGRAM: Final = script("until_told")

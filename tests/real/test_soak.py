@@ -32,7 +32,12 @@ __all__ = ["user"]
 SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "120"))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 LIMIT: Final = 60.0
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(SECONDS + 5 * LIMIT)]
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.long,
+    pytest.mark.timeout(SECONDS + 5 * LIMIT),
+]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 JOB: Final = script("soak_job")
 SIZE: Final = 4

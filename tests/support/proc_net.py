@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from typing import Final, NamedTuple
 _ESTABLISHED: Final = "01"
 _LISTEN: Final = "0A"
 _PORTS: Final = (20_000, 32_000)
+# Tests that run side by side (pytest-xdist) draw from ranges of their own.
+_SIDE_BY_SIDE: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_OURS: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 class Socket(NamedTuple):
@@ -59,8 +63,11 @@ def free_ports(count: int) -> int:
 
     Drawn from below the ephemeral range: a rank's own outgoing connection must not take one.
     """
+    lowest, highest = _PORTS
+    share = (highest - lowest) // _SIDE_BY_SIDE
+    lowest += _OURS % _SIDE_BY_SIDE * share
     while True:
-        first = random.randrange(*_PORTS)
+        first = random.randrange(lowest, lowest + share - count)
         with ExitStack() as held, suppress(OSError):  # one is taken: draw again
             for port in range(first, first + count):
                 held.enter_context(socket.socket()).bind(("127.0.0.1", port))

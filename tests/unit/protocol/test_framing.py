@@ -230,6 +230,7 @@ def test_any_bodies_in_any_pieces(bodies: list[bytes], sizes: list[int]) -> None
     assert got == bodies
 
 
+@pytest.mark.long
 @pytest.mark.timeout(60 + FUZZ_CASES // 2000)
 def test_f9_fuzz() -> None:
     """Damaged streams never do worse than a FramingError, and chunking changes nothing.
