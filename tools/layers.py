@@ -47,7 +47,7 @@ LAYERS: dict[str, Layer] = {
         ours=(), theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"), bare=True
     ),
     "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
-    "cluster": Layer(ours=(*MIDDLE, "tunnel"), theirs=("anyio", "msgspec")),
+    "cluster": Layer(ours=(*MIDDLE, "rank.environ", "tunnel"), theirs=("anyio", "msgspec")),
     "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11

@@ -11,6 +11,9 @@ from dap_mux.cluster.source import Source, Word
 GROUP: Final = "dap_mux.sources"
 # The same as in pyproject.toml: an editable install may be older than that.
 OURS: Final[dict[str, str]] = {
+    "pid": "dap_mux.cluster.pid:Pids",
+    "slurm": "dap_mux.cluster.slurm:Slurm",
+    "ssh": "dap_mux.cluster.ssh:Ssh",
 }
 
 

@@ -84,7 +84,7 @@ def test_nothing_named_is_no_rank() -> None:
         ("node1:5678+0", "names no port"),
         ("::1:5678", "brackets"),
         ("ray:head", "ray: comes with a later release"),
-        ("trainer=slurm:1234", "slurm: comes with a later release"),
+        ("trainer=ray:1234", "ray: comes with a later release"),
         ("@nowhere/ranks.json", "cannot read the ranks file nowhere/ranks.json"),
     ],
 )

@@ -1,0 +1,115 @@
+"""Running processes that were not started for debugging: `pid:1234,1235`.
+
+debugpy is brought into each: by gdb, on Python 3.14 and later by `sys.remote_exec`. It stays there
+when we leave, on this machine's loopback, and is found again: bringing it in a second time would
+cut off whoever debugs the process then.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.injection import bring_debugpy, refuse_without_a_way
+from dap_mux.cluster.processes import RunningPython
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.source import Word, reach_directly
+from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.rank.environ import place_of
+
+HOST: Final = "127.0.0.1"
+BASE_PORT: Final = 5678
+LOOK_AGAIN: Final = 1.0  # s between two looks whether they run
+_WORD: Final = re.compile(r"[1-9]\d*(?:,[1-9]\d*)*", re.ASCII)
+
+
+class Pids:
+    """The processes that the user named by their numbers."""
+
+    def __init__(self, word: Word) -> None:
+        if not _WORD.fullmatch(word.rest):
+            raise UsageError(f"{word}: not process numbers; they look like pid:1234 or pid:12,34")
+        self._pids = [int(text) for text in word.rest.split(",")]
+        twice = [pid for pid in self._pids if self._pids.count(pid) > 1]
+        if twice:
+            raise UsageError(f"{word}: process {twice[0]} is there twice")
+        self._ranks: dict[RunningPython, RankRecord] = {}
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """Bring debugpy into each of them; all are looked at before the first is touched."""
+        found = [RunningPython.read(pid) for pid in self._pids]
+        ports = {process: process.listening_port() for process in found}
+        strange = [process for process in found if ports[process] is None]
+        for process in strange:
+            refuse_without_a_way(process)
+        ports.update(await _bring_all(strange))
+        self._ranks = {process: _record(process, ports[process]) for process in found}
+        return [*self._ranks.values()]
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """Those that still run, after each end."""
+        while self._ranks:
+            await anyio.sleep(LOOK_AGAIN)
+            left = {process: record for process, record in self._ranks.items() if process.runs}
+            if len(left) < len(self._ranks):
+                self._ranks = left
+                yield [*left.values()]
+
+    reach = staticmethod(reach_directly)
+
+
+async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
+    """Bring debugpy into all of them at once; their ports. Raises the first one's `DapMuxError`."""
+    ports: dict[RunningPython, int | None] = {}
+    errors: dict[RunningPython, DapMuxError] = {}
+
+    async def bring(process: RunningPython, port: int) -> None:
+        try:
+            ports[process] = await bring_debugpy(process, HOST, port)
+        except DapMuxError as error:
+            errors[process] = error
+
+    wanted: set[int] = set()
+    async with anyio.create_task_group() as tasks:
+        for place, process in enumerate(processes):
+            rank = place_of(process.environ).rank
+            port = _free_port(BASE_PORT + (place if rank is None else rank), wanted)
+            wanted.add(port)
+            tasks.start_soon(bring, process, port)
+    for process in processes:
+        if process in errors:
+            raise errors[process]
+    return ports
+
+
+def _record(process: RunningPython, port: int | None) -> RankRecord:
+    assert port is not None
+    place = place_of(process.environ)
+    return RankRecord(
+        host=HOST,
+        port=port,
+        rank=place.rank,
+        pid=process.pid,
+        world_size=place.world_size,
+        ready=True,
+    )
+
+
+def _free_port(first: int, taken: set[int]) -> int:
+    """The first free port from `first` on; somebody may still be faster than debugpy."""
+    for port in range(first, LAST_PORT + 1):
+        if port in taken:
+            continue
+        with socket.socket() as probe:
+            # As debugpy's own listener does: a port in TIME_WAIT is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        return port
+    raise DapMuxError(f"no free port from {first} on at {HOST}")

@@ -1,0 +1,162 @@
+"""The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS]`.
+
+Each task of the step is a rank on the node that SLURM gave it, listening on PORT (5678) + rank.
+With `+RANKS` each task is a launcher of that many, as torchrun is: the first task's come first.
+Whatever moves, is requeued or starts late is seen by asking SLURM now and then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.slurm_commands import (
+    Job,
+    Step,
+    addresses_of,
+    first_node,
+    job_of,
+    layout_of,
+    steps_of,
+)
+from dap_mux.cluster.source import Word, reach_directly
+from dap_mux.errors import NothingToConnect, UsageError
+
+BASE_PORT: Final = 5678
+ASK_AGAIN: Final = 5.0  # s; one small question to a controller that serves thousands
+BATCH: Final = "batch"
+_NAME: Final = re.compile(
+    r"(?P<job>[1-9]\d*(?:_\d+)?)(?:\.(?P<step>\d+|batch|interactive))?"
+    r"(?::(?P<port>\d+))?(?:\+(?P<ranks>[1-9]\d*))?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """What the user named: `step` is "" for the one that runs, `ranks` those of each task."""
+
+    job: str
+    step: str = ""
+    port: int = BASE_PORT
+    ranks: int = 1
+
+    @classmethod
+    def read(cls, word: Word) -> Name:
+        """Raises `UsageError`."""
+        found = _NAME.fullmatch(word.rest)
+        if found is None:
+            raise UsageError(
+                f"{word}: not a SLURM job; one looks like slurm:4711, slurm:4711.0 (a step), "
+                "slurm:4711_2 (of an array), slurm:4711:6000 (rank 0's port), "
+                "slurm:4711+8 (8 ranks in each task)"
+            )
+        port = int(found["port"] or BASE_PORT)
+        if not 0 < port <= LAST_PORT:
+            raise UsageError(f"{word}: {port} is not a port (1 to {LAST_PORT})")
+        return cls(
+            job=found["job"], step=found["step"] or "", port=port, ranks=int(found["ranks"] or 1)
+        )
+
+
+class Slurm:
+    """The ranks of one job's step, as SLURM has placed them."""
+
+    def __init__(self, word: Word) -> None:
+        self._name = Name.read(word)
+        self._records: tuple[RankRecord, ...] = ()
+        self._step = ""
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """The ranks of the step; none while the job is in the queue, or has no step yet."""
+        job = await job_of(self._name.job)
+        if not (job.runs or job.waits):
+            raise NothingToConnect(
+                f"job {job.id} has ended ({job.state}); submit it again, with time enough"
+            )
+        self._records = await self._ranks_of(job)
+        return self._records
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """The ranks, again after each change; none once the job has ended."""
+        shown = self._records
+        while True:
+            job = await self._present()
+            self._records = await self._ranks_of(job) if job else ()
+            if self._records != shown:
+                shown = self._records
+                yield shown
+            if job is None:
+                return
+            if not shown:
+                raise NothingToConnect(_why_none(job))
+            await anyio.sleep(ASK_AGAIN)
+
+    reach = staticmethod(reach_directly)
+
+    async def _present(self) -> Job | None:
+        """The job, None once it has ended; SLURM forgets it some minutes later."""
+        try:
+            job = await job_of(self._name.job)
+        except NothingToConnect:
+            return None
+        return job if job.runs or job.waits else None
+
+    async def _ranks_of(self, job: Job) -> tuple[RankRecord, ...]:
+        step = None if job.waits else self._pick(await steps_of(self._name.job))
+        if step is None:
+            return tuple(replace(record, waits=_why_none(job)) for record in self._records)
+        self._step = step.number
+        return await self._placed(step)
+
+    def _pick(self, steps: Sequence[Step]) -> Step | None:
+        """The step that the user named, or the one there is; of several the one we followed."""
+        wanted = [step for step in steps if step.number == (self._name.step or self._step)]
+        if wanted or self._name.step:
+            return wanted[0] if wanted else None
+        running = [step for step in steps if step.number.isdigit()]
+        if len(running) > 1:
+            each = " and ".join(f"{step.name} ({step.program})" for step in running)
+            raise NothingToConnect(f"job {self._name.job} runs several steps, {each}: name one")
+        return running[0] if running else None
+
+    async def _placed(self, step: Step) -> tuple[RankRecord, ...]:
+        """One record for each rank, at the address that SLURM itself reaches its node by."""
+        if step.number.isdigit():
+            tasks = await layout_of(step)
+        else:
+            tasks = {0: await first_node(step.nodes)}  # the script itself, on one node
+        if not tasks:
+            return ()
+        addresses, each = await addresses_of(tasks.values()), self._name.ranks
+        self._refuse_beyond(len(tasks) * each)
+        return tuple(
+            RankRecord(
+                host=addresses[node],
+                port=self._name.port + rank,
+                rank=rank,
+                world_size=len(tasks) * each,
+                incarnation=f"{step.name} {step.start}",
+            )
+            for task, node in tasks.items()
+            for rank in range(task * each, (task + 1) * each)
+        )
+
+    def _refuse_beyond(self, count: int) -> None:
+        last = self._name.port + count - 1
+        if last > LAST_PORT:
+            raise UsageError(
+                f"slurm:{self._name.job}: {count} ranks from port {self._name.port} on would need "
+                f"port {last}; the last one is {LAST_PORT}"
+            )
+
+
+def _why_none(job: Job) -> str:
+    if job.waits:
+        return f"job {job.id} waits in SLURM's queue ({job.reason})"
+    return f"job {job.id} runs no step now (srun starts one)"

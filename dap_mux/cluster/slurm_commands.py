@@ -1,0 +1,154 @@
+"""What SLURM's own commands say of a job: its state, its step, who runs where, the time left.
+
+Plain text, by format strings that SLURM has had for ten years: not every build knows JSON.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from dap_mux.errors import DapMuxError, NothingToConnect
+from dap_mux.printable import printable
+from dap_mux.tunnel.children import ask
+
+WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+RUNNING_STATES = (
+    "RUNNING CONFIGURING SUSPENDED STOPPED SIGNALING RESIZING STAGE_OUT COMPLETING".split()
+)
+_LEFT = re.compile(r"(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+)", re.ASCII)
+_NODE = re.compile(r"Node \d+ \((?P<node>[^)]+)\), \d+ task\(s\):(?P<tasks>[ \d]*)", re.ASCII)
+_ADDRESS = re.compile(r"\bNodeName=(?P<node>\S+) .*?\bNodeAddr=(?P<address>\S+)")
+_NO_STEP = ("already completing or completed", "Invalid job id", "Invalid step")
+
+
+class SlurmTrouble(DapMuxError):
+    """SLURM could not be asked, or did not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One job, as the queue shows it; `state` and `reason` in SLURM's words."""
+
+    id: str
+    state: str
+    reason: str
+
+    @property
+    def waits(self) -> bool:
+        """It has not started, or not yet again."""
+        return self.state in WAITING_STATES
+
+    @property
+    def runs(self) -> bool:
+        """It has nodes."""
+        return self.state in RUNNING_STATES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One running step of a job; `name` is its `JOB.STEP`, `start` the time of its start."""
+
+    name: str
+    nodes: str
+    start: str
+    program: str
+
+    @property
+    def number(self) -> str:
+        """`0`, or a word: `batch`, `extern`, `interactive`."""
+        return self.name.rpartition(".")[2]
+
+
+async def job_of(job: str) -> Job:
+    """The job, also a while after its end. Raises `NothingToConnect` where there is none."""
+    code, out, err = await _run("squeue", "-h", "-t", "all", "-j", job, "-o", "%i|%T|%r")
+    rows = [line.split("|", 2) for line in out.splitlines() if line]
+    if not rows and (code == 0 or "Invalid job id" in err):
+        raise NothingToConnect(
+            f"SLURM knows no job {job} (it forgets a job some minutes after its end); "
+            "`squeue --me` lists yours"
+        )
+    if code:
+        raise _trouble("squeue", err)
+    if len(rows) > 1:
+        names = ", ".join(row[0] for row in rows)
+        raise NothingToConnect(f"job {job} is an array of several: name one of {names}")
+    id, state, reason = rows[0]
+    return Job(id=id, state=state, reason=reason)
+
+
+async def steps_of(job: str) -> list[Step]:
+    """The steps that the job runs now; a job of the past has none."""
+    code, out, err = await _run("squeue", "-h", "-s", "-j", job, "-o", "%i|%N|%S|%j")
+    if code:
+        if any(words in err for words in _NO_STEP):
+            return []
+        raise _trouble("squeue", err)
+    rows = (line.strip().split("|", 3) for line in out.splitlines() if line.strip())
+    return [
+        Step(name=name, nodes=nodes, start=start, program=prog) for name, nodes, start, prog in rows
+    ]
+
+
+async def layout_of(step: Step) -> dict[int, str]:
+    """Which node each task runs on, however they were distributed; {} where it has just ended.
+
+    `sattach --layout` only asks the controller; it does not attach to anything.
+    """
+    code, out, err = await _run("sattach", "--layout", step.name)
+    if code:
+        if any(words in err for words in _NO_STEP):
+            return {}
+        raise _trouble("sattach", err)
+    tasks = {
+        int(task): found["node"] for found in _NODE.finditer(out) for task in found["tasks"].split()
+    }
+    return dict(sorted(tasks.items()))
+
+
+async def addresses_of(nodes: Iterable[str]) -> dict[str, str]:
+    """The address that SLURM itself reaches each node by."""
+    names = sorted(set(nodes))
+    code, out, err = await _run("scontrol", "-o", "show", "node", ",".join(names))
+    if code:
+        raise _trouble("scontrol", err)
+    found = {match["node"]: match["address"] for match in _ADDRESS.finditer(out)}
+    return {name: found.get(name, name) for name in names}
+
+
+async def first_node(nodes: str) -> str:
+    """The first of a list in SLURM's short form: `node[1-2]` is node1."""
+    code, out, err = await _run("scontrol", "show", "hostnames", nodes)
+    if code or not out.split():
+        raise _trouble("scontrol", err)
+    return out.split()[0]
+
+
+async def time_left(job: str) -> timedelta | None:
+    """How long SLURM lets this job run on; None without a limit, or where it does not run."""
+    code, out, _ = await _run("squeue", "-h", "-j", job, "-o", "%L")
+    found = None if code else _LEFT.fullmatch(out.strip())
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(found[part] or 0) for part in "dhms")
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+async def _run(*words: str) -> tuple[int, str, str]:
+    """Exit code and both outputs. Raises `DapMuxError` where it cannot run or does not end."""
+    if shutil.which(words[0]) is None:
+        raise SlurmTrouble(
+            f"{words[0]} is not on this machine: SLURM is asked by its own commands; "
+            "run dap-mux on a login node of the cluster"
+        )
+    answer = await ask(words)
+    return answer.code, answer.out, answer.err
+
+
+def _trouble(command: str, err: str) -> SlurmTrouble:
+    lines = [printable(line) for line in err.splitlines() if line.strip()]
+    return SlurmTrouble(f"{command} failed: {lines[-1] if lines else 'it does not say why'}")

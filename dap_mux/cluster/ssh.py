@@ -1,0 +1,105 @@
+"""Ranks on the loopback of a host that ssh reaches: `ssh:[USER@]HOST[:PORT][-LAST|+RANKS]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.source import Changed, Reached, Tell, Word
+from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
+
+BASE_PORT: Final = 5678
+_NAME: Final = re.compile(
+    r"(?P<target>(?:[^@\s:]+@)?(?!-)(?:[^@\s:\[\]]+|\[[^\]\s]+\]))"
+    r"(?::(?P<first>\d+)(?:-(?P<last>\d+)|\+(?P<count>[1-9]\d*))?)?",
+    re.ASCII,
+)
+
+
+class Ssh:
+    """Ranks that listen on a host's loopback, where only ssh comes."""
+
+    def __init__(self, word: Word) -> None:
+        found = _NAME.fullmatch(word.rest)
+        if found is None:
+            raise UsageError(
+                f"{word}: not a host for ssh; one looks like ssh:node1, ssh:me@node1:5678, "
+                "ssh:node1:5678-5681 or ssh:node1:5678+4 (4 ranks)"
+            )
+        self._target = found["target"].replace("[", "").replace("]", "")
+        first = int(found["first"] or BASE_PORT)
+        last = first + int(found["count"] or 1) - 1 if not found["last"] else int(found["last"])
+        if not 0 < first <= last <= LAST_PORT:
+            raise UsageError(f"{word}: {first} to {last} are no ports (1 to {LAST_PORT})")
+        host = self._target.rpartition("@")[2]
+        self._records = [RankRecord(host=host, port=port) for port in range(first, last + 1)]
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """Those that the word names: who listens there is seen when they are connected to."""
+        return self._records
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """Nothing ever: the word says it all."""
+        await anyio.sleep_forever()
+        yield self._records
+
+    def reach(
+        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+    ) -> AbstractAsyncContextManager[None]:
+        """By one ssh, which forwards a port for each."""
+        return reach_by_ssh(self._target, records, changed, tell)
+
+
+@asynccontextmanager
+async def reach_by_ssh(
+    target: str, records: Sequence[RankRecord], changed: Changed, tell: Tell
+) -> AsyncIterator[None]:
+    """`Source.reach` for ranks on the loopback of `target`, a host as ssh knows it."""
+    way = _Way(target, records, changed, tell)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(way.run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+class _Way:
+    """Tells of each rank how it is reached, and the user when that changes."""
+
+    def __init__(
+        self, target: str, records: Sequence[RankRecord], changed: Changed, tell: Tell
+    ) -> None:
+        self._target = target
+        self._records = records
+        self._changed = changed
+        self._tell = tell
+        self._trouble = ""
+
+    async def run(self) -> None:
+        ports = [record.port for record in self._records]
+        try:
+            await SshTunnel(self._target, ports, self._up, self._down).run()
+        except DapMuxError as error:
+            self._down(str(error))
+
+    def _up(self, local: Mapping[int, int]) -> None:
+        if self._trouble:
+            self._tell(f"the tunnel to {self._target} is back")
+            self._trouble = ""
+        for record in self._records:
+            here = replace(record, host=LOOPBACK, port=local[record.port])
+            self._changed(Reached(record=here))
+
+    def _down(self, why: str) -> None:
+        why = f"the tunnel to {self._target} is down: {why}"
+        if why != self._trouble:  # once, however often it is tried
+            self._tell(f"{why}; tried again")
+            self._trouble = why
+        for record in self._records:
+            self._changed(Reached(record=record, down=why))
