@@ -129,7 +129,9 @@ def _refuse_strangers(pid: int, folder: Path) -> None:
                     "run dap-mux in there"
                 )
     except PermissionError:
-        raise Refused(f"process {pid} does not let us look at it: {_user(owner)} owns it") from None
+        raise Refused(
+            f"this system does not let us look at process {pid}, of {_user(owner)}"
+        ) from None
     except FileNotFoundError:
         raise NothingToConnect(f"process {pid} has just ended") from None
 

@@ -31,13 +31,17 @@ def line(text: str) -> int:
     return found
 
 
-async def stop_two(client: DapClient, program: str, **attach: Any) -> None:
-    """Attach with a breakpoint that holds two of the ranks, and see them held."""
+async def attach(client: DapClient, program: str, **arguments: Any) -> None:
+    """Attach, with a breakpoint that holds two of the ranks."""
     condition = f"ranks({','.join(map(str, HELD))}): step == 3"
     breakpoints = {program: [{"line": line(_REDUCE), "condition": condition}]}
     await client.handshake(
-        {"justMyCode": True, **attach}, breakpoints=breakpoints, timeout=2 * LIMIT
+        {"justMyCode": True, **arguments}, breakpoints=breakpoints, timeout=2 * LIMIT
     )
+
+
+async def two_held(client: DapClient) -> None:
+    """Wait until the breakpoint has stopped them."""
     await held(client, line(_REDUCE))
 
 
