@@ -76,6 +76,16 @@ LAYERS: dict[str, Layer] = {
         ours=("client", "errors", "printable", "rank_sets", "session_files"),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
     ),
+    # a client too; what it knows of files, it has from who knows them for the engine
+    "doctor": Layer(
+        ours=(
+            *PURE_PARTS,
+            "client",
+            "cluster.endpoints",
+            "cluster.records",
+            "session_files",
+        ),
+    ),
     "cli": Layer(
         ours=(
             *PURE_PARTS,
@@ -84,6 +94,7 @@ LAYERS: dict[str, Layer] = {
             "cluster.records",
             "config",
             "console",
+            "doctor",
             "lsp",
             "private_files",
             "session",

@@ -16,6 +16,9 @@ RUN_NOTES = """\
 Ends with the job's own exit code (a rank that signal S ended: 128+S), 125 when dap-mux itself
 failed, 2 when these words were wrong."""
 
+DOCTOR_NOTES = """\
+Ends with 0 where nothing wrong was found and 1 where a cause is named. No rank is disturbed."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -130,6 +133,36 @@ def _compare(parser: ArgumentParser) -> None:
     _options(parser, "compare")
 
 
+def _doctor(parser: ArgumentParser) -> None:
+    parser.usage = (
+        "dap-mux doctor [SESSION|ENDPOINT...] [--file FILE:LINE] [--python COMMAND] [--json]"
+    )
+    parser.epilog = DOCTOR_NOTES
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="a session, endpoints as `attach` takes them, or pid:NUMBER; by default your running "
+        "sessions and this folder's .vscode/launch.json",
+    )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE:LINE",
+        help="why does a breakpoint there not stop?",
+    )
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="has this Python a debugpy? A path, or 'kubectl exec POD -- python'",
+    )
+    _json(parser)
+    _options(parser, "doctor")
+
+
 def _config(parser: ArgumentParser) -> None:
     show = parser.add_subparsers(dest="action", metavar="ACTION", required=True).add_parser(
         "show", help="each option, its value and where it came from", allow_abbrev=False
@@ -185,6 +218,6 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "lsp", "a language server, for an editor: ranks and values in the text", _lsp, "lsp:main"
     ),
-    Command("doctor", "check this machine (not built yet)", _later),
+    Command("doctor", "why something does not work, and what helps", _doctor, "doctor:main"),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -22,7 +22,7 @@ from dap_mux.config.values import (
 
 ALL = ("run", "attach", "adapter")
 RUN = ("run",)
-JOIN = ("list", "console", "cast", "compare", "lsp")
+JOIN = ("list", "console", "cast", "compare", "lsp", "doctor")
 
 
 @dataclass(frozen=True)

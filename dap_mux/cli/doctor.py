@@ -1,0 +1,45 @@
+"""`dap-mux doctor`: why something does not work; 0 where nothing is wrong, 1 where a cause is."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dap_mux.cli.work import load_config
+from dap_mux.config import Config
+from dap_mux.session_files import SessionFile
+
+if TYPE_CHECKING:
+    from dap_mux.client import DapClient
+    from dap_mux.doctor.gather import Order
+
+
+def main(args: Namespace) -> int:
+    """Look, print what was found, and say by the exit code whether there was anything."""
+    import anyio
+
+    from dap_mux.doctor.gather import Order
+
+    order = Order(tuple(args.words), tuple(args.file), tuple(args.python), Path.cwd())
+    return anyio.run(_examine, order, load_config(args), args.json)
+
+
+async def _examine(order: Order, config: Config, as_json: bool) -> int:
+    from dap_mux.cli.joining import joined
+    from dap_mux.doctor import report
+    from dap_mux.doctor.causes import examine
+    from dap_mux.doctor.gather import gathered
+
+    def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
+        return joined(session, config, "dap-mux doctor")
+
+    async with gathered(order, join) as scene:
+        findings = await examine(scene)
+    if as_json:
+        print(json.dumps(report.as_json(scene, findings), indent=1))
+    else:
+        print(report.as_text(scene, findings))
+    return 1 if findings else 0

@@ -1,0 +1,64 @@
+"""Every cause the doctor knows: one row and one small module each.
+
+A rank that cannot be reached has one cause: the first of `REACHING` that applies to its endpoint,
+and those with the same one are told of together. Every row of `OTHERS` looks at the whole scene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dap_mux.doctor.causes import (
+    already_attached,
+    port_range,
+    refused,
+    tunnel_down,
+    wedged,
+    wrong_port,
+)
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene, Subject
+
+
+@dataclass(frozen=True)
+class Reaching:
+    """Why a rank cannot be reached."""
+
+    name: str
+    applies: Callable[[Subject, Scene], bool]
+    describe: Callable[[Sequence[Subject], Scene], Finding]
+
+
+@dataclass(frozen=True)
+class Other:
+    """Anything else that may be wrong."""
+
+    name: str
+    examine: Callable[[Scene], Awaitable[list[Finding]]]
+
+
+REACHING: Final = tuple(
+    Reaching(module.CAUSE, module.applies, module.describe)
+    for module in (already_attached, wedged, port_range, tunnel_down, wrong_port, refused)
+)
+OTHERS: Final[tuple[Other, ...]] = ()
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Everything that is found, those first that keep ranks away."""
+    findings = list(_reaching(scene))
+    for cause in OTHERS:
+        findings += await cause.examine(scene)
+    return findings
+
+
+def _reaching(scene: Scene) -> list[Finding]:
+    found: dict[tuple[str, str], list[Subject]] = {}
+    for subject in scene.troubled():
+        cause = next((one for one in REACHING if one.applies(subject, scene)), None)
+        if cause is not None:
+            found.setdefault((cause.name, subject.named), []).append(subject)
+    by_name = {cause.name: cause for cause in REACHING}
+    return [by_name[name].describe(subjects, scene) for (name, _), subjects in found.items()]

@@ -1,0 +1,44 @@
+"""Somebody else debugs the rank: debugpy takes one client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.conversation import TAKEN
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.machine import named
+from dap_mux.doctor.scene import Scene, Subject
+
+CAUSE = "already-attached"
+
+
+def applies(subject: Subject, _: Scene) -> bool:
+    """debugpy has said so, or a client's connection to it is seen."""
+    seen = subject.who == "debugpy" and bool(subject.clients) and not subject.session
+    return seen or subject.outcome == "taken" or TAKEN in subject.reason
+
+
+def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+    """Who it is, as far as that shows."""
+    return Finding(
+        CAUSE,
+        f"another debugger is attached at {endpoints_of(subjects)}",
+        lines(_evidence(each) for each in subjects),
+        (
+            (
+                "end that debug session (in VS Code: Disconnect), or join it: several editors can "
+                "attach to one dap-mux session, `dap-mux sessions` shows where"
+            ),
+            "if its connection broke just now, debugpy notices within 20 s; dap-mux goes on trying",
+        ),
+        ranks=ranks_of(subjects),
+        where=endpoints_of(subjects),
+    )
+
+
+def _evidence(subject: Subject) -> str:
+    if subject.clients:
+        return f"connected to {subject.endpoint}: {named(subject.clients)}"
+    said = subject.talk.words if subject.talk else subject.reason
+    return f"{subject.endpoint} says: {said}"

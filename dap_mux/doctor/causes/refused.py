@@ -1,0 +1,51 @@
+"""Connection refused: nothing listens where a rank should."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene, Subject
+
+CAUSE = "refused"
+
+
+def applies(subject: Subject, _: Scene) -> bool:
+    """Nobody listens, or nobody answers at all."""
+    return (
+        subject.who == "nobody"
+        or subject.outcome == "unreachable"
+        or "nothing listens" in subject.reason
+    )
+
+
+def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+    """What to start, or to write."""
+    where = endpoints_of(subjects)
+    return Finding(
+        CAUSE,
+        f"connection refused: nothing listens on {where}",
+        lines(_evidence(each) for each in subjects),
+        (
+            (
+                "start the job under the debugger: `dap-mux run -n 4 SCRIPT`, or, in each rank, "
+                "`python -m dap_mux.rank SCRIPT` (it says where it listens)"
+            ),
+            (
+                "if it runs elsewhere or on another port, say that address instead of "
+                f"{where}; a job that has just been started may need a moment"
+            ),
+        ),
+        ranks=ranks_of(subjects),
+        where=where,
+    )
+
+
+def _evidence(subject: Subject) -> str:
+    if subject.who == "nobody" and subject.talk is None:
+        return f"no process of this machine listens on {subject.endpoint} ({subject.named})"
+    if subject.talk is not None:
+        why = subject.talk.words or "connection refused"
+        return f"{subject.endpoint} ({subject.named}): {why}"
+    return f"the session says of rank {subject.ranks}: {subject.reason}"

@@ -1,0 +1,45 @@
+"""The tunnel is down, or leads to a port where nothing listens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene, Subject
+
+CAUSE = "tunnel-down"
+HUNG_UP = ("the rank closed the connection", "the tunnel")  # a session's words
+
+
+def applies(subject: Subject, _: Scene) -> bool:
+    """It was there and is not; or a connection is taken, and ended at once."""
+    lost = subject.state == "lost" and subject.who in ("nobody", "unknown", "forwarder")
+    ends = subject.state != "lost" and any(words in subject.reason for words in HUNG_UP)
+    return lost or ends or subject.outcome == "hung up"
+
+
+def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+    """The tunnel's own end, and the rank behind it."""
+    return Finding(
+        CAUSE,
+        f"the tunnel to {endpoints_of(subjects)} is down, or nothing listens at its other end",
+        lines(_evidence(each) for each in subjects),
+        (
+            (
+                "start the forward again and look at what it prints: `kubectl port-forward POD "
+                "5678:5678` (or `oc`, or `ssh -N -L 5678:127.0.0.1:5678 HOST`); a session that is "
+                "told of pods or hosts (`dap-mux attach k8s:...`, `ssh:...`) does so by itself"
+            ),
+            "if it stands, the rank behind it does not listen on that port: see its log",
+        ),
+        ranks=ranks_of(subjects),
+        where=endpoints_of(subjects),
+    )
+
+
+def _evidence(subject: Subject) -> str:
+    if subject.outcome == "hung up":
+        holder = f" by {subject.holder}" if subject.holder else ""
+        return f"a connection to {subject.endpoint} is taken{holder}, and ended at once"
+    return f"the session says of rank {subject.ranks} ({subject.endpoint}): {subject.reason}"

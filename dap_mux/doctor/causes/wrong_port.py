@@ -1,0 +1,52 @@
+"""The wrong port: what listens there is no debugpy, or this folder's ranks listen elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene, Subject
+
+CAUSE = "wrong-port"
+GARBAGE = "sent garbage"  # a session's words for who does not speak DAP
+
+
+def applies(subject: Subject, scene: Scene) -> bool:
+    """Somebody else is there; or nobody, while debugpys of this folder wait on other ports."""
+    other = subject.who in ("stranger", "dap-mux")
+    misses = subject.who == "nobody" and bool(scene.elsewhere) and not subject.rank_process
+    return other or misses or GARBAGE in subject.reason
+
+
+def describe(subjects: Sequence[Subject], scene: Scene) -> Finding:
+    """Where the ranks are, if that shows."""
+    there = sorted(scene.elsewhere)
+    found = ", ".join(f"127.0.0.1:{port}" for port in there)
+    fix = f"use {found} instead" if there else "find out where the ranks listen: each one says so"
+    return Finding(
+        CAUSE,
+        f"wrong port: no rank listens on {endpoints_of(subjects)}",
+        lines([*(_evidence(each) for each in subjects), *_elsewhere(scene)]),
+        (f"{fix}; rank N listens on base port + N (5678 by default)",),
+        ranks=ranks_of(subjects),
+        where=endpoints_of(subjects),
+    )
+
+
+def _evidence(subject: Subject) -> str:
+    if subject.who == "dap-mux":
+        return f"a dap-mux session listens on {subject.endpoint}: that is for editors, not a rank"
+    if subject.who == "stranger" and subject.holder:
+        return f"{subject.holder} listens on {subject.endpoint}, and is no debugpy"
+    if subject.who == "nobody":
+        return f"nothing listens on {subject.endpoint} ({subject.named})"
+    said = subject.talk.words if subject.talk else subject.reason
+    return f"{subject.endpoint} does not speak the debug adapter protocol: {said}"
+
+
+def _elsewhere(scene: Scene) -> list[str]:
+    return [
+        f"a debugpy started in this folder waits on port {port} ({holder})"
+        for port, holder in sorted(scene.elsewhere.items())
+    ]

@@ -1,0 +1,218 @@
+"""From what the user named, or what is there, to a scene."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dap_mux.addresses import is_loopback
+from dap_mux.cluster.endpoints import parse_endpoint
+from dap_mux.doctor import launch, pythons
+from dap_mux.doctor.conversation import talk
+from dap_mux.doctor.machine import Machine, Process, pids, process
+from dap_mux.doctor.picture import ATTACHED, Join, Json, Picture, take
+from dap_mux.doctor.scene import WHO, FilePlace, Scene, Subject, Who
+from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.session_files import SessionFile, find, running
+
+PID: Final = "pid:"
+OVER: Final = ("exited",)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The user's words: sessions and endpoints, files with lines, commands that start a Python."""
+
+    words: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    folder: Path = Path()
+
+
+@asynccontextmanager
+async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
+    """All there is to look at; its sessions are joined while the block runs.
+
+    Raises what reading the user's words and joining a named session raise.
+    """
+    scene = Scene(Machine.read(), places=[_place(text, order.folder) for text in order.files])
+    sessions, endpoints = _sorted(order.words, scene)
+    async with AsyncExitStack() as stack:
+        for session in sessions or ([] if endpoints or scene.processes else running()):
+            await _join(stack, scene, session, join, named=bool(sessions))
+        if not order.words:
+            _read_launch(order.folder, scene)
+        scene.subjects += [each for each in endpoints if not _is_attached(each, scene)]
+        scene.elsewhere = _elsewhere(scene, order.folder)
+        scene.subjects = [await _told(_looked(each, scene.machine)) for each in scene.subjects]
+        scene.pythons = [await pythons.ask(command) for command in order.pythons]
+        scene.looked_at += [f"the Python of `{command}`" for command in order.pythons]
+        yield scene
+
+
+def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile], list[Subject]]:
+    sessions: list[SessionFile] = []
+    endpoints: list[Subject] = []
+    known = {each.address: each for each in running()}
+    for word in words:
+        if word in known or (word.endswith(".json") and not word.startswith("@")):
+            sessions.append(known.get(word) or find(word))
+        elif word.startswith(PID):
+            scene.processes.append(_pid(word))
+            scene.looked_at.append(f"process {word.removeprefix(PID)}")
+        else:
+            records = parse_endpoint(word)
+            endpoints += [Subject(each.host, each.port, word) for each in records]
+            scene.looked_at.append(word)
+    return sessions, endpoints
+
+
+def _pid(word: str) -> int:
+    number = word.removeprefix(PID)
+    if not number.isdigit():
+        raise UsageError(f"{word!r}: write pid:1234, the number of a running process")
+    return int(number)
+
+
+def _place(text: str, folder: Path) -> FilePlace:
+    path, _, line = text.rpartition(":")
+    if path and line.isdigit():
+        return FilePlace(str((folder / path).absolute()), int(line))
+    return FilePlace(str((folder / text).absolute()), None)
+
+
+# Sessions
+
+
+async def _join(
+    stack: AsyncExitStack, scene: Scene, session: SessionFile, join: Join, *, named: bool
+) -> None:
+    try:
+        client = await stack.enter_async_context(join(session))
+        picture = await take(session.address, client)
+    except DapMuxError as error:
+        if named:
+            raise
+        scene.looked_at.append(f"session {session.address}, in vain: {error}")
+        return
+    scene.pictures.append(picture)
+    ranks = [entry for entry in picture.ranks if entry["worker"] is None]
+    scene.looked_at.append(f"session {session.address} with {len(ranks)} ranks")
+    troubled = [one for one in ranks if one["state"] not in (*ATTACHED, *OVER)]
+    scene.subjects += [_of_session(picture, one) for one in troubled]
+
+
+def _of_session(picture: Picture, entry: Json) -> Subject:
+    host, _, port = str(entry["endpoint"]).rpartition(":")
+    host = host.strip("[]")
+    there = process(entry["pid"]) if entry["pid"] and is_loopback(host) else None
+    return Subject(
+        host,
+        int(port) if port.isdigit() else 0,
+        f"session {picture.address}",
+        ranks=picture.named([entry]),
+        session=picture.address,
+        state=entry["state"],
+        reason=entry["reason"] or "",
+        rank_process=there if there and there.debugs else None,
+    )
+
+
+def _is_attached(subject: Subject, scene: Scene) -> bool:
+    """Whether a session has this rank: then it is asked there, and nobody else connects."""
+    entries = [entry for picture in scene.pictures for entry in picture.ranks]
+    return any(entry["endpoint"] == subject.endpoint for entry in entries)
+
+
+# The folder
+
+
+def _read_launch(folder: Path, scene: Scene) -> None:
+    scene.configurations, problem = launch.read(folder)
+    if problem:
+        scene.looked_at.append(f"{launch.LAUNCH}, which cannot be read: {problem}")
+    elif scene.configurations:
+        scene.looked_at.append(str(launch.LAUNCH))
+    doors = [session.port for session in running()]
+    for one in scene.configurations:
+        host, port = one.address or ("", 0)
+        if port and not (is_loopback(host) and port in doors):
+            scene.subjects.append(Subject(host, port, one.where, for_editors=True))
+
+
+# This machine
+
+
+def _elsewhere(scene: Scene, folder: Path) -> dict[int, Process]:
+    """Debugpys that were started in this folder, and that neither word nor session names."""
+    named = {each.port for each in scene.subjects}
+    named |= {
+        int(str(entry["endpoint"]).rpartition(":")[2] or 0)
+        for picture in scene.pictures
+        for entry in picture.ranks
+    }
+    here = folder.resolve()
+    return {
+        port: holder
+        for port, holder in scene.machine.debugpy_ports()
+        if port not in named and holder.folder == here
+    }
+
+
+def _looked(subject: Subject, machine: Machine) -> Subject:
+    """What this machine's tables say of an address on it."""
+    if not (subject.here and machine.known):
+        return subject
+    listener = machine.listener(subject.host, subject.port)
+    if listener is None:
+        there = subject.rank_process or _started_for(subject.port)
+        return replace(subject, who="nobody", rank_process=there)
+    holder = machine.holder(listener)
+    return replace(
+        subject,
+        who=_who(holder),
+        listener=listener,
+        holder=holder,
+        clients=tuple(machine.clients(listener)),
+        left=machine.left(listener),
+    )
+
+
+def _who(holder: Process | None) -> Who:
+    if holder is None:
+        return "unknown"
+    if holder.is_adapter or holder.debugs:
+        return "debugpy"
+    if holder.forwards:
+        return "forwarder"
+    if holder.is_ours:
+        return "dap-mux"
+    # debugpy can be inside a Python in ways that do not show
+    return "unknown" if holder.is_python else "stranger"
+
+
+def _started_for(port: int) -> Process | None:
+    """The process that was told to listen on a port with `debugpy --listen`, and still runs."""
+    for pid in pids():
+        found = process(pid)
+        words = found.words if found else ()
+        wanted = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--listen"]
+        if found and found.debugs and any(_port_of(each) == port for each in wanted):
+            return found
+    return None
+
+
+def _port_of(address: str) -> int:
+    last = address.rpartition(":")[2]
+    return int(last) if last.isdigit() else 0
+
+
+async def _told(subject: Subject) -> Subject:
+    """Talk where nothing else can tell, and no session has the rank."""
+    if subject.session or subject.who not in ("unknown", "forwarder"):
+        return subject
+    told = await talk(subject.host, subject.port)
+    return replace(subject, talk=told, who=WHO.get(told.outcome, subject.who))

@@ -1,0 +1,69 @@
+"""The folder's `.vscode/launch.json`: configurations that lead to a session or to ranks."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+LAUNCH: Final = Path(".vscode/launch.json")
+# A text, or what JSON does not know: comments, and commas before a closing bracket.
+_PARTS: Final = re.compile(
+    r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[\]}])', re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One of the file's configurations, of our type or debugpy's to attach."""
+
+    name: str
+    values: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """How it is named to the user."""
+        return f'{LAUNCH}, "{self.name}"'
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """What it connects to; None where it starts something, or has a variable there."""
+        connect = self.values.get("connect")
+        place = connect if isinstance(connect, dict) else self.values
+        host, port = place.get("host", "127.0.0.1"), place.get("port")
+        if isinstance(port, str) and port.isdigit():
+            port = int(port)
+        if self.values.get("request") != "attach" or not isinstance(port, int):
+            return None
+        return (host, port) if isinstance(host, str) and "$" not in host else None
+
+
+def read(folder: Path) -> tuple[list[Configuration], str]:
+    """The configurations below a folder, and why they cannot be read, "" where they can."""
+    try:
+        text = (folder / LAUNCH).read_text("utf-8")
+    except FileNotFoundError:
+        return [], ""
+    except (OSError, UnicodeDecodeError) as error:
+        return [], str(error)
+    try:
+        found = json.loads(plain(text))
+    except ValueError as error:
+        return [], str(error)
+    listed = found.get("configurations") if isinstance(found, dict) else None
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [Configuration(str(one.get("name")), one) for one in entries if _is_ours(one)], ""
+
+
+def _is_ours(values: dict[str, Any]) -> bool:
+    kind = values.get("type")
+    return kind == "dap-mux" or (
+        kind in ("debugpy", "python") and values.get("request") == "attach"
+    )
+
+
+def plain(text: str) -> str:
+    """JSON as VS Code takes it, as the rest of the world does; every line keeps its number."""
+    return _PARTS.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)

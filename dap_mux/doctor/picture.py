@@ -1,0 +1,76 @@
+"""What a running session says to an observer: its ranks, its breakpoints, what its ranks know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from dap_mux.client import DapClient
+from dap_mux.rank_sets import RankId, fold
+from dap_mux.session_files import SessionFile
+
+Json: TypeAlias = dict[str, Any]
+Join: TypeAlias = Callable[[SessionFile], AbstractAsyncContextManager[DapClient]]
+PATIENCE: Final = 15.0  # s
+ATTACHED: Final = ("running", "stopped", "pausing")
+
+
+@dataclass
+class Picture:
+    """A session. `ranks` and `breakpoints` are the entries of `list` and `breakpoints`."""
+
+    address: str
+    client: DapClient
+    ranks: list[Json] = field(default_factory=list)
+    breakpoints: list[Json] = field(default_factory=list)
+
+    @property
+    def attached(self) -> list[Json]:
+        """The entries of the ranks that can be asked; workers have their ranks' files."""
+        return [
+            entry
+            for entry in self.ranks
+            if entry["state"] in ATTACHED and entry.get("worker") is None
+        ]
+
+    def named(self, entries: list[Json]) -> str:
+        """A folded rank set."""
+        groups = {entry["group"] for entry in self.ranks}
+        default = groups.pop() if len(groups) == 1 else "job"
+        return fold([id_of(entry) for entry in entries], default)
+
+    async def ask(self, expression: str) -> dict[str, object]:
+        """Evaluate an expression in every attached rank; values by folded rank set.
+
+        It must not need a frame, for ranks that run have none. Who fails or is silent is left out.
+        """
+        attached = self.attached
+        if not attached:
+            return {}
+        asked = {"ranks": self.named(attached), "command": f"p {expression}", "timeout": 5.0}
+        body = await self.client.request("cast", asked, timeout=PATIENCE)
+        return {one["ranks"]: read(one["value"]) for one in body["results"]}
+
+
+def read(value: str) -> object:
+    """A rank's value, from the text that stands for it: a text that cannot be read stays one."""
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+async def take(address: str, client: DapClient) -> Picture:
+    """Look at a session."""
+    picture = Picture(address, client)
+    picture.ranks = (await client.request("list", timeout=PATIENCE))["ranks"]
+    picture.breakpoints = (await client.request("breakpoints", timeout=PATIENCE))["breakpoints"]
+    return picture
+
+
+def id_of(entry: Json) -> RankId:
+    """An entry's rank, `(group, number)`."""
+    return (str(entry["group"]), int(entry["rank"]))

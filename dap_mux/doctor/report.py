@@ -1,0 +1,71 @@
+"""What was found, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+from typing import Any, Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene
+from dap_mux.printable import one_line
+
+VERSION: Final = 1
+WIDTH: Final = 100
+INDENT: Final = "   "
+HEALTHY: Final = "nothing wrong was found"
+
+
+def as_json(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Every key is always there; `causes` are numbered from 1 in the order of the text."""
+    return {
+        "version": VERSION,
+        "healthy": not findings,
+        "lookedAt": scene.looked_at,
+        "causes": [
+            {
+                "number": number,
+                "cause": one.cause,
+                "summary": one.summary,
+                "ranks": one.ranks,
+                "where": one.where,
+                "evidence": list(one.evidence),
+                "fix": list(one.fix),
+                "paste": one.paste,
+            }
+            for number, one in enumerate(findings, 1)
+        ],
+    }
+
+
+def as_text(scene: Scene, findings: Sequence[Finding]) -> str:
+    """A page to read; what ranks and processes say never reaches a terminal raw."""
+    return "\n".join(_lines(scene, findings))
+
+
+def _lines(scene: Scene, findings: Sequence[Finding]) -> Iterator[str]:
+    looked_at = "; ".join([*scene.looked_at, "this machine"])
+    yield _wrapped(f"looked at: {looked_at}", "", "  ")
+    if not findings:
+        yield HEALTHY
+    for number, one in enumerate(findings, 1):
+        yield ""
+        about = f" (ranks {one.ranks})" if one.ranks else ""
+        yield _wrapped(f"{number}. {one.summary}{about}  [{one.cause}]", "", INDENT)
+        for text in one.evidence:
+            yield _wrapped(f"seen: {text}", INDENT, INDENT + "      ")
+        for text in one.fix:
+            yield _wrapped(f"do:   {text}", INDENT, INDENT + "      ")
+        for text in one.paste.splitlines():
+            yield f"{INDENT}      {one_line(text)}"
+
+
+def _wrapped(text: str, first: str, rest: str) -> str:
+    return fill(
+        one_line(text),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

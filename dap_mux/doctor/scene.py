@@ -1,0 +1,105 @@
+"""What there is to look at: the ranks' endpoints, the sessions, the folder's configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from dap_mux.addresses import is_loopback
+from dap_mux.doctor.conversation import Talk
+from dap_mux.doctor.launch import Configuration
+from dap_mux.doctor.machine import Machine, Process, Socket
+from dap_mux.doctor.picture import Picture
+from dap_mux.doctor.pythons import Python
+
+# `unknown`: not on this machine, or not told; then only `talk` can say.
+Who: TypeAlias = Literal["nobody", "debugpy", "forwarder", "dap-mux", "stranger", "unknown"]
+WHO: Final[dict[str, Who]] = {"session": "dap-mux", "stranger": "stranger", "refused": "nobody"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An endpoint that should lead to a rank, and what is known of it without a debugger.
+
+    `named`: where the address is from. `session`: whose rank it is, "" where no session has it;
+    then `ranks`, `state` and `reason` are what `list` says. `talk`: only without a session.
+    """
+
+    host: str
+    port: int
+    named: str
+    for_editors: bool = False  # named by a launch configuration: a session may be meant
+    ranks: str = ""
+    session: str = ""
+    state: str = ""
+    reason: str = ""
+    rank_process: Process | None = None  # of this machine
+    who: Who = "unknown"
+    listener: Socket | None = None
+    holder: Process | None = None
+    clients: tuple[Process | None, ...] = ()
+    left: int = 0  # connections that ended without the adapter's notice
+    talk: Talk | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """`host:port`, as users write it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def here(self) -> bool:
+        """Whether the address is on this machine."""
+        return is_loopback(self.host)
+
+    @property
+    def outcome(self) -> str:
+        """How talking to it went; "" where nobody did."""
+        return self.talk.outcome if self.talk else ""
+
+
+@dataclass(frozen=True)
+class FilePlace:
+    """A line that the user asks about."""
+
+    path: str
+    line: int | None
+
+    def __str__(self) -> str:
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass
+class Scene:
+    """All of it."""
+
+    machine: Machine
+    subjects: list[Subject] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    configurations: list[Configuration] = field(default_factory=list)
+    places: list[FilePlace] = field(default_factory=list)
+    pythons: list[Python] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)  # to be debugged by their numbers
+    # Debugpys of this folder that nobody debugs and nobody named, by port.
+    elsewhere: dict[int, Process] = field(default_factory=dict)
+    looked_at: list[str] = field(default_factory=list)
+
+    def troubled(self) -> Iterator[Subject]:
+        """Endpoints whose rank is not attached, or cannot be."""
+        for each in self.subjects:
+            if each.session or not is_well(each):
+                yield each
+
+
+def is_well(subject: Subject) -> bool:
+    """Whether a debugpy that nobody debugs listens there, as far as anybody can tell.
+
+    Or a session, where an editor's configuration names it.
+    """
+    if subject.for_editors and "dap-mux" in (subject.who, WHO.get(subject.outcome)):
+        return True
+    if subject.talk is not None:
+        return subject.outcome == "fine"
+    halted = subject.holder is not None and subject.holder.is_halted
+    queue = subject.listener.queue if subject.listener else 0
+    return subject.who == "debugpy" and not (subject.clients or subject.left or halted or queue)

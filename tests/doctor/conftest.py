@@ -1,0 +1,52 @@
+"""The doctor as a user calls it, and what its answers must always be like."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.commands import User, user
+from tests.support.ranks import Rank
+
+__all__ = ["user"]
+Json = dict[str, Any]
+KEYS: Final = {"number", "cause", "summary", "ranks", "where", "evidence", "fix", "paste"}
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """`dap-mux doctor --json` of a user."""
+
+    user: User
+
+    async def causes(self, *words: str, cwd: Path | None = None) -> list[Json]:
+        """What it finds; its exit code says the same."""
+        done = await self.user.does("doctor", *words, "--json")
+        assert done.err == ""
+        told = json.loads(done.out)
+        causes: list[Json] = told["causes"]
+        assert done.code == (1 if causes else 0)
+        assert told["healthy"] is not bool(causes)
+        assert [one["number"] for one in causes] == [*range(1, len(causes) + 1)]
+        assert all(set(one) == KEYS and one["evidence"] and one["fix"] for one in causes)
+        return causes
+
+    async def only(self, cause: str, *words: str) -> Json:
+        """The one thing that it finds, which is this."""
+        causes = await self.causes(*words)
+        assert [one["cause"] for one in causes] == [cause], causes
+        return causes[0]
+
+
+@pytest.fixture
+def doctor(user: User) -> Doctor:
+    return Doctor(user)
+
+
+def endpoint(rank: Rank) -> str:
+    """Where a rank listens."""
+    return f"127.0.0.1:{rank.port}"
