@@ -13,8 +13,8 @@ from dap_mux.cluster.endpoints import parse_endpoint
 from dap_mux.doctor import launch, pythons
 from dap_mux.doctor.conversation import talk
 from dap_mux.doctor.machine import Machine, Process, pids, process
-from dap_mux.doctor.picture import ATTACHED, Join, Json, Picture, take
-from dap_mux.doctor.scene import WHO, FilePlace, Scene, Subject, Who
+from dap_mux.doctor.picture import ATTACHED, Join, Json, Picture, id_of, take
+from dap_mux.doctor.scene import WHO, FilePlace, Scene, Subject, Who, looks_well
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session_files import SessionFile, find, running
 
@@ -41,8 +41,10 @@ async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
     scene = Scene(Machine.read(), places=[_place(text, order.folder) for text in order.files])
     sessions, endpoints = _sorted(order.words, scene)
     async with AsyncExitStack() as stack:
-        for session in sessions or ([] if endpoints or scene.processes else running()):
+        for session in sessions or running():
             await _join(stack, scene, session, join, named=bool(sessions))
+        if endpoints or scene.processes:
+            _only_of(endpoints, scene, sessions)
         if not order.words:
             _read_launch(order.folder, scene)
         scene.subjects += [each for each in endpoints if not _is_attached(each, scene)]
@@ -92,7 +94,7 @@ async def _join(
 ) -> None:
     try:
         client = await stack.enter_async_context(join(session))
-        picture = await take(session.address, client)
+        picture = await take(session, client)
     except DapMuxError as error:
         if named:
             raise
@@ -100,9 +102,27 @@ async def _join(
         return
     scene.pictures.append(picture)
     ranks = [entry for entry in picture.ranks if entry["worker"] is None]
-    scene.looked_at.append(f"session {session.address} with {len(ranks)} ranks")
+    scene.looked_at.append(f"{_named(picture)} with {len(ranks)} ranks")
     troubled = [one for one in ranks if one["state"] not in (*ATTACHED, *OVER)]
     scene.subjects += [_of_session(picture, one) for one in troubled]
+
+
+def _named(picture: Picture) -> str:
+    return f"session {picture.address}"
+
+
+def _only_of(endpoints: list[Subject], scene: Scene, sessions: list[SessionFile]) -> None:
+    """Keep to the sessions that have what was named, or were named themselves."""
+    wanted = {each.endpoint for each in endpoints}
+    named = {each.address for each in sessions}
+    for picture in list(scene.pictures):
+        has_it = any(entry["endpoint"] in wanted for entry in picture.ranks)
+        if not has_it and picture.address not in named:
+            scene.pictures.remove(picture)
+            scene.subjects = [one for one in scene.subjects if one.session != picture.address]
+            scene.looked_at = [
+                one for one in scene.looked_at if not one.startswith(_named(picture))
+            ]
 
 
 def _of_session(picture: Picture, entry: Json) -> Subject:
@@ -112,9 +132,11 @@ def _of_session(picture: Picture, entry: Json) -> Subject:
     return Subject(
         host,
         int(port) if port.isdigit() else 0,
-        f"session {picture.address}",
-        ranks=picture.named([entry]),
+        _named(picture),
+        rank=id_of(entry),
+        default_group=picture.default_group,
         session=picture.address,
+        session_pid=picture.pid,
         state=entry["state"],
         reason=entry["reason"] or "",
         rank_process=there if there and there.debugs else None,
@@ -171,12 +193,13 @@ def _looked(subject: Subject, machine: Machine) -> Subject:
         there = subject.rank_process or _started_for(subject.port)
         return replace(subject, who="nobody", rank_process=there)
     holder = machine.holder(listener)
+    clients = machine.clients(listener)
     return replace(
         subject,
         who=_who(holder),
         listener=listener,
         holder=holder,
-        clients=tuple(machine.clients(listener)),
+        clients=tuple(each for each in clients if not each or each.pid != subject.session_pid),
         left=machine.left(listener),
     )
 
@@ -211,8 +234,12 @@ def _port_of(address: str) -> int:
 
 
 async def _told(subject: Subject) -> Subject:
-    """Talk where nothing else can tell, and no session has the rank."""
-    if subject.session or subject.who not in ("unknown", "forwarder"):
+    """Talk where nothing else can tell, and no session has the rank.
+
+    Of a debugpy on this machine nothing tells that it answers, either.
+    """
+    in_vain = subject.who not in ("unknown", "forwarder", "debugpy")
+    if subject.session or in_vain or not looks_well(subject):
         return subject
     told = await talk(subject.host, subject.port)
     return replace(subject, talk=told, who=WHO.get(told.outcome, subject.who))

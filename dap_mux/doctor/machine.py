@@ -43,13 +43,12 @@ class Process:
 
     @property
     def name(self) -> str:
-        """The program's name: of a script that is run by an interpreter, the script's."""
-        names = [Path(word).name for word in self.words]
-        if not names:
-            return "?"
-        if names[0].startswith("python") and len(names) > 1 and not names[1].startswith("-"):
-            return names[1]
-        return names[0]
+        """The program's name: of what a Python runs, the script's or the module's."""
+        words = self.words[1:] if self.is_python else self.words
+        if words[:1] == ("-m",):
+            words = words[1:]
+        named = words[0] if words and not words[0].startswith("-") else (*self.words, "?")[0]
+        return Path(named).name
 
     @property
     def is_adapter(self) -> bool:

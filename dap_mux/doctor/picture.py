@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from dap_mux.client import DapClient
+from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session_files import SessionFile
 
@@ -23,6 +24,7 @@ class Picture:
     """A session. `ranks` and `breakpoints` are the entries of `list` and `breakpoints`."""
 
     address: str
+    pid: int
     client: DapClient
     ranks: list[Json] = field(default_factory=list)
     breakpoints: list[Json] = field(default_factory=list)
@@ -36,11 +38,15 @@ class Picture:
             if entry["state"] in ATTACHED and entry.get("worker") is None
         ]
 
+    @property
+    def default_group(self) -> str:
+        """The group that plain numbers mean."""
+        groups = {str(entry["group"]) for entry in self.ranks}
+        return groups.pop() if len(groups) == 1 else DEFAULT_GROUP
+
     def named(self, entries: list[Json]) -> str:
         """A folded rank set."""
-        groups = {entry["group"] for entry in self.ranks}
-        default = groups.pop() if len(groups) == 1 else "job"
-        return fold([id_of(entry) for entry in entries], default)
+        return fold([id_of(entry) for entry in entries], self.default_group)
 
     async def ask(self, expression: str) -> dict[str, object]:
         """Evaluate an expression in every attached rank; values by folded rank set.
@@ -63,9 +69,9 @@ def read(value: str) -> object:
         return value
 
 
-async def take(address: str, client: DapClient) -> Picture:
+async def take(session: SessionFile, client: DapClient) -> Picture:
     """Look at a session."""
-    picture = Picture(address, client)
+    picture = Picture(session.address, session.pid, client)
     picture.ranks = (await client.request("list", timeout=PATIENCE))["ranks"]
     picture.breakpoints = (await client.request("breakpoints", timeout=PATIENCE))["breakpoints"]
     return picture

@@ -12,6 +12,7 @@ from dap_mux.doctor.launch import Configuration
 from dap_mux.doctor.machine import Machine, Process, Socket
 from dap_mux.doctor.picture import Picture
 from dap_mux.doctor.pythons import Python
+from dap_mux.rank_sets import RankId, fold
 
 # `unknown`: not on this machine, or not told; then only `talk` can say.
 Who: TypeAlias = Literal["nobody", "debugpy", "forwarder", "dap-mux", "stranger", "unknown"]
@@ -23,22 +24,24 @@ class Subject:
     """An endpoint that should lead to a rank, and what is known of it without a debugger.
 
     `named`: where the address is from. `session`: whose rank it is, "" where no session has it;
-    then `ranks`, `state` and `reason` are what `list` says. `talk`: only without a session.
+    then `rank`, `state` and `reason` are what `list` says. `talk`: only without a session.
     """
 
     host: str
     port: int
     named: str
     for_editors: bool = False  # named by a launch configuration: a session may be meant
-    ranks: str = ""
+    rank: RankId | None = None
+    default_group: str = "job"
     session: str = ""
+    session_pid: int = 0
     state: str = ""
     reason: str = ""
     rank_process: Process | None = None  # of this machine
     who: Who = "unknown"
     listener: Socket | None = None
     holder: Process | None = None
-    clients: tuple[Process | None, ...] = ()
+    clients: tuple[Process | None, ...] = ()  # but for that session itself
     left: int = 0  # connections that ended without the adapter's notice
     talk: Talk | None = None
 
@@ -46,6 +49,11 @@ class Subject:
     def endpoint(self) -> str:
         """`host:port`, as users write it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def ranks(self) -> str:
+        """Its rank as users write it; "" where that is not known."""
+        return fold([self.rank], self.default_group) if self.rank else ""
 
     @property
     def here(self) -> bool:
@@ -96,10 +104,15 @@ def is_well(subject: Subject) -> bool:
 
     Or a session, where an editor's configuration names it.
     """
+    if not looks_well(subject) and subject.who == "debugpy":
+        return False
     if subject.for_editors and "dap-mux" in (subject.who, WHO.get(subject.outcome)):
         return True
-    if subject.talk is not None:
-        return subject.outcome == "fine"
+    return subject.outcome == "fine" if subject.talk else subject.who == "debugpy"
+
+
+def looks_well(subject: Subject) -> bool:
+    """Whether nothing speaks against it in what this machine tells of it."""
     halted = subject.holder is not None and subject.holder.is_halted
     queue = subject.listener.queue if subject.listener else 0
-    return subject.who == "debugpy" and not (subject.clients or subject.left or halted or queue)
+    return not (subject.clients or subject.left or halted or queue)

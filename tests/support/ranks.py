@@ -73,7 +73,7 @@ class Rank:
 
 
 @asynccontextmanager
-async def debugpy_ranks(
+async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of them
     n: int,
     script: Path | str,
     *,
@@ -82,23 +82,25 @@ async def debugpy_ranks(
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
     style: Style = "module",
+    folder: Path | None = None,
 ) -> AsyncIterator[list[Rank]]:
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
     `wait` holds them at their start until a client has configured them (style `module`), and
-    `DEBUGPY_HOST` in `env` is another loopback address to listen on.
+    `DEBUGPY_HOST` in `env` is another loopback address to listen on. They run in `folder`, by
+    default where the tests do.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ranks-")))
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ranks-")))
         ranks: list[Rank] = []
         stack.push_async_callback(_end_all, ranks)
         for rank in range(n):
             variables = {**_variables(rank, n, first + rank), **(env or {})}
             command = _command(variables, script, style, wait=wait)
-            log = folder / f"rank-{rank}.log"
-            process = await _start([*command, *arguments], variables, log)
+            log = logs / f"rank-{rank}.log"
+            process = await _start([*command, *arguments], variables, log, folder)
             ranks.append(Rank(rank, first + rank, process, log))
         for one in ranks:
             await until(one.is_ready, within=_START, what=f"rank {one.rank} ready")
@@ -130,7 +132,7 @@ def _variables(rank: int, world: int, port: int) -> dict[str, str]:
 
 
 async def _start(
-    command: Sequence[str], variables: Mapping[str, str], log: Path
+    command: Sequence[str], variables: Mapping[str, str], log: Path, folder: Path | None
 ) -> asyncio.subprocess.Process:
     with log.open("wb") as out:
         return await asyncio.create_subprocess_exec(
@@ -139,6 +141,7 @@ async def _start(
             stdout=out,
             stderr=asyncio.subprocess.STDOUT,
             env=dict(variables),
+            cwd=folder,
             start_new_session=True,  # so that its own children end with it
         )
 

@@ -15,8 +15,9 @@ CAUSE = "already-attached"
 
 def applies(subject: Subject, _: Scene) -> bool:
     """debugpy has said so, or a client's connection to it is seen."""
-    seen = subject.who == "debugpy" and bool(subject.clients) and not subject.session
-    return seen or subject.outcome == "taken" or TAKEN in subject.reason
+    if subject.who == "debugpy":
+        return bool(subject.clients) and (TAKEN in subject.reason or not subject.session)
+    return subject.outcome == "taken" or TAKEN in subject.reason
 
 
 def describe(subjects: Sequence[Subject], _: Scene) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.conversation import TAKEN
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.scene import Scene, Subject
 
@@ -58,6 +59,8 @@ def _signs(subject: Subject) -> list[str]:
         )
     if subject.who != "debugpy" or subject.holder is None or subject.listener is None:
         return found
+    if TAKEN in subject.reason and not subject.clients:
+        found.append(f"{subject.endpoint} says {TAKEN!r}, and nobody else is connected to it")
     if subject.holder.is_halted:
         state = subject.holder.state
         found.append(f"{subject.holder} holds {subject.endpoint} and is halted (state {state})")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.doctor.scene import Subject
+from dap_mux.rank_sets import fold
 
 MOST: Final = 6  # lines of evidence; a job of a thousand ranks fails in one way
 
@@ -19,7 +20,8 @@ def lines(evidence: Iterable[str]) -> tuple[str, ...]:
 
 def ranks_of(subjects: Sequence[Subject]) -> str:
     """The ranks that a finding is about, folded as the sessions do; "" for none."""
-    return ",".join(dict.fromkeys(each.ranks for each in subjects if each.ranks))
+    found = [each.rank for each in subjects if each.rank]
+    return fold(found, subjects[0].default_group) if found else ""
 
 
 def endpoints_of(subjects: Sequence[Subject]) -> str:

@@ -37,12 +37,14 @@ def describe(subjects: Sequence[Subject], scene: Scene) -> Finding:
 def _evidence(subject: Subject) -> str:
     if subject.who == "dap-mux":
         return f"a dap-mux session listens on {subject.endpoint}: that is for editors, not a rank"
-    if subject.who == "stranger" and subject.holder:
-        return f"{subject.holder} listens on {subject.endpoint}, and is no debugpy"
     if subject.who == "nobody":
         return f"nothing listens on {subject.endpoint} ({subject.named})"
+    who = str(subject.holder) if subject.holder else "who"
     said = subject.talk.words if subject.talk else subject.reason
-    return f"{subject.endpoint} does not speak the debug adapter protocol: {said}"
+    told = f": {said}" if said else ""
+    return (
+        f"{who} listens on {subject.endpoint} and does not speak the debug adapter protocol{told}"
+    )
 
 
 def _elsewhere(scene: Scene) -> list[str]:
