@@ -31,7 +31,7 @@ test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
 	$(PYTEST) $(XDIST) --ignore=tests/engines
 
-test-engines: $(DEV_STAMP)  ## torchrun, MPI, SLURM, kubectl and the like
+test-engines: $(DEV_STAMP) vsix  ## torchrun, MPI, SLURM, kubectl and the like
 	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
 	$(PYTEST) tests/engines
 

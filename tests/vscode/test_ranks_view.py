@@ -15,7 +15,7 @@ from tests.support.commands import User
 from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer, serving
 from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
-from tests.vscode.workbench import LIMIT, VARIABLES, Row, Window
+from tests.vscode.workbench import LIMIT, RANKS, VARIABLES, Row, Window
 
 pytestmark = [
     pytest.mark.real,
@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
 OUTPUT: Final = ".output-view .view-lines"
 HERE: Final = f"data_parallel.py:{REDUCE} in train"
 STOOD: Final = (  # the others at their next stop, and who has stepped behind the collective
@@ -31,7 +30,6 @@ STOOD: Final = (  # the others at their next stop, and who has stepped behind th
     f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
 )
 SOON: Final = 2000  # ms
-TALL: Final = 1300  # px: a screen on which no view hides its rows
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -52,16 +50,15 @@ async def test_ranks_are_driven_searched_and_named(
 ) -> None:
     """By the rows' own buttons, whether the session tells of its ranks or is asked for them."""
     window, _ = await stopped(user, both_server, open_window, type)
-    await window.page.set_viewport_size({"width": 1500, "height": TALL})
-    await window.command("Focus on Ranks View")
-    await _stand(window, f"4 ranks stopped at {HERE}: 0-3")
+    await window.see_ranks()
+    await window.stand(f"4 ranks stopped at {HERE}: 0-3")
 
     await _press(window, "rank 3, stopped", "Step Over")
     await _press(window, "rank 0, stopped", "Continue")
-    await _stand(window, f"2 ranks stopped at {HERE}: 1-2", "2 ranks running: 0,3")
+    await window.stand(f"2 ranks stopped at {HERE}: 1-2", "2 ranks running: 0,3")
     await window.shows("running", "paused", "paused", "running")
     await _press(window, "2 ranks stopped", "Continue")
-    await _stand(window, *STOOD)
+    await window.stand(*STOOD)
 
     await _name(window)
     await _cast(window, "@even", "p step", "cast @even p step", "0,2  1")
@@ -123,15 +120,6 @@ async def _told(window: Window, message: str) -> None:
     await window.becomes(messages.all_inner_texts, lambda seen: message in seen, message)
 
 
-async def _stand(window: Window, *classes: str) -> None:
-    """Wait until the view has exactly these classes of ranks."""
-
-    async def look() -> list[str]:
-        return [row.label for row in await window.rows(RANKS) if not row.label.startswith("rank ")]
-
-    await window.becomes(look, lambda seen: seen == [*classes], f"classes {classes}")
-
-
 async def _press(window: Window, label: str, button: str) -> None:
     """Press a row's own button until that row is gone: one that is drawn anew loses the click."""
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
@@ -183,4 +171,4 @@ async def _search(window: Window) -> None:
 
     await window.becomes(lambda: window.rows(RANKS), found, "ranks 1 and 2")
     await window.page.keyboard.press("Escape")
-    await _stand(window, *STOOD)
+    await window.stand(*STOOD)

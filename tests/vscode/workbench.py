@@ -25,6 +25,10 @@ _SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after
 CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
+WATCH: Final = ".debug-watch"
+RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+_A_FEW_ROWS: Final = 60  # px
+_TALL: Final = 1300  # px: a screen on which no view hides its rows
 _BROWSER: Final = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
@@ -142,11 +146,18 @@ class Window:
 
     async def conditional_breakpoint(self, name: str, line: int, condition: str) -> None:
         """A breakpoint with a condition, typed as a user types it."""
+        await self._worded_breakpoint(name, line, "Add Conditional Breakpoint...", condition)
+
+    async def logpoint(self, name: str, line: int, message: str) -> None:
+        """A breakpoint that prints, and does not stop."""
+        await self._worded_breakpoint(name, line, "Add Logpoint...", message)
+
+    async def _worded_breakpoint(self, name: str, line: int, kind: str, text: str) -> None:
         await self.open_file(name, line)
-        await self.command("Debug: Add Conditional Breakpoint...")
+        await self.command(f"Debug: {kind}")
         widget = self.page.locator(".breakpoint-widget .monaco-editor")
         await widget.first.click()
-        await self.page.keyboard.insert_text(condition)
+        await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Enter")
         await widget.first.wait_for(state="hidden")
 
@@ -179,6 +190,16 @@ class Window:
 
         await self.becomes(lambda: self.rows(root), wanted, f"rows {texts} in {root}")
 
+    async def scroll_to(self, root: str, text: str) -> None:
+        """Scroll a view down until a row reads so: rows out of sight are not there."""
+
+        async def look() -> list[Row]:
+            await self.page.locator(root).first.hover()
+            await self.page.mouse.wheel(0, _A_FEW_ROWS)
+            return await self.rows(root)
+
+        await self.becomes(look, lambda seen: text in {row.text for row in seen}, text)
+
     async def threads(self) -> dict[str, str]:
         """Name and state of each thread in CALL STACK."""
         found = {}
@@ -192,6 +213,20 @@ class Window:
         """Wait until CALL STACK shows rank 0, 1, … in these states, and no other thread."""
         wanted = {f"rank {n}": state for n, state in enumerate(states)}
         await self.becomes(self.threads, lambda seen: seen == wanted, f"CALL STACK shows {wanted}")
+
+    async def see_ranks(self) -> None:
+        """Open our view Ranks, with room for its rows."""
+        await self.page.set_viewport_size({"width": 1500, "height": _TALL})
+        await self.command("Focus on Ranks View")
+
+    async def stand(self, *classes: str) -> None:
+        """Wait until the view Ranks has exactly these classes of ranks."""
+
+        async def look() -> list[str]:
+            labels = [row.label for row in await self.rows(RANKS)]
+            return [label for label in labels if not label.startswith("rank ")]
+
+        await self.becomes(look, lambda seen: seen == [*classes], f"classes {classes}")
 
     async def stop_line(self) -> int | None:
         """The line that the editor highlights as the place of the focus."""
@@ -241,6 +276,16 @@ class Window:
         await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Escape")
         await self.page.keyboard.press("Enter")
+
+    async def watch(self, *expressions: str) -> None:
+        """Add these to the panel Watch, by its own button."""
+        header = self.page.locator('.pane-header[aria-label="Watch Section"]')
+        field = self.page.locator(f"{WATCH} .inputBoxActionsContainer input, {WATCH} input").first
+        for expression in expressions:
+            await header.hover()
+            await header.locator(".codicon-watch-expressions-add").click()
+            await field.fill(expression)
+            await field.press("Enter")
 
     async def hover(self, line: str, word: str) -> str:
         """What is said of a word when the mouse rests on it."""
