@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from dap_mux.addresses import is_loopback
-from dap_mux.cluster.endpoints import parse_endpoint
+from dap_mux.cluster.endpoints import read_word
+from dap_mux.cluster.records import RankRecord
 from dap_mux.doctor import launch, pythons
 from dap_mux.doctor.conversation import talk
 from dap_mux.doctor.machine import Machine, Process, pids, process
@@ -39,7 +40,7 @@ async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
     Raises what reading the user's words and joining a named session raise.
     """
     scene = Scene(Machine.read(), places=[_place(text, order.folder) for text in order.files])
-    sessions, endpoints = _sorted(order.words, scene)
+    sessions, endpoints = await _sorted(order.words, scene)
     async with AsyncExitStack() as stack:
         for session in sessions or running():
             await _join(stack, scene, session, join, named=bool(sessions))
@@ -55,7 +56,7 @@ async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
         yield scene
 
 
-def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile], list[Subject]]:
+async def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile], list[Subject]]:
     sessions: list[SessionFile] = []
     endpoints: list[Subject] = []
     known = {each.address: each for each in running()}
@@ -63,20 +64,33 @@ def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile], list
         if word in known or (word.endswith(".json") and not word.startswith("@")):
             sessions.append(known.get(word) or find(word))
         elif word.startswith(PID):
-            scene.processes.append(_pid(word))
+            scene.processes += _pids(word)
             scene.looked_at.append(f"process {word.removeprefix(PID)}")
         else:
-            records = parse_endpoint(word)
+            records = await _records(word)
             endpoints += [Subject(each.host, each.port, word) for each in records]
             scene.looked_at.append(word)
     return sessions, endpoints
 
 
-def _pid(word: str) -> int:
-    number = word.removeprefix(PID)
-    if not number.isdigit():
+async def _records(word: str) -> Sequence[RankRecord]:
+    """The ranks that a word spells out, or a file does; what needs a tunnel is a session's."""
+    named = read_word(word)
+    if named.source is None:
+        return named.records
+    if not word.rpartition("=")[2].startswith("@"):
+        raise UsageError(
+            f"{word}: the doctor looks at such ranks through their session: "
+            f"`dap-mux attach {word}`, and beside it `dap-mux doctor`"
+        )
+    return await named.source.discover()
+
+
+def _pids(word: str) -> list[int]:
+    numbers = word.removeprefix(PID).split(",")
+    if not all(number.isdigit() for number in numbers):
         raise UsageError(f"{word!r}: write pid:1234, the number of a running process")
-    return int(number)
+    return [int(number) for number in numbers]
 
 
 def _place(text: str, folder: Path) -> FilePlace:
