@@ -50,8 +50,8 @@ def test_ranks_of_one_task_take_one_port_each() -> None:
             {**NAMED, "DEBUG_PORT_NAME": "ssh"},
             0,
             (
-                "DEBUG_PORT_NAME is 'ssh', but PAI_PORT_LIST_train_1_ssh is not set: ask for it under "
-                "resourcePerInstance.ports (ssh: 1); it has debug, http"
+                "DEBUG_PORT_NAME is 'ssh', but PAI_PORT_LIST_train_1_ssh is not set: "
+                "ask for it under resourcePerInstance.ports (ssh: 1); it has debug, http"
             ),
         ),
         (
