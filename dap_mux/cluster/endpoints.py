@@ -31,7 +31,7 @@ ADDRESS = re.compile(
     r":(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?",
     re.ASCII,
 )
-LATER = ("dask", "k8s", "monarch", "oc", "ray")
+LATER = ("dask", "monarch", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,9 @@ from dap_mux.cluster.source import Source, Word
 
 GROUP: Final = "dap_mux.sources"
 # The same as in pyproject.toml: an editable install may be older than that.
-OURS: Final[dict[str, str]] = {
+OURS: Final = {
+    "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
+    "oc": "dap_mux.cluster.kubernetes:Kubernetes",
     "pid": "dap_mux.cluster.pid:Pids",
     "slurm": "dap_mux.cluster.slurm:Slurm",
     "ssh": "dap_mux.cluster.ssh:Ssh",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import signal
 from asyncio.subprocess import Process
 from collections import deque
@@ -23,7 +24,8 @@ from dap_mux.tunnel.children import lines_of, started
 FIRST: Final = 0.25  # s before the next start (R3), doubling with each that came to nothing ...
 MOST: Final = 10.0  # s ... to this
 PATIENCE: Final = 20.0  # s to open the way in; a login or a slow server may take a while
-LAST_WORDS: Final = 3  # lines kept, to say why it ended
+LAST_WORDS: Final = 2  # lines kept, to say why it ended
+LONGEST: Final = 200  # characters kept of each
 
 Command: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
 
@@ -45,15 +47,22 @@ class Supervised:
     """One child and its successors. `run` keeps the way open until it is cancelled.
 
     `command` is awaited before each start: it may wait until a start makes sense, and choose other
-    words than last time. `env` is added to our own environment.
+    words than last time. `env` is added to our own environment. Lines that match `chatter` say
+    nothing about why it ended.
     """
 
     def __init__(
-        self, command: Command, keeper: Keeper, env: Mapping[str, str] | None = None
+        self,
+        command: Command,
+        keeper: Keeper,
+        *,
+        env: Mapping[str, str] | None = None,
+        chatter: re.Pattern[str] | None = None,
     ) -> None:
         self._command = command
         self._keeper = keeper
         self._env = env
+        self._chatter = chatter
         self._failures = 0
         self._open = False
         self._last: deque[str] = deque(maxlen=LAST_WORDS)
@@ -84,8 +93,8 @@ class Supervised:
                         self._open = True
                         patience.deadline = float("inf")
                         self._keeper.up()
-                elif line.strip():
-                    self._last.append(one_line(line.strip()))
+                elif line.strip() and not (self._chatter and self._chatter.search(line)):
+                    self._last.append(one_line(line.strip())[:LONGEST])
             return _how(await process.wait())
         return f"had opened nothing within {PATIENCE:g} s"
 

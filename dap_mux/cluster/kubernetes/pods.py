@@ -1,0 +1,114 @@
+"""What a cluster says of its pods, read into ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+from dap_mux.cluster.records import RankRecord
+
+Json: TypeAlias = dict[str, Any]
+# Where a pod's number is written, by whom: a job's own index, a StatefulSet's.
+INDEXES: Final = (
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+)
+ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
+
+
+def name_of(pod: Json) -> str:
+    """Return the name of a pod."""
+    return str(pod["metadata"]["name"])
+
+
+def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankRecord]:
+    """Return the ranks of these pods, `ports` of each; who has ended is left out.
+
+    A pod's number is its RANK or its index; `by_name`: or the number at the end of its name. With
+    several ports it counts pods, and ranks count on. None where not every pod has a number: then
+    ranks take their places in the order of names.
+    """
+    there = [pod for pod in pods if _status(pod).get("phase") not in ("Succeeded", "Failed")]
+    there.sort(key=lambda pod: _natural(name_of(pod)))
+    numbers = [_number(pod) for pod in there]
+    if None in numbers:
+        numbers = _ordinals(there) if by_name else []
+    if not numbers or None in numbers:
+        return [record for pod in there for record in _records(pod, ports, None)]
+    latest: dict[int, Json] = {}
+    for number, pod in zip(numbers, there, strict=True):
+        assert number is not None
+        other = latest.get(number)
+        if other is None or _age(pod) > _age(other):
+            latest[number] = pod
+    return [
+        record for number in sorted(latest) for record in _records(latest[number], ports, number)
+    ]
+
+
+def _records(pod: Json, ports: range, number: int | None) -> Iterator[RankRecord]:
+    restarts = sum(int(each.get("restartCount", 0)) for each in _containers(pod))
+    for place, port in enumerate(ports):
+        yield RankRecord(
+            host=name_of(pod),
+            port=port,
+            rank=None if number is None else number * len(ports) + place,
+            incarnation=f"{pod['metadata'].get('uid', '')}/{restarts}",
+            waits=_waits(pod),
+        )
+
+
+def _waits(pod: Json) -> str:
+    """Why nothing can listen in it yet, '' where something may."""
+    name, states = name_of(pod), [each.get("state") or {} for each in _containers(pod)]
+    if any("running" in state for state in states):
+        return ""
+    reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
+    why = next((f": {reason}" for reason in reasons if reason), "")
+    phase = _status(pod).get("phase", "Unknown")
+    if phase == "Running" and states:
+        return f"pod {name} does not run now{why or ': its container has ended'}"
+    return "" if phase == "Running" else f"pod {name} is {phase}{why}"
+
+
+def _number(pod: Json) -> int | None:
+    """What the pod itself says: its RANK, or its index."""
+    for container in (pod.get("spec") or {}).get("containers") or []:
+        for variable in container.get("env") or []:
+            if variable.get("name") == "RANK" and str(variable.get("value")).isdecimal():
+                return int(variable["value"])
+    metadata = pod["metadata"]
+    notes = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    return next((int(notes[key]) for key in INDEXES if str(notes.get(key)).isdecimal()), None)
+
+
+def _ordinals(pods: list[Json]) -> list[int | None]:
+    """The numbers at the end of their names, where these differ in nothing else."""
+    found = [ORDINAL.fullmatch(name_of(pod)) for pod in pods]
+    matches = [match for match in found if match]
+    if len(matches) < len(pods) or len({match[1] for match in matches}) != 1:
+        return []
+    return [int(match[2]) for match in matches]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts `trainer-10` behind `trainer-9`."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
+
+
+def _age(pod: Json) -> tuple[bool, str]:
+    """A key: of two pods with one number the later one counts, or the one that is not going."""
+    metadata = pod["metadata"]
+    return not metadata.get("deletionTimestamp"), str(metadata.get("creationTimestamp", ""))
+
+
+def _status(pod: Json) -> Json:
+    status = pod.get("status")
+    return status if isinstance(status, dict) else {}
+
+
+def _containers(pod: Json) -> list[Json]:
+    return list(_status(pod).get("containerStatuses") or [])

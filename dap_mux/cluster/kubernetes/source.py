@@ -1,0 +1,138 @@
+"""The words that name pods, and the source that finds, watches and reaches them.
+
+k8s:trainer-0              one pod                 k8s:team/job/train     a job in a namespace
+k8s:app=train,tier=gpu     pods with labels        k8s:job/train@prod     by another context
+k8s:job/train:5678+4       four ranks in each pod  oc:...                 the same, `oc` preferred
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.kubernetes.pods import Json, name_of, ranks_of
+from dap_mux.cluster.kubernetes.tool import Tool, tool_for
+from dap_mux.cluster.kubernetes.way import keep_open
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.source import Changed, Tell, Word
+from dap_mux.errors import UsageError
+
+DEFAULT_PORT: Final = 5678
+WATCH: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
+POLL: Final = 5.0  # s between two lists where watching is not allowed
+EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
+
+# A context of OpenShift looks like `project/api-example-com:6443/me`.
+NAME: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+WORD: Final = re.compile(
+    # a namespace has no dots; what has them before a slash is a label's own prefix
+    r"(?:(?P<namespace>(?!(?:job|pod)/)[a-z0-9]([a-z0-9-]*[a-z0-9])?)/)?"
+    rf"(?:(?P<kind>job|pod)/)?(?:(?P<labels>[^@/:=]+(?:/[^@/:=]+)?=[^@/:]*)|(?P<name>{NAME}))"
+    r"(?:@(?P<context>.+?))?"
+    r"(?::(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which pods a word means, and on which of their ports ranks listen."""
+
+    selection: tuple[str, ...]
+    ports: range
+    namespace: str | None = None
+    context: str | None = None
+    one_pod: bool = False
+
+
+def read(word: Word) -> Wanted:
+    """Read what follows `k8s:` or `oc:`. Raises `UsageError`."""
+    match = WORD.fullmatch(word.rest)
+    if match is None or (match["labels"] and match["kind"]):
+        raise UsageError(f"{word}: names no pods; such a word looks like {EXAMPLES}")
+    if match["labels"]:
+        selection: tuple[str, ...] = ("--selector", match["labels"])
+    elif match["kind"] == "job":
+        selection = ("--selector", f"job-name={match['name']}")
+    else:
+        selection = ("--field-selector", f"metadata.name={match['name']}")
+    return Wanted(
+        selection,
+        _ports(match, word),
+        namespace=match["namespace"],
+        context=match["context"],
+        one_pod=selection[0] == "--field-selector",
+    )
+
+
+def _ports(match: re.Match[str], word: Word) -> range:
+    first = int(match["first"] or DEFAULT_PORT)
+    last = int(match["last"] or first)
+    if match["count"]:
+        last = first + int(match["count"]) - 1
+    if not 1 <= first <= last <= LAST_PORT:
+        raise UsageError(f"{word}: ports {first} to {last}: there are 1 to {LAST_PORT}")
+    return range(first, last + 1)
+
+
+class Kubernetes:
+    """A `Source`: pods of a cluster that kubectl or oc knows."""
+
+    def __init__(self, word: Word) -> None:
+        self._word = word
+        self._wanted = read(word)
+        self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
+        self._pods: dict[str, Json] = {}
+        self._local: dict[tuple[str, int], int] = {}
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
+        self._pods = {name_of(pod): pod for pod in await self._tool.pods(self._wanted.selection)}
+        if not self._pods and self._wanted.namespace:
+            await self._tool.check_namespace(self._wanted.namespace)
+        return self._ranks()
+
+    def _ranks(self) -> list[RankRecord]:
+        return ranks_of(self._pods.values(), self._wanted.ports, by_name=not self._wanted.one_pod)
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """The ranks whenever they are others; by looking every few seconds where it must be so."""
+        last: Sequence[RankRecord] | None = None
+        while True:
+            started = anyio.current_time()
+            if (now := await self.discover()) != last:
+                yield now
+            last = now
+            async with self._tool.watching(self._wanted.selection) as changes:
+                while event := await changes.next(before=started + WATCH):
+                    self._apply(event)
+                    if (now := self._ranks()) != last:
+                        yield now
+                    last = now
+            if anyio.current_time() < started + POLL:  # it may not be watched
+                await anyio.sleep(POLL)
+
+    def _apply(self, event: Json) -> None:
+        """Take in one change of a watch; what is no pod is an error, and the watch ends."""
+        pod = event.get("object")
+        if not isinstance(pod, dict) or pod.get("kind") != "Pod":
+            return
+        if event.get("type") == "DELETED":
+            self._pods.pop(name_of(pod), None)
+        else:
+            self._pods[name_of(pod)] = pod
+
+    @asynccontextmanager
+    async def reach(
+        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+    ) -> AsyncIterator[None]:
+        """Forward the ports of one pod."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_open, self._tool, records, self._local, changed, tell)
+            yield
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,139 @@
+"""kubectl or oc, whichever is there, with its own configuration and login."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.kubernetes.pods import Json
+from dap_mux.errors import NothingToConnect, UsageError
+from dap_mux.tunnel.children import Answer, ask, lines_of, started
+
+PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
+LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
+SOCKETS: Final = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ ([0-9A-F]{2}) ", re.MULTILINE)
+
+# What it complains of, and what helps; any case.
+HELP: Final = {
+    "Unauthorized|must be logged in|provide credentials|token.*expired": (
+        "you are not logged in: log in as you do for {tool} (oc login, or your provider's tool)"
+    ),
+    "context .* does not exist|no context exists": (
+        "`{tool} config get-contexts` shows those that there are"
+    ),
+    "forbidden": (
+        "you have not the right to do this there: name the namespace (k8s:NAMESPACE/...), or ask "
+        "for it"
+    ),
+    "connection to the server|unable to connect|no such host|timed? ?out": (
+        "the cluster cannot be reached: `{tool} get pods` must work first"
+    ),
+}
+# Not allowed, or a container without `cat`: asking again does not help.
+NEVER: Final = re.compile(
+    "forbidden|executable file not found|no such file|not found in|exit code 12[67]",
+    re.IGNORECASE,
+)
+
+
+def tool_for(scheme: str, namespace: str | None, context: str | None) -> Tool:
+    """Return what is to be asked. Raises `NothingToConnect` where neither tool is there."""
+    for program in PREFERRED[scheme]:
+        path = shutil.which(program)
+        if path:
+            chosen = [f"--context={context}"] if context else []
+            chosen += [f"--namespace={namespace}"] if namespace else []
+            return Tool((path, *chosen))
+    raise NothingToConnect(
+        f"{scheme}: needs kubectl or oc, and neither is in PATH: install one; or forward the ports "
+        "by other means, and name them (dap-mux attach localhost:5678+4)"
+    )
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`base`: the program, and the options that say which cluster and namespace."""
+
+    base: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """`kubectl` or `oc`."""
+        return self.base[0].rpartition("/")[2]
+
+    async def pods(self, selection: Sequence[str]) -> list[Json]:
+        """Return the pods that there are. Raises `DapMuxError`."""
+        answer = await ask([*self.base, "get", "pods", *selection, "-o", "json"])
+        if answer.code:
+            raise self._complaint("get pods", answer)
+        try:
+            return list(json.loads(answer.out)["items"])
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.name} get pods: its answer makes no sense") from None
+
+    async def check_namespace(self, name: str) -> None:
+        """Raise `NothingToConnect` where there is none; having no right to ask is no error."""
+        answer = await ask([*self.base, "get", "namespace", name, "-o", "name"])
+        if answer.code and "NotFound" in answer.err:
+            raise NothingToConnect(
+                f"there is no namespace {name!r}: `{self.name} get namespaces` shows those that "
+                "there are"
+            )
+
+    @asynccontextmanager
+    async def watching(self, selection: Sequence[str]) -> AsyncIterator[Changes]:
+        """Hear of changes to pods; at first of each pod that there is."""
+        how = ("--watch", "-o", "json", "--output-watch-events")
+        async with started([*self.base, "get", "pods", *selection, *how], one_stream=True) as child:
+            yield Changes(child)
+
+    async def listening(self, pod: str) -> set[int] | None:
+        """Return the ports on which something listens in a pod, without connecting (K2).
+
+        None where we may never know. Raises `NothingToConnect` where it cannot be told now.
+        """
+        files = ("/proc/net/tcp", "/proc/net/tcp6")
+        answer = await ask([*self.base, "exec", pod, "--", "cat", *files])
+        if "local_address" in answer.out:
+            found = SOCKETS.findall(answer.out)
+            return {int(port, 16) for port, state in found if state == LISTEN}
+        if NEVER.search(answer.err):
+            return None
+        raise NothingToConnect(f"{self.name} exec {pod}: {answer.why}")
+
+    def _complaint(self, what: str, answer: Answer) -> NothingToConnect:
+        text = f"{self.name} {what}: {answer.why}"
+        for pattern, help in HELP.items():
+            if re.search(pattern, answer.err, re.IGNORECASE):
+                return NothingToConnect(f"{text}; {help.format(tool=self.name)}")
+        return NothingToConnect(text)
+
+
+class Changes:
+    """The events of a watch as a child prints them: JSON, on a line each or with indented lines."""
+
+    def __init__(self, child: Process) -> None:
+        assert child.stdout
+        self._lines = lines_of(child.stdout)
+
+    async def next(self, *, before: float) -> Json | None:
+        """The next event; None once there are no more, or at that time of the loop's clock."""
+        text: list[str] = []
+        with anyio.move_on_at(before):
+            async for line in self._lines:
+                text = [line] if line.startswith("{") else [*text, line]
+                if line.endswith("}") and line.strip(" ") == line:
+                    try:
+                        event: Json = json.loads("\n".join(text))
+                    except ValueError:
+                        continue
+                    return event
+        return None

@@ -1,1 +1,0 @@
-"""This folder is put into PYTHONPATH: its `sitecustomize` runs in every Python that starts."""

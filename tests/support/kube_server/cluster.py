@@ -1,0 +1,205 @@
+"""Pods that are network namespaces of this machine, and what their cluster says of them.
+
+Each has a loopback of its own, so that all of them can have a rank on port 5678, and an address
+on a bridge, where they find each other. Only root may make them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.private_network import connect_in, private_network
+
+Json = dict[str, Any]
+NAMESPACE: Final = "training"
+ADDRESS: Final = "10.78.0.1"  # of the cluster itself, on the bridge
+_CREATED: Final = "2026-01-01T00:00:00Z"
+Changed = Callable[[str, "Pod"], None]
+
+
+@dataclass(eq=False)
+class Pod:
+    """One pod, and the process that runs in it."""
+
+    name: str
+    address: str
+    network: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    env: Mapping[str, str]
+    changed: Changed
+    uid: int = 0
+    phase: str = "Pending"
+    restarts: int = 0
+    state: Json = field(default_factory=lambda: {"waiting": {"reason": "ContainerCreating"}})
+    process: asyncio.subprocess.Process | None = None
+    log: Path = Path(os.devnull)
+    exec_allowed: bool = True
+
+    async def start(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+        """Run its container."""
+        with self.log.open("ab") as out:
+            self.process = await asyncio.create_subprocess_exec(
+                *self.command(*words),
+                cwd=cwd,
+                env={**os.environ, **self.env, **(env or {})},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        self.runs()
+
+    def runs(self) -> None:
+        """It is running, says the cluster."""
+        self.phase, self.state = "Running", {"running": {"startedAt": _CREATED}}
+        self.changed("MODIFIED", self)
+
+    async def ended(self, *, within: float) -> int:
+        """Wait for its process; the cluster sees its end. Its exit code."""
+        assert self.process
+        code = await asyncio.wait_for(self.process.wait(), within)
+        self.phase = "Failed" if code else "Succeeded"
+        self.state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed"}}
+        self.changed("MODIFIED", self)
+        return code
+
+    async def restarts_now(self, reason: str = "CrashLoopBackOff") -> None:
+        """Its container is killed, and waits to be started again."""
+        await self.kill()
+        self.restarts += 1
+        self.state = {"waiting": {"reason": reason}}
+        self.changed("MODIFIED", self)
+
+    async def kill(self) -> None:
+        """End everything that runs in it."""
+        for pid in _ip("netns", "pids", self.network).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        if self.process:
+            await self.process.wait()
+
+    @property
+    def output(self) -> str:
+        """What it has printed."""
+        return self.log.read_text("utf-8") if self.log.exists() else ""
+
+    def command(self, *words: str) -> list[str]:
+        """What runs these words in it."""
+        return ["nsenter", f"--net=/run/netns/{self.network}", *words]
+
+    async def connect(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a port on its own loopback, as its node does for a forward."""
+        sock = await asyncio.to_thread(connect_in, self.network, "127.0.0.1", port)
+        return await asyncio.open_connection(sock=sock)
+
+    def json(self) -> Json:
+        """The pod as the API shows it."""
+        env = [{"name": name, "value": value} for name, value in self.env.items()]
+        container = {"name": "main", "image": "python", "env": env}
+        status = {"name": "main", "ready": self.phase == "Running", "restartCount": self.restarts,
+                  "image": "python", "imageID": "", "state": self.state}  # fmt: skip
+        return {
+            "kind": "Pod",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": self.name,
+                "namespace": NAMESPACE,
+                "uid": f"{self.name}-{self.uid}",
+                "labels": dict(self.labels),
+                "annotations": dict(self.annotations),
+                "creationTimestamp": _CREATED,
+            },
+            "spec": {"nodeName": "node1", "restartPolicy": "OnFailure", "containers": [container]},
+            "status": {
+                "phase": self.phase,
+                "podIP": self.address,
+                "conditions": [{"type": "Ready", "status": str(self.phase == "Running")}],
+                "containerStatuses": [status],
+            },
+        }
+
+
+class Cluster:
+    """The pods that there are; watchers hear of every change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.watchers: set[asyncio.Queue[Json]] = set()
+        self._folder = folder
+        self._made = 0
+
+    def add(
+        self,
+        name: str,
+        *,
+        labels: Mapping[str, str],
+        env: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> Pod:
+        """Create a pod, which is Pending until something is started in it."""
+        self._made += 1
+        network, address = f"pod-{os.getpid()}-{self._made}", f"10.78.0.{1 + self._made}"
+        pod = Pod(name, address, network, labels, annotations or {}, env or {}, self._tell)
+        pod.uid, pod.log = self._made, self._folder / f"{name}.log"
+        self.pods[name] = pod
+        _plug_in(network, address, f"pod{self._made}")
+        self._tell("ADDED", pod)
+        return pod
+
+    async def delete(self, name: str) -> None:
+        """Delete a pod with all that runs in it."""
+        pod = self.pods.pop(name)
+        await pod.kill()
+        _ip("netns", "del", pod.network)
+        self._tell("DELETED", pod)
+
+    def _tell(self, what: str, pod: Pod) -> None:
+        if what == "MODIFIED" and self.pods.get(pod.name) is not pod:
+            return
+        for watcher in self.watchers:
+            watcher.put_nowait({"type": what, "object": pod.json()})
+
+    def close(self) -> None:
+        """Remove every pod, and what runs there."""
+        for pod in self.pods.values():
+            for pid in _ip("netns", "pids", pod.network).split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            _ip("netns", "del", pod.network)
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """A cluster without pods; the whole test moves to a network of its own."""
+    with private_network():
+        _ip("link", "add", "pods", "type", "bridge")
+        _ip("addr", "add", f"{ADDRESS}/24", "dev", "pods")
+        _ip("link", "set", "pods", "up")
+        made = Cluster(folder)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def _plug_in(network: str, address: str, cable: str) -> None:
+    _ip("netns", "add", network)
+    _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", network)
+    _ip("link", "set", cable, "master", "pods", "up")
+    _ip("-n", network, "addr", "add", f"{address}/24", "dev", "eth0")
+    for device in ("lo", "eth0"):
+        _ip("-n", network, "link", "set", device, "up")
+
+
+def _ip(*words: str) -> str:
+    done = subprocess.run(["ip", *words], check=True, capture_output=True, text=True, timeout=10)
+    return done.stdout

@@ -1,0 +1,201 @@
+"""Words that name pods, and what a cluster says of its pods, read into ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dap_mux.cluster.kubernetes.pods import ranks_of
+from dap_mux.cluster.kubernetes.source import read
+from dap_mux.cluster.kubernetes.tool import tool_for
+from dap_mux.cluster.source import Word
+from dap_mux.errors import NothingToConnect, UsageError
+
+ONE = range(5678, 5679)
+NAMED = ("--field-selector", "metadata.name=")
+JOB = ("--selector", "job-name=")
+
+
+@pytest.mark.parametrize(
+    ("rest", "selection", "namespace", "context", "ports"),
+    [
+        ("trainer-0", (NAMED[0], "metadata.name=trainer-0"), None, None, ONE),
+        ("pod/trainer-0", (NAMED[0], "metadata.name=trainer-0"), None, None, ONE),
+        ("team/trainer-0:9000", (NAMED[0], "metadata.name=trainer-0"), "team", None,
+         range(9000, 9001)),
+        ("job/train", (JOB[0], "job-name=train"), None, None, ONE),
+        ("team/job/train:5678+4", (JOB[0], "job-name=train"), "team", None, range(5678, 5682)),
+        ("team/job/train:5678-5679", (JOB[0], "job-name=train"), "team", None, range(5678, 5680)),
+        ("app=train", (JOB[0], "app=train"), None, None, ONE),
+        ("team/app=train,tier=gpu:80", (JOB[0], "app=train,tier=gpu"), "team", None, range(80, 81)),
+        ("training.kubeflow.org/job-name=ddp", (JOB[0], "training.kubeflow.org/job-name=ddp"),
+         None, None, ONE),
+        ("team/batch.kubernetes.io/job-name=ddp",
+         (JOB[0], "batch.kubernetes.io/job-name=ddp"), "team", None, ONE),
+        ("job/train@prod", (JOB[0], "job-name=train"), None, "prod", ONE),
+        ("app=train@nccl-test/api-example-com:6443/me:5678+2", (JOB[0], "app=train"), None,
+         "nccl-test/api-example-com:6443/me", range(5678, 5680)),
+    ],
+)  # fmt: skip
+def test_a_word_names_pods(
+    rest: str,
+    selection: tuple[str, str],
+    namespace: str | None,
+    context: str | None,
+    ports: range,
+) -> None:
+    wanted = read(Word("k8s", rest))
+    assert wanted.selection == selection
+    assert (wanted.namespace, wanted.context, wanted.ports) == (namespace, context, ports)
+
+
+@pytest.mark.parametrize(
+    ("rest", "complaint"),
+    [
+        ("", "names no pods"),
+        ("job/", "names no pods"),
+        ("a/b/c/d", "names no pods"),
+        ("job/app=train", "names no pods"),
+        ("Trainer_0", "names no pods"),
+        ("--all", "names no pods"),
+        ("trainer-0:http", "names no pods"),
+        ("trainer-0:0", "ports 0 to 0: there are 1 to 65535"),
+        ("trainer-0:5678+0", "ports 5678 to 5677"),
+        ("trainer-0:65535+2", "ports 65535 to 65536"),
+    ],
+)
+def test_a_word_that_names_none(rest: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        read(Word("oc", rest))
+    assert f"oc:{rest}" in str(caught.value)
+
+
+def test_neither_tool_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NothingToConnect, match="neither is in PATH: install one"):
+        tool_for("k8s", None, None)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "there", "taken"),
+    [
+        ("k8s", "kubectl oc", "kubectl"),
+        ("oc", "kubectl oc", "oc"),
+        ("k8s", "oc", "oc"),
+        ("oc", "kubectl", "kubectl"),
+    ],
+)
+def test_whichever_tool_is_here(
+    scheme: str, there: str, taken: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in there.split():
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tool = tool_for(scheme, "team", "prod")
+    assert tool.name == taken
+    assert tool.base[1:] == ("--context=prod", "--namespace=team")
+
+
+# Pods
+
+
+def pod(
+    name: str,
+    *,
+    phase: str = "Running",
+    state: dict[str, Any] | None = None,
+    restarts: int = 0,
+    rank: str | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
+    status = {"restartCount": restarts, "state": state or {"running": {}}}
+    env = [{"name": "RANK", "value": rank}] if rank else [{"name": "RANK", "valueFrom": {}}]
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "uid": f"uid-{name}", **metadata},
+        "spec": {"containers": [{"name": "main", "env": env}]},
+        "status": {"phase": phase, "containerStatuses": [status]},
+    }
+
+
+def numbers(*pods: dict[str, Any], ports: range = ONE, by_name: bool = True) -> list[Any]:
+    return [(one.rank, one.host, one.port) for one in ranks_of(pods, ports, by_name=by_name)]
+
+
+def test_the_rank_that_a_pod_says() -> None:
+    pods = (pod("a", rank="1"), pod("b", rank="0"))
+    assert numbers(*pods) == [(0, "b", 5678), (1, "a", 5678)]
+    assert numbers(*pods, by_name=False) == numbers(*pods)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"annotations": {"batch.kubernetes.io/job-completion-index": "3"}},
+        {"labels": {"batch.kubernetes.io/job-completion-index": "3"}},
+        {"labels": {"apps.kubernetes.io/pod-index": "3"}, "annotations": None},
+    ],
+)
+def test_the_index_that_a_job_gives(notes: dict[str, Any]) -> None:
+    assert numbers(pod("train-x7k", **notes)) == [(3, "train-x7k", 5678)]
+
+
+def test_several_ranks_in_each_pod_count_on() -> None:
+    ports = range(5678, 5680)
+    found = numbers(pod("t-1"), pod("t-0"), ports=ports)
+    assert [rank for rank, _, _ in found] == [0, 1, 2, 3]
+    assert found[2] == (2, "t-1", 5678)
+
+
+def test_numbers_at_the_end_of_names() -> None:
+    assert [rank for rank, _, _ in numbers(pod("t-2"), pod("t-10"))] == [2, 10]
+    assert numbers(pod("dev-7"), by_name=False) == [(None, "dev-7", 5678)]
+    # two names, so these are no ordinals of one thing
+    assert [rank for rank, _, _ in numbers(pod("master-0"), pod("worker-0"))] == [None, None]
+
+
+def test_else_they_stand_in_the_order_of_their_names() -> None:
+    found = numbers(pod("t-10a"), pod("t-9a"), pod("t-1a", rank="4"))
+    assert found == [(None, "t-1a", 5678), (None, "t-9a", 5678), (None, "t-10a", 5678)]
+
+
+def test_who_has_ended_is_left_out() -> None:
+    pods = (pod("t-0", phase="Succeeded"), pod("t-1"), pod("t-2", phase="Failed"))
+    assert numbers(*pods) == [(1, "t-1", 5678)]
+
+
+def test_of_two_with_one_number_the_one_that_stays() -> None:
+    going = pod("t-a", rank="0", deletionTimestamp="now", creationTimestamp="2026-01-02")
+    assert numbers(going, pod("t-b", rank="0", creationTimestamp="2026-01-01"))[0][1] == "t-b"
+    older = pod("t-c", rank="0", creationTimestamp="2025-01-01")
+    assert numbers(pod("t-b", rank="0", creationTimestamp="2026-01-01"), older)[0][1] == "t-b"
+
+
+@pytest.mark.parametrize(
+    ("how", "waits"),
+    [
+        ({}, ""),
+        ({"phase": "Pending", "state": {"waiting": {"reason": "ImagePullBackOff"}}},
+         "pod t-0 is Pending: ImagePullBackOff"),
+        ({"state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+         "pod t-0 does not run now: CrashLoopBackOff"),
+        ({"state": {"terminated": {"exitCode": 1}}},
+         "pod t-0 does not run now: its container has ended"),
+        ({"phase": "Unknown", "state": {"waiting": {}}}, "pod t-0 is Unknown"),
+    ],
+)  # fmt: skip
+def test_why_nothing_can_listen_yet(how: dict[str, Any], waits: str) -> None:
+    (record,) = ranks_of([pod("t-0", **how)], ONE, by_name=True)
+    assert record.waits == waits
+
+
+def test_each_start_of_a_pod_is_another_process() -> None:
+    once, again = (ranks_of([pod("t-0", restarts=n)], ONE, by_name=True)[0] for n in (0, 1))
+    assert once.incarnation != again.incarnation
+
+
+def test_a_pod_that_was_only_just_made_says_little() -> None:
+    new = {"metadata": {"name": "t-0"}, "status": {"phase": "Pending"}}
+    (record,) = ranks_of([new], ONE, by_name=True)
+    assert (record.rank, record.waits) == (0, "pod t-0 is Pending")
