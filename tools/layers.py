@@ -47,7 +47,11 @@ LAYERS: dict[str, Layer] = {
         ours=(), theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"), bare=True
     ),
     "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
-    "cluster": Layer(ours=(*MIDDLE, "rank.environ", "tunnel"), theirs=("anyio", "msgspec")),
+    # what it has to say to ranks of another Python, in their own words
+    "cluster": Layer(
+        ours=(*MIDDLE, "tunnel", "rank.claim", "rank.environ", "rank.hooked"),
+        theirs=("anyio", "msgspec"),
+    ),
     "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11

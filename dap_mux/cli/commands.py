@@ -10,9 +10,11 @@ from dap_mux.config import OPTIONS, Option
 
 RUN_USAGE = """\
 dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
-       dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]"""
+       dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]
+       dap-mux run [OPTIONS] -- LAUNCHER [WORDS...]"""
 SESSION = "HOST:PORT or a session file; by default the only session running"
 RUN_NOTES = """\
+A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts are debugged.
 Ends with the job's own exit code (a rank that signal S ended: 128+S), 125 when dap-mux itself
 failed, 2 when these words were wrong."""
 
@@ -37,9 +39,7 @@ class Command:
 def _run(parser: ArgumentParser) -> None:
     parser.usage = RUN_USAGE
     parser.epilog = RUN_NOTES
-    parser.add_argument(
-        "-n", dest="world_size", metavar="N", default="1", help="how many ranks to start (1)"
-    )
+    parser.add_argument("-n", dest="world_size", metavar="N", help="how many ranks to start (1)")
     surface = parser.add_mutually_exclusive_group()
     surface.add_argument("--headless", action="store_true", help="only serve editors (so it is)")
     surface.add_argument(

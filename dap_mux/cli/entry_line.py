@@ -17,6 +17,18 @@ def first_stops(command: tuple[str, ...]) -> dict[str, int]:
     return {str(path): line} if line else {}
 
 
+def launched_program(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the program that a launcher is told to run, as `first_stops` takes it; () if unclear.
+
+    That is the first `.py` file, or else the last `-m` (`python -m torch.distributed.run -m pkg`).
+    """
+    scripts = [word for word in words[1:] if word.endswith(".py") and Path(word).is_file()]
+    if scripts:
+        return (scripts[0],)
+    places = [place for place, word in enumerate(words[:-1]) if word == "-m"]
+    return words[places[-1] : places[-1] + 2] if places else ()
+
+
 def _module_file(name: str) -> Path | None:
     """Look where Python will, without importing what it would import on the way."""
     inside = Path(*name.split("."))

@@ -7,28 +7,46 @@ import os
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from dap_mux.config import AdapterOptions, AttachOptions, Config, RunOptions
+from dap_mux.config import AdapterOptions, AttachOptions, Config, LaunchOptions, RunOptions
 from dap_mux.errors import UsageError
 
+if TYPE_CHECKING:
+    from dap_mux.cli.console import Beside
+
 Order = TypeVar("Order")
-LATER = "comes with a later release"
 
 
 def run(args: Namespace) -> int:
     """Start local ranks and serve them; the job's exit code."""
+    if args.launcher:
+        return _launch(args)
     order = run_options(args)
     from dap_mux.session import run_job
 
     if not args.console:
         return execute(run_job, order)
+    beside = _console(order.config, order.command)
+    return execute(lambda options: run_job(options, beside), order)
+
+
+def _launch(args: Namespace) -> int:
+    order = launch_options(args)
+    from dap_mux.cli.entry_line import launched_program
+    from dap_mux.session import run_launcher
+
+    if not args.console:
+        return execute(run_launcher, order)
+    beside = _console(order.config, launched_program(order.command))
+    return execute(lambda options: run_launcher(options, beside), order)
+
+
+def _console(config: Config, command: tuple[str, ...]) -> Beside:
     from dap_mux.cli.console import Beside
     from dap_mux.cli.entry_line import first_stops
 
-    stops = first_stops(order.command) if order.config.wait else {}
-    beside = Beside(order.config, stops)
-    return execute(lambda options: run_job(options, beside), order)
+    return Beside(config, first_stops(command) if command and config.wait else {})
 
 
 def attach(args: Namespace) -> int:
@@ -47,19 +65,25 @@ def adapter(args: Namespace) -> int:
 
 def run_options(args: Namespace) -> RunOptions:
     """Check the words of `run`. Raises UsageError."""
-    if args.launcher:
-        raise UsageError(
-            f"a launcher after -- ({args.launcher[0]}) {LATER}; so far: run -n N SCRIPT"
-        )
     command = ("-m", *args.module) if args.module else tuple(args.command)
     if not command or args.module == []:
         raise UsageError("run needs a script, or -m and a module: dap-mux run -n 4 train.py")
     if command[0] != "-m" and not Path(command[0]).is_file():
         raise UsageError(f"there is no file {command[0]}; a module is run with -m")
-    config, size = load_config(args), world_size(args.world_size)
+    config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, and -n says {size}")
     return RunOptions(config, command, size)
+
+
+def launch_options(args: Namespace) -> LaunchOptions:
+    """Check the words of `run -- LAUNCHER`. Raises UsageError."""
+    if args.world_size is not None:
+        raise UsageError(
+            f"-n {args.world_size}: how many ranks there are is for the launcher to say "
+            f"({args.launcher[0]}); -n goes with a script"
+        )
+    return LaunchOptions(load_config(args), tuple(args.launcher))
 
 
 def world_size(text: str) -> int:

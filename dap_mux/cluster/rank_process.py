@@ -64,10 +64,10 @@ class RankProcess:
 
     async def watch(self) -> None:
         """Notice the end of the process. Run once, by whoever owns the process."""
-        await _end_of(self.pid)
+        await end_of(self.pid)
         if self._being_stopped:
             # Not reaped yet, so the number of its group cannot be anybody else's.
-            _signal_group(self.pid, signal.SIGKILL)
+            signal_group(self.pid, signal.SIGKILL)
         self._process.wait()
         self._ended.set()
 
@@ -75,7 +75,7 @@ class RankProcess:
         """Send a signal to the process and its children, unless it has ended."""
         self._being_stopped = True
         if not self._ended.is_set():
-            _signal_group(self.pid, number)
+            signal_group(self.pid, number)
 
     def disown(self) -> None:
         """Let it run on after us; nothing here will wait for it any more."""
@@ -108,7 +108,8 @@ def describe_exit(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def _signal_group(leader: int, number: signal.Signals) -> None:
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """Send a signal to a process and its children, if they are still there."""
     try:
         os.killpg(leader, number)
     except ProcessLookupError:
@@ -117,7 +118,7 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
         pass  # macOS says this of a group of zombies
 
 
-async def _end_of(pid: int) -> None:
+async def end_of(pid: int) -> None:
     """Return when the child `pid` has ended, and leave it to be waited for."""
     if hasattr(os, "pidfd_open"):
         descriptor = os.pidfd_open(pid)

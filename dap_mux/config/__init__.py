@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dap_mux.config.config import Config, Origin, Row
 from dap_mux.config.options import OPTIONS, Option
-from dap_mux.config.orders import AdapterOptions, AttachOptions, RunOptions
+from dap_mux.config.orders import AdapterOptions, AttachOptions, LaunchOptions, RunOptions
 from dap_mux.config.values import Address
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Address",
     "AttachOptions",
     "Config",
+    "LaunchOptions",
     "Option",
     "Origin",
     "Row",

@@ -19,6 +19,14 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
+class LaunchOptions:
+    """Start a launcher, whose command line is as it was typed, and debug the ranks it starts."""
+
+    config: Config
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class AttachOptions:
     """Attach to ranks that listen at `endpoints`, as the user wrote them (`host:5678-5681`)."""
 

@@ -329,6 +329,8 @@ def exit_code(core: Core) -> int | None:
 
     Zero if all ended with zero; else the first failing rank's, a signal n as 128 + n.
     """
+    if core.flow.job_code is not None:
+        return core.flow.job_code
     codes = [rank.exit_code for rank in core.sorted_ranks() if rank.exit_code is not None]
     if not codes:
         return None

@@ -59,6 +59,7 @@ INPUTS: Final = {
     inputs.ClientReads: "_client_reads",
     inputs.RankKnown: "_rank_known",
     inputs.RankExited: "_rank_exited",
+    inputs.JobEnded: "_job_ended",
     inputs.JobRestarted: "_job_restarted",
     inputs.RanksFound: "_ranks_found",
     inputs.LinkUp: "_link_up",
@@ -194,6 +195,13 @@ class Engine:
         if rank:
             self.lifecycle.exited(rank, happened.code)
 
+    def _job_ended(self, happened: inputs.JobEnded) -> None:
+        self.core.flow.job_code = happened.code
+        for rank in self.core.sorted_mains():
+            if rank.link is None:
+                self.lifecycle.ended(rank)
+        self._consider_end()
+
     def _job_restarted(self, happened: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False
         if happened.problem:
@@ -287,6 +295,10 @@ class Engine:
         ranks = self.core.mains.values()
         if self.core.flow.ended or self.core.flow.restarting:
             return
+        if self.core.settings.launched:
+            if self.core.flow.job_code is not None:
+                self._end()
+            return  # whoever is gone may be started again
         if any(rank.phase is not Phase.GONE for rank in ranks):
             return
         if not ranks and not self.lifecycle.wanted:

@@ -70,6 +70,15 @@ class RankExited(Struct, frozen=True, gc=False):
     code: int | None
 
 
+class JobEnded(Struct, frozen=True, gc=False):
+    """The launcher of the ranks ended (`Settings.launched`); `code` is what a shell would show.
+
+    Ranks that are not connected have ended with it.
+    """
+
+    code: int
+
+
 class JobRestarted(Struct, frozen=True, gc=False):
     """Every rank is started again (`RankKnown` said so of each), or `problem` says why not."""
 
@@ -149,6 +158,7 @@ Input: TypeAlias = (
     | ClientReads
     | RankKnown
     | RankExited
+    | JobEnded
     | JobRestarted
     | RanksFound
     | LinkUp

@@ -39,6 +39,8 @@ class Lifecycle(Children):
             self._watcher.moved(rank)
         elif core.flow.restarting:
             self._restarted(rank)
+        elif endpoint.ready and _is_another(rank.endpoint.pid, endpoint.pid):
+            self._replaced(rank)
         before, rank.endpoint = rank.endpoint, endpoint
         core.ranks_changed()
         if rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
@@ -59,6 +61,15 @@ class Lifecycle(Children):
             rank.reason = ""
             rank.attempts = 0
             self._watcher.moved(rank)
+
+    def _replaced(self, rank: Rank) -> None:
+        """Its launcher has started it again: a new process listens, and the old one has ended.
+
+        Between the two the session has this rank still, even where it has no other.
+        """
+        self._core.flow.restarting = True
+        self._restarted(rank)
+        self._core.flow.restarting = False
 
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
@@ -138,10 +149,13 @@ class Lifecycle(Children):
         if rank.phase is Phase.GONE or rank.link is None:
             self.ended(rank, rank.reason)
         else:
-            self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, code))
+            endpoint = rank.endpoint
+            self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, endpoint))
 
-    def _ended_for_sure(self, rank: Rank, code: int | None) -> None:
-        if rank.exit_code == code and rank.phase is not Phase.GONE:
+    def _ended_for_sure(self, rank: Rank, endpoint: Endpoint) -> None:
+        now = rank.endpoint
+        same = (now.pid, now.incarnation) == (endpoint.pid, endpoint.incarnation)
+        if same and rank.phase is not Phase.GONE:
             self.ended(rank)
 
     def ended(self, rank: Rank, reason: str = "") -> None:
@@ -157,6 +171,11 @@ class Lifecycle(Children):
         self._watcher.lost(rank, was_live)
         if rank.main:
             self._remove(rank)
+
+
+def _is_another(before: int | None, now: int | None) -> bool:
+    """Whether these are two processes, as far as their pids tell."""
+    return None not in (before, now) and before != now
 
 
 def _nobody_there(rank: Rank) -> str:

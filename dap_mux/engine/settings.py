@@ -12,6 +12,7 @@ from dap_mux.rank_sets import Mesh
 class Settings:
     """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
     `folder` stands for a client's workspace that it does not name.
+    `launched`: a launcher starts the ranks, perhaps again and again; its end is the job's.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     """
 
@@ -31,6 +32,7 @@ class Settings:
     backoff_most: float = 10.0
     leave_timeout: float = 2.0
     owns_job: bool = False
+    launched: bool = False
     ranks_from_client: bool = False
     redirect_output: bool = False
     job_name: str = ""

@@ -18,7 +18,7 @@ from dap_mux.rank import post_mortem
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.hide import hide_our_frames
 from dap_mux.rank.hold import OnTimeout, on_timeout_of, stop_at_first_line, timeout_of, wait_or_end
-from dap_mux.rank.listen import candidate_ports
+from dap_mux.rank.listen import candidate_ports, is_debugged
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
@@ -38,6 +38,7 @@ class _Started:
         self.lock = threading.Lock()
         self.address: tuple[str, int] | None = None
         self.forked_from: tuple[str, int] | None = None
+        self.told = False  # in a forked child: that it is one
 
     def in_forked_child(self) -> None:
         """It has our names and none of debugpy's threads: a stop in it would be for ever."""
@@ -74,7 +75,9 @@ def start(setup: Setup) -> tuple[str, int]:
     """
     place = place_of(os.environ)
     if _started.forked_from is not None:
-        say(place, f"has no debugger in its forked child {os.getpid()}, which runs on without")
+        if not _started.told:
+            say(place, f"has no debugger in its forked child {os.getpid()}, which runs on without")
+        _started.told = True
         return _started.forked_from
     address = _listen_once(place, setup)
     if setup.wait:
@@ -88,7 +91,8 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     """Let a debugger attach to this process. Returns the host and port that are listened on.
 
     Without `port` it is 5678 + the rank that the launcher's variables give, or the one that
-    `DEBUG_PORT_NAME` names. Raises `CannotListen`.
+    `DEBUG_PORT_NAME` names; a free one where that is taken. A process that has a debugger of
+    somebody else's making gets port 0. Raises `CannotListen`, `NoSuchPort`.
     """
     # A program of its own, with nobody else to look after it, waits for no debugger at its end.
     hold = post_mortem.DEFAULT_LIMIT if os.environ.get(RENDEZVOUS) else 0
@@ -133,16 +137,24 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
     with _started.lock:
         if _started.address is None:
             limit = post_mortem.limit_of(os.environ, setup.hold)
-            first = first_port(os.environ, place, setup.port, setup.base_port)
-            address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
-            hide_our_frames()
-            _announce(place, address, setup.ready_file)
+            _started.address = _listen(place, setup)
             if limit is not None:
-                post_mortem.arm(place, limit, f"{address[0]}:{address[1]}")
-            _started.address = address
+                post_mortem.arm(place, limit, "{}:{}".format(*_started.address))
         elif setup.port not in (None, 0, _started.address[1]):
             say(place, f"listens on {_started.address[1]} already; port {setup.port} is not used")
         return _started.address
+
+
+def _listen(place: Place, setup: Setup) -> tuple[str, int]:
+    if is_debugged():
+        say(place, "runs under debugpy already; a debugger attaches where that listens")
+        hide_our_frames()
+        return setup.host, 0
+    first = first_port(os.environ, place, setup.port, setup.base_port)
+    address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
+    hide_our_frames()
+    _announce(place, address, setup.ready_file)
+    return address
 
 
 def _announce(place: Place, address: tuple[str, int], ready_file: Path | None) -> None:

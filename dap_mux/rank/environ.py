@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,15 @@ class Launcher:
 
     name: str
     rank: str
-    world_size: str
-    local_rank: str
+    world_size: str = ""
+    local_rank: str = ""
     local_world_size: str = ""
 
 
-# The order decides where two apply: a torchrun inside an srun, an mpirun inside an sbatch.
-# The inner launcher knows better, and SLURM sets its variables in every job step.
+# The order decides where two apply: a torchrun inside an srun, an mpirun inside an sbatch, any of
+# them in a pod. The inner launcher knows better, and SLURM sets its variables in every job step.
+# PMIx is what Open MPI and `srun --mpi=pmix` speak below their own names. `{...}` stands for the
+# value of another variable.
 LAUNCHERS = (
     Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     Launcher(
@@ -40,34 +45,56 @@ LAUNCHERS = (
         "OMPI_COMM_WORLD_LOCAL_SIZE",
     ),
     Launcher("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    Launcher("PMIx", "PMIX_RANK"),
     Launcher("SLURM", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+    Launcher(
+        "OpenPAI",
+        "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX",
+        "PAI_TASK_ROLE_TASK_COUNT_{PAI_CURRENT_TASK_ROLE_NAME}",
+    ),
+    Launcher("Kubernetes", "JOB_COMPLETION_INDEX"),
 )
 
 
 def place_of(environ: Mapping[str, str]) -> Place:
-    """The place that the first launcher with a sensible rank gives, else an empty one."""
-    for launcher in LAUNCHERS:
-        place = _read(launcher, environ)
-        if place is not None:
-            return place
-    return Place()
+    """The place that the first launcher with a sensible rank gives, else an empty one.
+
+    What it does not say is taken from the next one that gives the same rank.
+    """
+    places = [place for each in LAUNCHERS if (place := _read(each, environ)) is not None]
+    if not places:
+        return Place()
+    first, *others = places
+    for other in others:
+        if other.rank == first.rank:
+            first = _filled(first, other)
+    return first
+
+
+def _filled(place: Place, other: Place) -> Place:
+    """`place`, its gaps filled by `other`."""
+    gaps = {
+        name: getattr(other, name)
+        for name in ("world_size", "local_rank", "local_world_size")
+        if getattr(place, name) is None
+    }
+    return replace(place, **gaps)
 
 
 def _read(launcher: Launcher, environ: Mapping[str, str]) -> Place | None:
-    rank = _number(environ.get(launcher.rank))
-    world_size = _number(environ.get(launcher.world_size))
+    rank = _number(environ, launcher.rank)
+    world_size = _number(environ, launcher.world_size)
     if rank is None or (world_size is not None and rank >= world_size):
         return None  # RANK is a common word: somebody else's is not ours
     return Place(
         rank=rank,
         world_size=world_size,
-        local_rank=_number(environ.get(launcher.local_rank)),
-        local_world_size=_number(environ.get(launcher.local_world_size)),
+        local_rank=_number(environ, launcher.local_rank),
+        local_world_size=_number(environ, launcher.local_world_size),
         launcher=launcher.name,
     )
 
 
-def _number(text: str | None) -> int | None:
-    if text is None or not (text.isascii() and text.isdigit()):
-        return None
-    return int(text)
+def _number(environ: Mapping[str, str], name: str) -> int | None:
+    text = environ.get(_VARIABLE.sub(lambda inner: environ.get(inner[1], ""), name), "")
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -46,7 +46,7 @@ def wait_or_end(place: Place, timeout: float | None, on_timeout: OnTimeout) -> b
         return True
     late = f"had no debugger attached within {timeout:g} s"
     if on_timeout == "exit":
-        say(place, f"{late}; it exits (--on-timeout continue would run it without one)")
+        say(place, f"{late}; it exits (DEBUG_ON_TIMEOUT=continue would run it without one)")
         _exit()
     say(place, f"{late}; it runs on without one")
     return False

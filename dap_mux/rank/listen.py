@@ -45,8 +45,20 @@ def listen(host: str, ports: Iterable[int]) -> tuple[str, int]:
                 raise CannotListen(str(error)) from error
             continue
         _send_without_delay()
+        _answer_to_the_program(used_host, used_port)
         return used_host, used_port
     raise CannotListen(f"no free port on {host}")
+
+
+def is_debugged() -> bool:
+    """Whether this process has a debugger that somebody else has started, on a port of its own."""
+    pydevd = sys.modules.get("pydevd")
+    return pydevd is not None and pydevd.get_global_debugger() is not None
+
+
+def _answer_to_the_program(host: str, port: int) -> None:
+    """A program that listens by itself gets our address; debugpy refuses a second `listen`."""
+    debugpy.listen = lambda *_arguments, **_options: (host, port)
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -31,9 +31,11 @@ def line(text: str) -> int:
     return found
 
 
-async def attach(client: DapClient, program: str, **arguments: Any) -> None:
+async def attach(
+    client: DapClient, program: str, when: str = "step == 3", **arguments: Any
+) -> None:
     """Attach, with a breakpoint that holds two of the ranks."""
-    condition = f"ranks({','.join(map(str, HELD))}): step == 3"
+    condition = f"ranks({','.join(map(str, HELD))}): {when}"
     breakpoints = {program: [{"line": line(_REDUCE), "condition": condition}]}
     await client.handshake(
         {"justMyCode": True, **arguments}, breakpoints=breakpoints, timeout=2 * LIMIT
@@ -68,18 +70,18 @@ async def let_go(client: DapClient) -> None:
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)
 
 
-def check_result(output: str) -> None:
+def check_result(output: str, steps: int = STEPS) -> None:
     """What the job has printed is what it prints without a debugger."""
     lines = output.splitlines()
-    assert [each for each in lines if each.startswith("step ")] == list(_losses()), output
+    assert [each for each in lines if each.startswith("step ")] == list(_losses(steps)), output
     done = sorted(each for each in lines if each.endswith("is done"))
     assert done == [f"rank {rank} of {RANKS} is done" for rank in range(RANKS)], output
 
 
-def _losses() -> Sequence[str]:
+def _losses(steps: int) -> Sequence[str]:
     """The lines of rank 0, computed here."""
     model, lines = Model(), []
-    for step in range(STEPS):
+    for step in range(steps):
         each = [model.loss_and_gradient(load_batch(rank, step)) for rank in range(RANKS)]
         loss, grad = each[0]
         norm = math.hypot(*grad)

@@ -46,6 +46,11 @@ class Host:
     seen: Path
     namespace: str = ""
 
+    @property
+    def near_address(self) -> str:
+        """The test's own address on the cable to this host."""
+        return f"{self.address.rpartition('.')[0]}.1"
+
     def command(self, *words: str) -> list[str]:
         """What runs these words there."""
         if not self.namespace:
@@ -107,14 +112,24 @@ def namespaces(base: Path) -> Iterator[list[Host]]:
 def _connect(host: Host) -> None:
     """A cable between the test's network and the host's."""
     near, far = f"near-{host.name}", f"far-{host.name}"
-    ours = f"{host.address.rpartition('.')[0]}.1"
     _ip("netns", "add", host.namespace)
     _ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", host.namespace)
-    _ip("addr", "add", f"{ours}/30", "dev", near)
+    _ip("addr", "add", f"{host.near_address}/30", "dev", near)
     _ip("link", "set", near, "up")
     _ip("-n", host.namespace, "addr", "add", f"{host.address}/30", "dev", far)
     for device in ("lo", far):
         _ip("-n", host.namespace, "link", "set", device, "up")
+
+
+def join(hosts: list[Host]) -> None:
+    """A cable between two hosts, and a way from both to our end of the first one's."""
+    one, two = hosts
+    peer = ("peer", "name", "beside", "netns", two.namespace)
+    _ip("-n", one.namespace, "link", "add", "beside", "type", "veth", *peer)
+    for host, other in ((one, two), (two, one)):
+        _ip("-n", host.namespace, "link", "set", "beside", "up")
+        _ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
+    _ip("-n", two.namespace, "route", "add", one.near_address, "via", two.near_address)
 
 
 def _ip(*words: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.engines.tools import command
-from tests.support.hosts import Host, namespaces
+from tests.support.hosts import Host, join, namespaces
 from tests.support.waiting import until
 
 LIMIT: Final = 60.0  # s; not a wait
@@ -116,7 +116,7 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
     folder.mkdir()
     async with AsyncExitStack() as stack:
         hosts = stack.enter_context(namespaces(base))
-        _join(hosts)
+        join(hosts)
         cluster = SlurmCluster(folder, hosts)
         names = str(_configure(cluster))
         munged = _munged(folder, programs)
@@ -135,26 +135,6 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
         yield cluster
 
 
-def _join(hosts: list[Host]) -> None:
-    """A cable between the two, and a way to our end of the first one's for both."""
-    one, two = hosts
-    _ip("-n", one.namespace, "link", "add", "beside", "type", "veth", "peer", "name", "beside",
-        "netns", two.namespace)  # fmt: skip
-    for host, other in ((one, two), (two, one)):
-        _ip("-n", host.namespace, "link", "set", "beside", "up")
-        _ip("-n", host.namespace, "route", "add", other.address, "dev", "beside")
-    _ip("-n", two.namespace, "route", "add", _ours(one), "via", _ours(two))
-
-
-def _ours(host: Host) -> str:
-    """Our own address on the cable to a host."""
-    return f"{host.address.rpartition('.')[0]}.1"
-
-
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=10)
-
-
 def _configure(cluster: SlurmCluster) -> Path:
     """Write its configuration; the path of the nodes' /etc/hosts."""
     lines = [
@@ -162,7 +142,7 @@ def _configure(cluster: SlurmCluster) -> Path:
     ]
     text = _CONFIGURATION.format(
         name=socket.gethostname(),
-        ours=_ours(cluster.nodes[0]),
+        ours=cluster.nodes[0].near_address,
         folder=cluster.folder,
         nodes="\n".join(lines),
     )

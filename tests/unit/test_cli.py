@@ -125,7 +125,7 @@ def test_run_flags_reach_the_configuration(quiet_place: Path) -> None:
         ("-n 0 train.py", "-n 0: the number of ranks"),
         ("-n four train.py", "-n four: the number of ranks"),
         ("missing.py", "there is no file missing.py"),
-        ("-n 4 -- torchrun train.py", "a launcher after -- (torchrun) comes with a later release"),
+        ("-n 4 -- torchrun train.py", "-n 4: how many ranks there are is for the launcher to say"),
         ("--listen nowhere train.py", "listen = 'nowhere' (flag --listen): allowed: PORT"),
     ],
 )

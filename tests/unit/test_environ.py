@@ -17,6 +17,14 @@ OPEN_MPI = {
 }
 MPICH = {"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
 SLURM = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1"}
+PMIX = {"PMIX_RANK": "3", "PMIX_NAMESPACE": "job.1", "PMIX_HOSTNAME": "n1"}
+OPENPAI = {
+    "PAI_CURRENT_TASK_ROLE_NAME": "train",
+    "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": "3",
+    "PAI_TASK_ROLE_TASK_COUNT_train": "8",
+    "PAI_TASK_ROLE_TASK_COUNT_ps": "2",
+}
+INDEXED_JOB = {"JOB_COMPLETION_INDEX": "3"}
 
 
 @pytest.mark.parametrize(
@@ -26,6 +34,9 @@ SLURM = {"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1"}
         (OPEN_MPI, Place(3, 8, 1, 2, "Open MPI")),
         (MPICH, Place(3, 8, 1, 2, "MPICH")),
         (SLURM, Place(3, 8, 1, None, "SLURM")),
+        (PMIX, Place(3, launcher="PMIx")),
+        (OPENPAI, Place(3, 8, launcher="OpenPAI")),
+        (INDEXED_JOB, Place(3, launcher="Kubernetes")),
         ({}, Place()),
     ],
 )
@@ -38,6 +49,16 @@ def test_the_inner_launcher_is_asked_first() -> None:
     assert place_of({**inside_a_batch_job, **TORCHRUN}).rank == 3
     assert place_of({**inside_a_batch_job, **OPEN_MPI}).rank == 3
     assert place_of({**inside_a_batch_job, **MPICH}).rank == 3
+    assert place_of({**inside_a_batch_job, **PMIX}) == Place(3, launcher="PMIx")
+    in_the_second_pod = {"JOB_COMPLETION_INDEX": "1"}
+    assert place_of({**in_the_second_pod, **TORCHRUN}).rank == 3
+
+
+def test_launchers_that_agree_on_the_rank_complete_each_other() -> None:
+    assert place_of({**PMIX, **SLURM}) == Place(3, 8, 1, None, "PMIx")  # srun --mpi=pmix
+    assert place_of({"RANK": "3", **SLURM}) == Place(3, 8, 1, None, "torchrun")
+    assert place_of({"RANK": "2", **SLURM}) == Place(2, launcher="torchrun")
+    assert place_of({**TORCHRUN, **INDEXED_JOB}) == place_of(TORCHRUN)
 
 
 def test_a_rank_alone_is_enough() -> None:
@@ -51,7 +72,7 @@ def test_somebody_elses_variable_is_passed_over(rank: str) -> None:
 
 
 VARIABLES = [
-    name
+    name.replace("{PAI_CURRENT_TASK_ROLE_NAME}", "")
     for row in LAUNCHERS
     for name in (row.rank, row.world_size, row.local_rank, row.local_world_size)
     if name

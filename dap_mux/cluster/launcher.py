@@ -1,0 +1,210 @@
+"""A launcher that starts the ranks, and the folder where they say that they listen.
+
+The launcher runs as it was typed. What makes its Python programs ranks is in their environment: a
+PYTHONPATH with our hook in front (`dap_mux.rank.hook`), and the folder of the rendezvous, where
+each rank writes one record. The launcher has a process group of its own, so that a Ctrl-C at the
+terminal reaches us alone and is passed on once.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+
+import anyio
+
+from dap_mux.cluster.foreign import ForeignProcess
+from dap_mux.cluster.rank_process import end_of, signal_group
+from dap_mux.cluster.records import RankRecord, record_of
+from dap_mux.errors import UsageError
+from dap_mux.rank.claim import MARK, launcher_variables
+from dap_mux.rank.hooked import ORDERS, RENDEZVOUS
+
+POLL_STARTING = 0.02  # s between two looks while ranks are still to come
+POLL_LATER = 0.25  # s; then only a restart can bring one
+PATIENCE = 35.0  # s for a launcher to end its ranks: torchrun gives them 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class LauncherJob:
+    """What to run: a launcher's command line, as it was typed."""
+
+    command: tuple[str, ...]
+    base_port: int = 5678
+    wait: bool = True
+    """Whether each rank waits for a debugger before its program's first line."""
+    stop_on_entry: bool = False
+    """Whether each rank stops at its program's first line."""
+    output: Path | None = None
+    """The file that takes what the launcher and its ranks print; None: our own streams."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """On top of our own environment."""
+    cwd: Path | None = None
+
+    def environment(self, rendezvous: Path) -> dict[str, str]:
+        """The launcher's environment, which its ranks inherit."""
+        environ = {**os.environ, **self.env}
+        environ.pop(MARK, None)  # we may be a rank's child ourselves: of another session
+        hook = str(Path(__file__).parents[1] / "rank" / "hook")
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
+        environ[RENDEZVOUS] = str(rendezvous)
+        orders = {
+            "base_port": self.base_port,
+            "wait": self.wait,
+            "stop_on_entry": self.stop_on_entry,
+            "debugpy": _debugpy(),
+            "outer": launcher_variables(environ),
+        }
+        environ[ORDERS] = json.dumps(orders)
+        return environ
+
+    def program(self) -> str:
+        """The path of the launcher. Raises UsageError."""
+        path = {**os.environ, **self.env}.get("PATH")
+        found = shutil.which(self.command[0], path=path)
+        if found is None and self.cwd:
+            found = shutil.which(str(self.cwd / self.command[0]))
+        if found is None:
+            raise UsageError(
+                f"there is no program {self.command[0]} in PATH; install it, or activate the "
+                "environment that has it"
+            )
+        return found
+
+
+class LaunchedJob:
+    """The running launcher. `async with` starts it, and stops it at its end if it still runs."""
+
+    def __init__(self, job: LauncherJob) -> None:
+        self.job = job
+        self._seen: set[str] = set()
+        self._processes: list[ForeignProcess] = []
+        self._left_running = False
+
+    async def __aenter__(self) -> LaunchedJob:
+        self.rendezvous = Path(tempfile.mkdtemp(prefix="dap-mux-ranks-"))
+        try:
+            self.start()
+        except BaseException:
+            shutil.rmtree(self.rendezvous, ignore_errors=True)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._left_running:
+            self._process.returncode = 0  # or `Popen` complains that it was not waited for
+            return  # ranks that start again find their folder
+        with anyio.CancelScope(shield=True):
+            await self.stop()
+        for process in self._processes:
+            process.close()
+        shutil.rmtree(self.rendezvous, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start the launcher. Raises UsageError."""
+        self._missing = -1  # ranks that have not said yet that they listen; -1: nobody has
+        program = self.job.program()
+        with (self.job.output or Path(os.devnull)).open("ab") as log:
+            out = log if self.job.output else None
+            try:
+                self._process = subprocess.Popen(
+                    self.job.command,
+                    executable=program,
+                    cwd=self.job.cwd,
+                    env=self.job.environment(self.rendezvous),
+                    stdin=_stdin(),
+                    stdout=out,
+                    stderr=out and subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(f"cannot start {program}: {error.strerror}") from error
+
+    @property
+    def pid(self) -> int:
+        """The launcher's."""
+        return self._process.pid
+
+    async def reports(self) -> AsyncIterator[tuple[RankRecord, ForeignProcess | None]]:
+        """Each rank as it says that it listens, with its process if that is of this machine."""
+        while True:
+            for path in sorted(self.rendezvous.glob("*.json")):
+                if path.name not in self._seen:
+                    self._seen.add(path.name)
+                    yield self._read(path)
+            await anyio.sleep(POLL_STARTING if self._missing else POLL_LATER)
+
+    def _read(self, path: Path) -> tuple[RankRecord, ForeignProcess | None]:
+        record = record_of(json.loads(path.read_text("utf-8")), path.name)
+        host, _, pid = path.stem.rpartition("-")
+        self._missing -= 1
+        if self._missing < 0:
+            self._missing = (record.world_size or 1) - 1
+        process = None
+        if host == socket.gethostname():
+            with suppress(ProcessLookupError):
+                process = ForeignProcess(int(pid))
+                self._processes.append(process)
+        return replace(record, rank=record.rank or 0, ready=True), process
+
+    async def ended(self) -> int:
+        """Wait for the launcher's end; its exit code, -n for signal n."""
+        if self._process.poll() is None:
+            await end_of(self._process.pid)
+        return self._process.wait()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the launcher's process group, if it still runs."""
+        if self._process.poll() is None:
+            signal_group(self._process.pid, number)
+
+    async def stop(
+        self, first: signal.Signals = signal.SIGTERM, patience: float = PATIENCE
+    ) -> None:
+        """Ask the launcher to end its job; after `patience` seconds kill it and its ranks."""
+        if self._process.poll() is not None:
+            return
+        self.send_signal(first)
+        with anyio.move_on_after(patience):
+            await self.ended()
+            return
+        self.send_signal(signal.SIGKILL)
+        for process in self._processes:
+            process.kill()
+        await self.ended()
+
+    def leave_running(self) -> None:
+        """Do not stop the launcher when the `async with` block ends."""
+        self._left_running = True
+
+
+def _debugpy() -> str:
+    """The folder of our own debugpy, for Pythons that have none."""
+    spec = importlib.util.find_spec("debugpy")
+    return str(Path(spec.origin).parent) if spec and spec.origin else ""
+
+
+def _stdin() -> int | None:
+    """A pipe or a file is the job's; a terminal cannot be, for it is not the foreground's group."""
+    return (
+        None
+        if sys.stdin and not sys.stdin.closed and not sys.stdin.isatty()
+        else subprocess.DEVNULL
+    )

@@ -1,0 +1,1 @@
+"""This folder is put into PYTHONPATH: its `sitecustomize` runs in every Python that starts."""

@@ -1,0 +1,217 @@
+"""`dap-mux run -- LAUNCHER`: somebody else starts the ranks, and the session owns the job."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from dap_mux.cluster.foreign import ForeignProcess
+from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
+from dap_mux.cluster.records import RankRecord
+from dap_mux.config import Config, LaunchOptions
+from dap_mux.engine import Settings, inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import RankId
+from dap_mux.session.announcing import announce
+from dap_mux.session.running import Beside
+from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
+from dap_mux.session.voices import say, set_up_log
+
+LOOPBACK = ("127.0.0.1", "::1")
+OWN_FAILURE = 125
+LAST_WORDS = 2.0  # s for what ranks still have to say when their launcher has ended
+NOBODY = (
+    "the launcher ended, and none of its Python processes was a rank: dap-mux knows a rank by the "
+    "variables that launchers set (RANK and the like). A script without a launcher: dap-mux run "
+    "-n N SCRIPT"
+)
+
+
+async def run_launcher(options: LaunchOptions, beside: Beside | None = None) -> int:
+    """Start the launcher, serve its ranks, and return its own exit code."""
+    config = options.config
+    set_up_log(config.verbosity, config.log_dir)
+    output = None
+    if beside:  # the terminal is the console's
+        log_dir = config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-"))
+        output = log_dir / "launcher.log"
+    job = launcher_job(config, options.command, output)
+    job.program()
+    avoid = range(config.base_port, config.base_port + 1024)
+    settings = launcher_settings(config, options.command)
+    async with serving(config, settings, avoid=avoid) as session, LaunchedJob(job) as launched:
+        announced = beside is None and await announce(session.file, settings.job_name)
+        say(f"one session for the ranks of {settings.job_name} on {session.address}")
+        if config.wait and beside is None and not announced:
+            say('ranks wait for a debugger: in VS Code start "Remote Attach to Cluster"')
+        return await LauncherRun(session, launched, beside=beside).run()
+
+
+def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) -> LauncherJob:
+    """Return what to start, from the configuration."""
+    return LauncherJob(
+        command=command,
+        base_port=config.base_port,
+        wait=config.wait,
+        output=output,
+        cwd=Path.cwd(),
+    )
+
+
+def launcher_settings(config: Config, command: tuple[str, ...]) -> Settings:
+    """Return what the engine needs to know of a job whose ranks a launcher starts."""
+    settings = settings_of(config, owns_job=True)
+    return replace(settings, launched=True, job_name=Path(command[0]).name)
+
+
+class LauncherRun:
+    """The launcher that we have started, and its ranks, as the session sees them.
+
+    `terminal`: a person has started it, whose Ctrl-C ends it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        launched: LaunchedJob,
+        *,
+        terminal: bool = True,
+        beside: Beside | None = None,
+    ) -> None:
+        self._session = session
+        self._launched = launched
+        self._terminal = terminal
+        self._beside = beside
+        self._signal: signal.Signals | None = None
+        self._stop = anyio.Event()
+        self._again = anyio.Event()
+        self._ranks: dict[RankId, ForeignProcess | None] = {}
+        session.driver.end_job = self._stop.set
+        session.driver.restart_job = lambda: self._again.set()  # noqa: PLW0108  (made anew)
+
+    @property
+    def ending(self) -> bool:
+        """Whether somebody has asked for the end."""
+        return self._signal is not None or self._stop.is_set()
+
+    async def run(self) -> int:
+        """Serve until the launcher has ended; return its exit code as a shell would show it."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear_ranks, tasks)
+            tasks.start_soon(self._heed_clients)
+            if self._terminal:
+                tasks.start_soon(self._heed_signals, tasks)
+            if self._beside:
+                tasks.start_soon(self._beside.run)
+            code = await self._see_it_through()
+            await self._end(code)
+            tasks.cancel_scope.cancel()
+        return 128 + self._signal if self._signal is not None else code
+
+    async def _see_it_through(self) -> int:
+        """Wait for the launcher's end, and again whenever a client has the job restarted."""
+        while True:
+            self._again = anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._stop_to_restart)
+                code = await self._launched.ended()
+                tasks.cancel_scope.cancel()
+            if not self._again.is_set():
+                return code if code >= 0 else 128 - code
+            problem = ""
+            try:
+                self._launched.start()
+            except UsageError as error:
+                problem = str(error)
+            self._session.driver.feed(inputs.JobRestarted(problem))
+            if problem:
+                return OWN_FAILURE
+
+    async def _stop_to_restart(self) -> None:
+        await self._again.wait()
+        say("the debugger asked to restart the job: stopping the launcher")
+        await self._launched.stop()
+
+    async def _end(self, code: int) -> None:
+        """The launcher has ended: so has the job, and who still runs is let go."""
+        if not self._ranks:
+            self._tell(NOBODY)
+        self._session.driver.feed(inputs.JobEnded(code))
+        with anyio.move_on_after(LAST_WORDS):
+            await self._session.over()
+            return
+        say("the launcher has ended, and some of its ranks run on without a debugger")
+        await self._session.release("the launcher has ended")
+
+    # Ranks
+
+    async def _hear_ranks(self, tasks: TaskGroup) -> None:
+        async for record, process in self._launched.reports():
+            if process is None and record.host in LOOPBACK:
+                self._tell(_elsewhere(record))
+            id = self._id_of(record)
+            self._introduce(id[0], record.world_size or 0)
+            self._ranks[id] = process
+            self._session.rank_known(*id, endpoint_of(record))
+            if process is not None:
+                tasks.start_soon(self._watch, id, process)
+
+    def _id_of(self, record: RankRecord) -> RankId:
+        """Two launchers in one job have the same ranks: the second's are another group."""
+        assert record.rank is not None
+        group, number = record.group, 1
+        while (process := self._ranks.get((group, record.rank))) and process.alive():
+            number += 1
+            group = f"{record.group}-{number}"
+        return group, record.rank
+
+    def _introduce(self, group: str, size: int) -> None:
+        """The first rank says how many there are: the others are shown, and left alone."""
+        for rank in range(size):
+            id = (group, rank)
+            if id not in self._ranks:
+                self._ranks[id] = None
+                port = self._launched.job.base_port + rank
+                self._session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
+
+    async def _watch(self, id: RankId, process: ForeignProcess) -> None:
+        """See a rank's process end; the launcher alone knows its exit code."""
+        await process.ended()
+        if self._ranks[id] is process:
+            self._session.driver.feed(inputs.RankExited(id, None))
+
+    # Whoever wants the end
+
+    async def _heed_signals(self, tasks: TaskGroup) -> None:
+        """Ctrl-C and SIGTERM go to the launcher, each once; the exit code says so."""
+        while True:
+            number = await self._session.interrupted()
+            if number is signal.SIGINT and self._beside and self._beside.interrupt():
+                continue
+            say(f"{number.name}: passed on to the launcher")
+            if self._signal is None:
+                tasks.start_soon(self._launched.stop, number)
+            else:
+                self._launched.send_signal(number)
+            self._signal = number
+
+    async def _heed_clients(self) -> None:
+        await self._stop.wait()
+        say("the debugger asked to end the job: stopping the launcher")
+        await self._launched.stop()
+
+    def _tell(self, text: str) -> None:
+        say(text)
+        self._session.driver.feed(inputs.Notice(text))
+
+
+def _elsewhere(record: RankRecord) -> str:
+    return (
+        f"rank {record.rank} runs on another machine and listens there on {record.endpoint} alone"
+    )
