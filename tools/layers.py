@@ -49,7 +49,7 @@ LAYERS: dict[str, Layer] = {
     "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
     # what it has to say to ranks of another Python, in their own words
     "cluster": Layer(
-        ours=(*MIDDLE, "tunnel", "rank.claim", "rank.environ", "rank.hooked"),
+        ours=(*MIDDLE, "tunnel", "rank.claim", "rank.environ", "rank.hooked", "rank.ready"),
         theirs=("anyio", "msgspec"),
     ),
     "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),

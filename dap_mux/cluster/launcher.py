@@ -30,7 +30,8 @@ from dap_mux.cluster.rank_process import end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
 from dap_mux.rank.claim import MARK, launcher_variables
-from dap_mux.rank.hooked import ORDERS, RENDEZVOUS
+from dap_mux.rank.hooked import ORDERS
+from dap_mux.rank.ready import RENDEZVOUS
 
 POLL_STARTING = 0.02  # s between two looks while ranks are still to come
 POLL_LATER = 0.25  # s; then only a restart can bring one

@@ -52,6 +52,8 @@ _started = _Started()
 class Setup:
     """How a process becomes a rank under a debugger."""
 
+    place: Place | None = None
+    """Which rank this is; None: what the launcher's variables say."""
     host: str = "127.0.0.1"
     port: int | None = None
     base_port: int | None = None
@@ -63,6 +65,8 @@ class Setup:
     timeout: float | None = None
     on_timeout: OnTimeout = "exit"
     stop_on_entry: bool = False
+    quiet: bool = False
+    """Who has started us knows where we listen, and tells the user."""
     hold: float | None = post_mortem.DEFAULT_LIMIT
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
 
@@ -73,7 +77,7 @@ def start(setup: Setup) -> tuple[str, int]:
     A second call finds the port open, and only waits. Raises `CannotListen`, `NoSuchPort`, and
     ValueError for a variable that makes no sense.
     """
-    place = place_of(os.environ)
+    place = setup.place or place_of(os.environ)
     if _started.forked_from is not None:
         if not _started.told:
             say(place, f"has no debugger in its forked child {os.getpid()}, which runs on without")
@@ -153,27 +157,28 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
-    _announce(place, address, setup.ready_file)
+    _announce(place, address, setup)
     return address
 
 
-def _announce(place: Place, address: tuple[str, int], ready_file: Path | None) -> None:
+def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
     """Tell the user's log, and whoever asked to be told.
 
     Only now: who connects to an adapter that is still starting can kill the rank (measured).
     """
     host, port = address
     record = record_of(place, host, port)
-    if ready_file is not None:
-        write_ready_file(ready_file, record)
+    if setup.ready_file is not None:
+        write_ready_file(setup.ready_file, record)
     folder = os.environ.get(RENDEZVOUS)
     if folder:
         write_to_rendezvous(Path(folder), record)
-    say(
-        place,
-        f"listens for a debugger on {host}:{port} (pid {os.getpid()}): "
-        f"dap-mux attach {record['host']}:{port}",
-    )
+    if not setup.quiet:
+        say(
+            place,
+            f"listens for a debugger on {host}:{port} (pid {os.getpid()}): "
+            f"dap-mux attach {record['host']}:{port}",
+        )
     if host not in LOOPBACK:
         say(place, f"lets anybody who reaches {host}:{port} run code: debugpy asks no password")
 

@@ -40,6 +40,12 @@ def claimed_place(
     return None if place.rank is None else place
 
 
+def said_place(environ: Mapping[str, str], outer: Mapping[str, str]) -> Place | None:
+    """The place that a worker has given itself by setting variables; None before it is whole."""
+    place = place_of(_given(environ, outer))
+    return None if place.rank is None or place.world_size is None else place
+
+
 def is_child(environ: Mapping[str, str], pid: int) -> bool:
     """Whether a rank has started this process. A rank that replaces itself (exec) is no child."""
     return environ.get(MARK, str(pid)) != str(pid)
@@ -69,7 +75,8 @@ def _names_of(launcher: Launcher) -> list[str]:
         launcher.local_world_size,
     ]
     # An `srun` inside a batch script gives its first rank the numbers of the script itself.
-    return [*filter(None, names), *(["SLURM_STEP_ID"] if launcher.name == "SLURM" else [])]
+    names += ["SLURM_STEP_ID"] if launcher.name == "SLURM" else []
+    return [name for name in names if name.isidentifier()]  # "" and "{...}" are none
 
 
 def program_of(words: Sequence[str]) -> tuple[str, str]:

@@ -6,21 +6,21 @@ frames, and a failure has to end the process itself, for Python takes SystemExit
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
-import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NoReturn
 
-from dap_mux.rank.claim import MARK, claimed_place
+from dap_mux.rank.claim import MARK, claimed_place, said_place
 from dap_mux.rank.environ import Place
-from dap_mux.rank.ready import record_of, say, write_ready_file
 
-RENDEZVOUS = "DAP_MUX_RENDEZVOUS"
 ORDERS = "DAP_MUX_HOOK"
 OWN_FAILURE_CODE = 125
 
@@ -41,68 +41,109 @@ class Orders:
 
 def take_part() -> None:
     """Be a rank, if this process is one."""
-    orders = Orders(**json.loads(os.environ.get(ORDERS) or "{}"))
+    orders = _orders()
     place = claimed_place(os.environ, orders.outer, sys.orig_argv, os.getpid())
     if place is not None:
         become(place, orders)
 
 
+def worker_sets(name: bytes, value: bytes) -> None:
+    """A worker is about to set one of the variables that say its rank: the last makes it one."""
+    if os.environ.get(MARK) == str(os.getpid()) or not _is_worker():
+        return
+    orders = _orders()
+    place = said_place({**os.environ, os.fsdecode(name): os.fsdecode(value)}, orders.outer)
+    if place is not None:
+        become(place, orders)
+
+
+def _orders() -> Orders:
+    return Orders(**json.loads(os.environ.get(ORDERS) or "{}"))
+
+
+def _is_worker() -> bool:
+    """Whether `multiprocessing` has started this process; any other fork is about to exec."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
+
+
 def become(place: Place, orders: Orders) -> None:
     """Make this process a rank: returns when its program may start."""
     os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    _borrow("dap_mux", Path(__file__).parents[1])  # for good: programs may call `dap_mux.settrace`
     _find_debugpy(place, orders)
-    from dap_mux.rank.hide import hide_our_frames  # noqa: PLC0415  (they need debugpy)
-    from dap_mux.rank.listen import CannotListen, candidate_ports, listen  # noqa: PLC0415
-
-    first = orders.base_port + (place.rank or 0)
     try:
-        host, port = listen("127.0.0.1", candidate_ports(first, place.world_size or 1))
-    except CannotListen as error:
-        _fail(place, f"cannot listen for a debugger: {error}")
-    hide_our_frames()
-    _report(place, host, port)
-    if orders.wait:
-        _wait()
-    if orders.stop_on_entry:
-        from dap_mux.rank.hold import stop_at_first_line  # noqa: PLC0415
-
-        stop_at_first_line()
+        _start(place, orders)
+    except SystemExit as end:
+        _end(end.code if isinstance(end.code, int) else OWN_FAILURE_CODE)
+    except Exception as error:  # noqa: BLE001  (Python would go on, and nobody would come)
+        _fail(place, f"cannot be debugged: {error}")
 
 
-def _find_debugpy(place: Place, orders: Orders) -> None:
-    """The job's own debugpy, else the one of dap-mux; it is pure Python where it has to be."""
-    if importlib.util.find_spec("debugpy") is None and orders.debugpy:
-        from dap_mux.rank.hook.sitecustomize import borrow  # noqa: PLC0415
+def _start(place: Place, orders: Orders) -> None:
+    from dap_mux.rank.api import Setup, start  # noqa: PLC0415  (it needs debugpy)
+    from dap_mux.rank.hold import on_timeout_of, timeout_of  # noqa: PLC0415
 
-        borrow("debugpy", orders.debugpy)
-    try:
-        import debugpy  # noqa: F401, PLC0415, T100
-    except ImportError as error:
-        _fail(
-            place,
-            f"cannot be debugged: {sys.executable} has no debugpy ({error}); "
-            f"{sys.executable} -m pip install debugpy",
+    with _dying_of_ctrl_c():
+        start(
+            Setup(
+                place=place,
+                base_port=orders.base_port,
+                wait=orders.wait,
+                timeout=timeout_of(os.environ),
+                on_timeout=on_timeout_of(os.environ),
+                stop_on_entry=orders.stop_on_entry,
+                quiet=True,
+            )
         )
 
 
-def _report(place: Place, host: str, port: int) -> None:
-    path = Path(os.environ[RENDEZVOUS]) / f"{socket.gethostname()}-{os.getpid()}.json"
-    try:
-        write_ready_file(path, record_of(place, host, port))
-    except OSError as error:
-        _fail(place, f"cannot say where it listens: {path.parent}: {error.strerror}")
-
-
-def _wait() -> None:
-    from dap_mux.rank.hold import wait_for_debugger  # noqa: PLC0415
-
-    # Python takes a KeyboardInterrupt here for a crash of its own.
+@contextmanager
+def _dying_of_ctrl_c() -> Iterator[None]:
+    """Python takes a KeyboardInterrupt while it starts for a crash of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    wait_for_debugger(None)
-    signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _find_debugpy(place: Place, orders: Orders) -> None:
+    """The job's own debugpy, else the one of dap-mux: it is pure Python where it has to be."""
+    if find_spec("debugpy") is None and orders.debugpy:
+        _borrow("debugpy", Path(orders.debugpy))
+    try:
+        import debugpy  # noqa: F401, PLC0415, T100
+    except ImportError as error:
+        python = sys.executable
+        _fail(place, f"has no debugpy ({error}); {python} -m pip install debugpy")
+
+
+def _borrow(name: str, folder: Path) -> None:
+    """Make one package of dap-mux's Python importable here, and nothing that lies beside it."""
+    present = sys.modules.get(name)
+    if present is not None and getattr(present, "__file__", None):
+        return
+    spec = spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def _fail(place: Place, why: str) -> NoReturn:
+    from dap_mux.rank.ready import say  # noqa: PLC0415
+
     say(place, why)
-    os._exit(OWN_FAILURE_CODE)
+    _end(OWN_FAILURE_CODE)
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)

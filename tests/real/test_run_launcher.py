@@ -8,7 +8,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.support.commands import LIMIT, Command, Json, User, bodies, line_of, listed, user
-from tests.support.launchers import LAUNCH
+from tests.support.launchers import LAUNCH, SPAWNS
 from tests.support.proc_net import free_ports
 from tests.support.run_command import resume
 
@@ -94,6 +94,25 @@ async def test_a_launcher_that_dies_of_a_signal(user: User) -> None:
     done = await (await launch(user, script)).ends()
     assert (done.code, done.out) == (143, "")
     assert "none of its Python processes was a rank" in done.err
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+async def test_workers_that_say_themselves_which_rank_they_are(user: User, how: str) -> None:
+    script = user.script(SPAWNS)
+    run = await launch(user, script, how)
+    client = await run.client()
+    mine = [{"line": line_of(script, "square"), "condition": "ranks(1:3):"}]
+    await client.handshake(ATTACH, breakpoints={script: mine}, timeout=LIMIT)
+    entries = await listed(client, "state", "exited", "stopped", "stopped")
+    assert [entry["function"] for entry in entries[1:]] == ["work", "work"]
+    await go_on(client, entries)
+    await finish(client)
+    done = await run.ends()
+    assert (done.code, sorted(done.out.splitlines())) == (
+        0,
+        [f"worker {rank} {rank * rank}" for rank in range(3)],
+    )
+    await user.nothing_is_left()
 
 
 async def test_a_rank_that_its_launcher_starts_again(user: User) -> None:

@@ -46,7 +46,7 @@ def work(rank, size):
     os.environ["RANK"] = str(rank)
     os.environ["WORLD_SIZE"] = str(size)
     square = rank * rank  # square
-    print("worker", rank, square, flush=True)
+    sys.stdout.write(f"worker {rank} {square}\\n")  # in one go
 
 
 if __name__ == "__main__":

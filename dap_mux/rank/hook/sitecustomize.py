@@ -1,56 +1,86 @@
 """Python imports this at its start where `dap-mux run -- LAUNCHER` has put its folder in front.
 
-First comes the `sitecustomize` that Python would have taken without us, then ours. This runs in
-every Python of the job, the launcher itself and its helpers too: it must cost them nothing.
+First comes the `sitecustomize` that Python would have taken without us, then ours. It runs in every
+Python of the job, launchers and helpers too, so it imports nothing before it is worth it.
 """
-
-from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec, spec_from_file_location
 
-HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pathlib costs time)
+HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pathlib takes its time)
 PACKAGE = os.path.dirname(os.path.dirname(HERE))  # noqa: PTH120
 OLDEST = (3, 10)
+RANK_VARIABLES = frozenset(
+    (
+        "JOB_COMPLETION_INDEX",
+        "OMPI_COMM_WORLD_RANK",
+        "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "RANK",
+        "SLURM_PROCID",
+    )
+)
+SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")
+SPAWNED = "--multiprocessing-fork"
+"""In the command line of every worker that `multiprocessing` spawns."""
 
 
 def run_the_users_own() -> None:
     """Take our folder from the path, and import what it has hidden."""
+    ours = sys.modules.pop("sitecustomize")
     sys.path[:] = [entry for entry in sys.path if entry != HERE]
-    spec = PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None:
-        return
-    module = module_from_spec(spec)
-    # The import that has brought us here gives out what stands under the name at its end.
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
+    try:
+        __import__("sitecustomize")  # another one
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        # The import that has brought us here gives out what stands under this name at its end.
+        sys.modules.setdefault("sitecustomize", ours)
 
 
 def take_part() -> None:
-    """Be a rank where this process is one."""
+    """Be a rank where this process is one, or see whether its workers will be."""
+    pid = str(os.getpid())
     if "DAP_MUX_RENDEZVOUS" not in os.environ or sys.version_info < OLDEST:
         return
-    borrow("dap_mux", PACKAGE)
-    from dap_mux.rank import hooked  # noqa: PLC0415  (found by `borrow`)
-
-    hooked.take_part()
-
-
-def borrow(name: str, folder: str) -> None:
-    """Make one package of dap-mux's Python importable here, and nothing that lies beside it."""
-    if name in sys.modules:
+    if os.environ.get("DAP_MUX_RANK_PID", pid) != pid:
+        return  # a rank's child
+    if not RANK_VARIABLES.isdisjoint(os.environ):
+        call("take_part")
+    if os.environ.get("DAP_MUX_RANK_PID") == pid:
         return
-    spec = spec_from_file_location(
-        name,
-        os.path.join(folder, "__init__.py"),  # noqa: PTH118
-        submodule_search_locations=[folder],
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    if SPAWNED in sys.orig_argv:
+        heed_variables()
+    elif hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=heed_variables)
+
+
+def heed_variables() -> None:
+    """A worker is a rank from when it sets RANK and WORLD_SIZE, as scripts that spawn do."""
+
+    def hook(event: str, arguments: "tuple[bytes, bytes]") -> None:
+        if event == "os.putenv" and arguments[0] in SET_BY_WORKERS:
+            call("worker_sets", *arguments)
+
+    sys.addaudithook(hook)
+
+
+def call(name: str, *arguments: bytes) -> None:
+    """Call a function of `hooked`; Python need not find dap-mux for that, nor see it afterwards."""
+    borrowed = "dap_mux" not in sys.modules
+    if borrowed:
+        package = sys.modules["dap_mux"] = type(sys)("dap_mux")
+        package.__path__ = [PACKAGE]
+    try:
+        from dap_mux.rank import hooked  # noqa: PLC0415
+
+        getattr(hooked, name)(*arguments)
+    finally:
+        if borrowed and not hasattr(sys.modules["dap_mux"], "__version__"):
+            for each in [each for each in sys.modules if each.split(".")[0] == "dap_mux"]:
+                del sys.modules[each]
 
 
 if __name__ == "sitecustomize":
