@@ -9,6 +9,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pathlib takes its time)
 PACKAGE = os.path.dirname(os.path.dirname(HERE))  # noqa: PTH120
+MARK = "DAP_MUX_RANK_PID"
 OLDEST = (3, 10)
 RANK_VARIABLES = frozenset(
     (
@@ -45,11 +46,11 @@ def take_part() -> None:
     pid = str(os.getpid())
     if "DAP_MUX_RENDEZVOUS" not in os.environ or sys.version_info < OLDEST:
         return
-    if os.environ.get("DAP_MUX_RANK_PID", pid) != pid:
+    if os.environ.get(MARK, pid) != pid:
         return  # a rank's child
     if not RANK_VARIABLES.isdisjoint(os.environ):
         call("take_part")
-    if os.environ.get("DAP_MUX_RANK_PID") == pid:
+    if os.environ.get(MARK) == pid:
         return
     if SPAWNED in sys.orig_argv:
         heed_variables()
