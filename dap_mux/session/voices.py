@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import anyio
 
@@ -48,7 +48,13 @@ def set_up_log(verbosity: int, log_dir: Path | None) -> None:
         logger.handlers = handlers
 
 
-class _StandardError(logging.StreamHandler[TextIO]):
+if TYPE_CHECKING:
+    _TextHandler = logging.StreamHandler[TextIO]
+else:
+    _TextHandler = logging.StreamHandler  # takes a type from Python 3.11 on
+
+
+class _StandardError(_TextHandler):
     """Standard error as it is now: a console's prompt may have put itself before it."""
 
     @property
