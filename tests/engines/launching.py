@@ -1,0 +1,50 @@
+"""A job of four ranks that a launcher starts, from the first stop to the launcher's exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, Command, User, listed
+from tests.support.proc_net import free_ports
+
+EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
+STARTS: Final = 3 * LIMIT  # torch alone takes ten seconds to import on a busy machine
+RANKS: Final = 4
+Json = dict[str, Any]
+
+
+def line(program: Path, text: str) -> int:
+    """The number of the program's one line with this text in it."""
+    lines = program.read_text("utf-8").splitlines()
+    (found,) = (number for number, each in enumerate(lines, 1) if text in each)
+    return found
+
+
+async def launch(user: User, *words: str, env: Mapping[str, str] | None = None) -> Command:
+    """Start `dap-mux run -- WORDS`, as it stands in the documentation."""
+    ports = ["--base-port", str(free_ports(2 * RANKS))]
+    return await user.start("run", *ports, "--", *words, env=env)
+
+
+async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:
+    """Wait until these ranks stand at a line, and the others run: in the collective."""
+    lines = [at if rank in ranks else None for rank in range(RANKS)]
+    entries = await listed(client, "line", *lines, within=STARTS)
+    states = ["stopped" if rank in ranks else "running" for rank in range(RANKS)]
+    assert [entry["state"] for entry in entries] == states
+    return entries
+
+
+async def cast(client: DapClient, ranks: str, command: str) -> list[tuple[str, str]]:
+    """The answers, folded: whose, and what."""
+    body = await client.request("cast", {"ranks": ranks, "command": command}, timeout=LIMIT)
+    assert not body["errors"], body
+    return [(each["ranks"], each["value"]) for each in body["results"]]
+
+
+def weight(steps: int) -> str:
+    """What four ranks have learnt after so many steps: the mean of x squared is 7.5."""
+    return f"weight {3 * (1 - 0.85**steps):.4f}"

@@ -1,0 +1,98 @@
+"""torchrun: four ranks of DistributedDataParallel on CPU, by the commands of docs/launchers.md.
+
+Nothing of dap-mux is installed in torchrun's own environment.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engines.launching import EXAMPLES, STARTS, cast, held, launch, line, weight
+from tests.engines.tools import environment
+from tests.support.commands import LIMIT, Command, User, bodies, listed, user
+
+__all__ = ["user"]
+
+pytestmark = pytest.mark.timeout(300)
+TRAIN = EXAMPLES / "torchrun" / "train.py"
+BACKWARD = line(TRAIN, "loss.backward()")
+
+
+async def start(user: User, *words: str) -> Command:
+    """`dap-mux run -- torchrun --nproc-per-node 4 train.py WORDS`, one thread a rank."""
+    torchrun = str(environment("torch") / "torchrun")
+    env = {"OMP_NUM_THREADS": "1"}
+    return await launch(user, torchrun, "--nproc-per-node", "4", str(TRAIN), *words, env=env)
+
+
+async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
+    run = await start(user, "--steps", "5")
+    client = await run.client()
+    first = {"line": BACKWARD, "condition": "ranks(1,3): step == 1"}
+    await client.handshake({"justMyCode": True}, breakpoints={str(TRAIN): [first]}, timeout=STARTS)
+    await held(client, 1, 3, at=BACKWARD)
+    assert await cast(client, "ranks(tp=1)", "p step, tuple(batch.shape)") == [
+        ("1,3", "(1, (1, 1))")
+    ]
+    rows = (await client.request("threads", timeout=LIMIT))["threads"]
+    assert [row["name"] for row in rows] == [
+        f"rank {rank} · dp={rank // 2} tp={rank % 2}" for rank in range(4)
+    ]
+    second = {"line": BACKWARD, "condition": "ranks(tp=0): step == 3"}
+    body = await client.request(
+        "setBreakpoints", {"source": {"path": str(TRAIN)}, "breakpoints": [second]}, timeout=LIMIT
+    )
+    assert [each["verified"] for each in body["breakpoints"]] == [True]
+
+    # Over the collective, which takes all four: the other two stand in it already.
+    await client.request("next", {"threadId": rows[1]["id"]}, timeout=LIMIT)
+    await held(client, 1, 3, at=BACKWARD + 1)
+    await client.request("continue", {"threadId": rows[1]["id"]}, timeout=LIMIT)
+    await held(client, 0, 2, at=BACKWARD)
+    assert await cast(client, "ranks(tp=0)", "p step") == [("0,2", "3")]
+    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+
+    await client.wait_event("terminated", timeout=STARTS)
+    assert bodies(client, "exited") == [{"exitCode": 0}]
+    await client.disconnect()
+    done = await run.ends(within=STARTS)
+    assert done.code == 0, done.err
+    assert done.out.startswith(weight(5) + " on DeviceMesh("), done.out
+    await user.nothing_is_left(within=LIMIT)
+
+
+async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others(
+    user: User,
+) -> None:
+    run = await start(user, "--fail", "2")
+    client = await run.client()
+    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    entries = await listed(
+        client, "state", "running", "running", "stopped", "running", within=STARTS
+    )
+    assert (entries[2]["reason"], entries[2]["function"]) == ("exception", "main")
+    row = entries[2]["threadId"]
+    trace = await client.request("stackTrace", {"threadId": row}, timeout=LIMIT)
+    top = trace["stackFrames"][0]
+    assert top["line"] == line(TRAIN, "loss = (parallel(batch)")
+    scopes = (await client.request("scopes", {"frameId": top["id"]}, timeout=LIMIT))["scopes"]
+    local = {"variablesReference": scopes[0]["variablesReference"]}
+    values = (await client.request("variables", local, timeout=LIMIT))["variables"]
+    shown = {each["name"]: each["value"] for each in values}
+    assert (shown["step"], shown["shape"], shown["rank"]) == ("2", "(2, 3)", "2")
+    told = await client.request("exceptionInfo", {"threadId": row}, timeout=LIMIT)
+    assert "shapes cannot be multiplied" in told["description"]
+
+    # The others wait for it, and still answer.
+    asked = "p __import__('torch').distributed.get_rank()"
+    assert await cast(client, "0-1,3", asked) == [(str(rank), str(rank)) for rank in (0, 1, 3)]
+    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=STARTS)
+    assert bodies(client, "exited") == [{"exitCode": 1}]
+    await client.disconnect()
+    done = await run.ends(within=STARTS)
+    assert (done.code, done.out) == (1, "")
+    assert "ChildFailedError" in done.err
+    assert "rank      : 2 (local_rank: 2)" in done.err
+    assert "Traceback (most recent call last)" in done.err
+    await user.nothing_is_left(within=LIMIT)
