@@ -90,7 +90,7 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
         ({}, "attach needs `endpoints`"),
         ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
         ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` is the number of ranks, not 0"),
-        ({"endpoints": ["slurm:7"]}, "comes with a later release"),
+        ({"endpoints": ["ray:7"]}, "comes with a later release"),
         ({"endpoints": "localhost"}, "a port is missing"),
         ({"endpoints": [":5678"], "view": "pretty"}, "launch.json view"),
     ],
