@@ -40,7 +40,7 @@ LAYERS: dict[str, Layer] = {
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "rank_sets": Layer(ours=("errors",), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
-    "insight": Layer(ours=("errors", "protocol", "rank_sets"), pure=True),
+    "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),
     # debugpy and what its wheel brings: the agent adjusts its inner parts
     "rank": Layer(

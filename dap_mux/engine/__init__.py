@@ -15,6 +15,7 @@ Where things are, in the order in which a message meets them:
 - `mappings`, `files`, `sources`: each rank's paths; whether its files are the client's; their text.
 - `scope`, `view`, `handles`: what a request acts on; ranks as threads; ids that belong to ranks.
 - `meshes`: which ranks a rank set means, and where the ranks say they are.
+- `paused`: which clocks would end the job while it stands still.
 - `asking`, `arrivals`, `drawer`: one expression to many ranks; who waits for a rank to stand still;
   breakpoints that commands make, rank by rank.
 - `commands`: our own requests. `merge`: fan-in reducers. `core`: the state they share.

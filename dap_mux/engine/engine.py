@@ -33,6 +33,7 @@ from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Client, Dropped, Rank
 from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
+from dap_mux.engine.paused import Paused
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.progress import Progress
 from dap_mux.engine.rank_events import RankEvents
@@ -88,6 +89,7 @@ class Engine:
         self.lifecycle = Lifecycle(core, self)
         self.capabilities = Capabilities(core, OFFERED)
         self.progress = Progress(core)
+        self.paused = Paused(core)
         self.job = Job(core)
         self.arrivals = Arrivals()
         self.asking = Asking(core, self.arrivals)
@@ -268,6 +270,7 @@ class Engine:
         if self.view.mode() == "ranks":
             self.announcer.joined(rank)
         self.files.live(rank)
+        self.paused.live(rank)
 
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone."""
@@ -281,6 +284,7 @@ class Engine:
         self.control.stops.forget(rank)
         self.drawer.lost(rank)
         self.arrivals.moved(rank)
+        self.paused.moved(rank)
         self._consider_end()
 
     def moved(self, rank: Rank) -> None:
@@ -288,6 +292,7 @@ class Engine:
         if not rank.hidden:
             self.news.moved(rank)
             self.arrivals.moved(rank)
+            self.paused.moved(rank)
 
     # The end
 

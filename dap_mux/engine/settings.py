@@ -31,6 +31,7 @@ class Settings:
     backoff_first: float = 0.25
     backoff_most: float = 10.0
     leave_timeout: float = 2.0
+    clock_patience: float = 0.0  # a stop that lasts longer threatens the job; 0: nobody is asked
     owns_job: bool = False
     launched: bool = False
     ranks_from_client: bool = False

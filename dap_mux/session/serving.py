@@ -31,6 +31,7 @@ from dap_mux.shell.listeners import entrance, listen
 logger = logging.getLogger("dap_mux.session")
 RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
+CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
 GOODBYE = 1.0  # s for clients to take leave after `terminated`
 
 
@@ -110,6 +111,7 @@ def settings_of(
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,
+        clock_patience=CLOCK_PATIENCE,
         meshes=meshes,
         default_group=group,
         folder=str(Path.cwd()),

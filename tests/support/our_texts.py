@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from dap_mux.engine.commands import pdb_texts
+from dap_mux.insight import clocks
 
 
 def _pattern(template: str) -> re.Pattern[str]:
@@ -15,12 +16,19 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile(r"(.*?)".join(texts), re.DOTALL)
 
 
+def _literal(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text))
+
+
 _NAMES: Final = {
     "arguments": _pattern(pdb_texts.ARGUMENTS),
     "long list": _pattern(pdb_texts.LONG_LIST),
     "list": _pattern(pdb_texts.LIST),
     "line": _pattern(pdb_texts.LINE),
     "lines from": _pattern(pdb_texts.LINES_FROM),
+    "clocks, longer": _literal(clocks.look(extends=True)),
+    "clocks": _literal(clocks.look(extends=False)),
+    "clocks, as before": _literal(clocks.put_back()),
     **{word: _pattern(text) for word, text in pdb_texts.OF_VALUE.items()},
 }
 

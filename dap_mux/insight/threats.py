@@ -1,0 +1,125 @@
+"""What the ranks' clocks mean for a job that is paused, in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from dap_mux.insight.clocks import LONG, Clocks, Collective
+from dap_mux.rank_sets import RankId, fold
+
+URGENT: Final = 300.0  # s left, below which somebody must act now
+_UNDER_WAY: Final = 1.0  # s; what has begun just now may be over before this is read
+_ENDLESS: Final = LONG / 2  # s left: ours, or as good
+_MINUTE, _HOUR = 60, 3600
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class Threat:
+    """`kind` is `collective`, `slurm` or `problem`; `left`: s until it ends the job, if known."""
+
+    kind: str
+    text: str
+    ranks: tuple[RankId, ...]
+    left: float | None = None
+
+    @property
+    def urgent(self) -> bool:
+        """Whether there is little time left."""
+        return self.left is not None and self.left < URGENT
+
+
+def threats(told: Mapping[RankId, Clocks], default_group: str) -> list[Threat]:
+    """Return what would end the job, by what the ranks tell."""
+    return [
+        *_collectives(told, default_group),
+        *_schedulers(told, default_group),
+        *_problems(told, default_group),
+    ]
+
+
+def extension(told: Mapping[RankId, Clocks], default_group: str) -> str:
+    """Return whose time-outs were put up just now, "" for nobody's."""
+    changed = [rank for rank, one in told.items() if one.before]
+    if not changed:
+        return ""
+    before = sorted({seconds for one in told.values() for seconds in one.before})
+    return (
+        f"while ranks are stopped, torch's time-outs ({', '.join(map(duration, before))}) are "
+        f"{duration(LONG)} {_on(changed, default_group)}, and as before once all run on"
+    )
+
+
+def _collectives(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+    endangered = {
+        rank: one
+        for rank, clocks in told.items()
+        if (one := min(filter(_lasts, clocks.waiting), key=_left, default=None))
+    }
+    elastic = any(one.elastic for one in told.values())
+    for name, ranks in _grouped(endangered, lambda one: one.name).items():
+        left = min(_left(endangered[rank]) for rank in ranks)
+        known = left < _ENDLESS
+        limit = endangered[min(ranks, key=lambda rank: _left(endangered[rank]))].limit
+        time = f"it fails in {duration(left)}" if known else "torch does not tell when it fails"
+        began = f" of {duration(limit)}" if limit is not None else ""
+        text = (
+            f"{_named(ranks, default_group)} in {name}, whose time-out{began} cannot be put up "
+            f"any more: {time} unless the stopped ranks run on"
+        )
+        text += ", and torchrun then ends all ranks" if elastic else ""
+        yield Threat("collective", text, tuple(ranks), left if known else None)
+
+
+def _lasts(one: Collective) -> bool:
+    return (one.age is None or one.age >= _UNDER_WAY) and (one.left is None or one.left < _ENDLESS)
+
+
+def _left(one: Collective) -> float:
+    return _ENDLESS if one.left is None else one.left
+
+
+def _schedulers(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+    limited = {rank: one for rank, one in told.items() if one.job and one.left is not None}
+    for job, ranks in _grouped(limited, lambda one: one.job).items():
+        left = min(limited[rank].left or 0.0 for rank in ranks)
+        others = "" if len(ranks) == len(told) else f" ({_on(ranks, default_group)})"
+        text = f"SLURM ends job {job}{others} in {duration(left)}, paused or not"
+        yield Threat("slurm", text, tuple(ranks), left)
+
+
+def _problems(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+    wrong = {rank: one for rank, one in told.items() if one.problem}
+    for problem, ranks in _grouped(wrong, lambda one: one.problem).items():
+        text = f"torch's time-outs cannot be put up {_on(ranks, default_group)}: {problem}"
+        yield Threat("problem", text, tuple(ranks))
+
+
+def _grouped(values: Mapping[RankId, K], key: Callable[[K], str]) -> dict[str, list[RankId]]:
+    groups: dict[str, list[RankId]] = {}
+    for rank, value in values.items():
+        groups.setdefault(key(value), []).append(rank)
+    return groups
+
+
+def _on(ranks: Iterable[RankId], default_group: str) -> str:
+    named = list(ranks)
+    return f"on rank{'s' if len(named) > 1 else ''} {fold(named, default_group)}"
+
+
+def _named(ranks: list[RankId], default_group: str) -> str:
+    several = len(ranks) > 1
+    return f"rank{'s' if several else ''} {fold(ranks, default_group)} wait{'' if several else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people do: 45 s, 10 min, 2 h 10 min."""
+    whole = max(0, int(seconds))
+    if whole < 2 * _MINUTE:
+        return f"{whole} s"
+    hours, minutes = divmod(whole // _MINUTE, _HOUR // _MINUTE)
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -1,0 +1,190 @@
+"""While ranks are stopped: which clocks run, and who is asked about them, once."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attached
+from tests.support.playbook import Playbook
+from tests.support.players import Client
+
+PATIENCE: Final = 5.0
+TORCH: Final[dict[str, Any]] = {"before": [1800.0]}
+
+
+def waiting(seconds: float, limit: float = 1800.0) -> dict[str, Any]:
+    """A rank that has been in a collective for so long."""
+    return {**TORCH, "waiting": [["all_reduce", limit, seconds]]}
+
+
+def asked(book: Playbook, number: int, what: str = "def extend") -> int:
+    """How often a rank was asked about its clocks."""
+    return sum(what in text for text in book.rank(number).data.evaluated)
+
+
+def put_back(book: Playbook, number: int) -> int:
+    """How often a rank was told to have its time-outs as before."""
+    return asked(book, number, "def put_back") - asked(book, number)
+
+
+def said(client: Client) -> list[str]:
+    """What the client was told about clocks."""
+    return [
+        f"{body['category']}: {body['output'].strip()}"
+        for body in client.of("output")
+        if "dap-mux: " in body["output"]
+    ]
+
+
+def torch_job(play: Play, count: int = 3) -> Playbook:
+    book = play(count, clock_patience=PATIENCE)
+    for rank in book.ranks.values():
+        rank.data.clocks = TORCH
+    return book
+
+
+def test_a_stop_that_lasts(play: Play) -> None:
+    """Two ranks wait for the stopped one: all are asked, time-outs are put up, and put back."""
+    book = torch_job(play)
+    for number in (1, 2):
+        book.rank(number).data.clocks = waiting(30 + number)
+    client = attached(book)
+    all_stopped(book, LINE, 0)
+    book.wait(PATIENCE)
+    assert [asked(book, number) for number in range(3)] == [1, 1, 1]
+    extended, endangered = said(client)
+    assert extended.startswith("console: dap-mux: while ranks are stopped, torch's time-outs")
+    assert endangered.startswith("console: dap-mux: ranks 1-2 wait in all_reduce")
+    assert "fails in 29 min" in endangered
+    client.ask("continue", threadId=book.thread(0))
+    book.wait(0.1)
+    assert [put_back(book, number) for number in range(3)] == [1, 1, 1]
+    assert len(said(client)) == 2
+
+
+def test_a_short_stop_and_steps_cost_nothing(play: Play) -> None:
+    """A stop that ends in time is nobody's business; stepping goes on without a word more."""
+    book = torch_job(play)
+    client = attached(book)
+    all_stopped(book)
+    book.wait(PATIENCE - 1)
+    client.ask("continue", threadId=book.thread(0))
+    book.wait(PATIENCE)
+    assert asked(book, 0) == put_back(book, 0) == 0
+    all_stopped(book)
+    book.wait(PATIENCE)
+    assert asked(book, 0) == 1
+    for _ in range(3):
+        before = len(book.rank(0).data.evaluated)
+        client.ask("next", threadId=book.thread(0))
+        book.wait(PATIENCE * 2)
+        assert len(book.rank(0).data.evaluated) == before
+    assert put_back(book, 0) == 0
+
+
+def test_the_second_pause_tells_no_more_than_is_new(play: Play) -> None:
+    """That time-outs are put up is said once; who waits, each time."""
+    book = torch_job(play, 2)
+    book.rank(1).data.clocks = waiting(100)
+    client = attached(book)
+    for _ in range(2):
+        all_stopped(book, LINE, 0)
+        book.wait(PATIENCE)
+        client.ask("continue", threadId=book.thread(0))
+        book.wait(1)
+    assert [text.partition(" ranks")[0][:30] for text in said(client)] == [
+        "console: dap-mux: while",
+        "console: dap-mux: rank 1 waits",
+        "console: dap-mux: rank 1 waits",
+    ]
+
+
+def test_little_time_is_left(play: Play) -> None:
+    """Urgent at once where it is; else once more when it becomes so, and only then."""
+    book = torch_job(play, 2)
+    book.rank(1).data.clocks = waiting(1000)
+    client = attached(book)
+    all_stopped(book, LINE, 0)
+    book.wait(PATIENCE)
+    assert len(said(client)) == 2
+    book.rank(1).data.clocks = waiting(1501)
+    book.wait(490)
+    assert len(said(client)) == 2
+    book.wait(20)
+    assert said(client)[2].startswith("important: dap-mux: rank 1 waits")
+    assert asked(book, 0) == 2
+    book.wait(5000)
+    assert len(said(client)) == 3
+
+
+def test_the_reminder_is_off_once_they_run(play: Play) -> None:
+    """Who runs on in time is not reminded."""
+    book = torch_job(play, 2)
+    book.rank(1).data.clocks = waiting(1000)
+    client = attached(book)
+    all_stopped(book, LINE, 0)
+    book.wait(PATIENCE)
+    client.ask("continue", threadId=book.thread(0))
+    book.wait(5000)
+    assert len(said(client)) == 2
+    assert asked(book, 1) == 1
+
+
+def test_a_rank_that_comes_and_one_that_goes(play: Play) -> None:
+    """A late rank will wait too; the stopped rank's end puts the others' time-outs back."""
+    book = torch_job(play, 2)
+    attached(book)
+    all_stopped(book, LINE, 0)
+    book.wait(PATIENCE)
+    book.know(2).data.clocks = TORCH
+    book.wait(1)
+    assert asked(book, 2) == 1
+    book.exited(0, 1)
+    book.wait(5)
+    assert [put_back(book, number) for number in (1, 2)] == [1, 1]
+
+
+def test_a_job_without_torch_and_a_rank_that_talks_nonsense(play: Play) -> None:
+    """Nothing threatens: nothing is said. A silent rank holds up nobody."""
+    book = play(3, clock_patience=PATIENCE)
+    client = attached(book)
+    all_stopped(book)
+    book.wait(PATIENCE * 2)
+    assert said(client) == []
+    client.ask("continue", threadId=book.thread(0))
+    book.wait(1)
+    book.rank(1).data.clocks = {"before": "nonsense"}
+    book.rank(2).silent = {"evaluate"}
+    all_stopped(book)
+    book.wait(PATIENCE * 3)
+    assert said(client) == [
+        (
+            "console: dap-mux: torch's time-outs cannot be put up on rank 1: the rank's answer "
+            "makes no sense"
+        )
+    ]
+
+
+def test_slurm_ends_the_job(play: Play) -> None:
+    """The scheduler's limit is told once, and again when it is near."""
+    book = play(2, clock_patience=PATIENCE)
+    for rank in book.ranks.values():
+        rank.data.clocks = {"job": "77", "left": 7200.0}
+    client = attached(book)
+    all_stopped(book)
+    book.wait(PATIENCE)
+    assert said(client) == ["console: dap-mux: SLURM ends job 77 in 2 h, paused or not"]
+    for rank in book.ranks.values():
+        rank.data.clocks = {"job": "77", "left": 299.0}
+    book.wait(7200)
+    assert said(client)[1:] == ["important: dap-mux: SLURM ends job 77 in 4 min, paused or not"]
+
+
+def test_nobody_is_asked_where_that_is_off(play: Play) -> None:
+    """Patience 0."""
+    book = play(2)
+    attached(book)
+    all_stopped(book)
+    book.wait(1000)
+    assert asked(book, 0) == 0

@@ -1,0 +1,47 @@
+"""Four ranks of torch (gloo) that add up numbers; rank 2 comes late to each sum.
+
+Arguments: the first port (rank N listens on it + N), and a folder. What is touched there lets the
+ranks go on: `short` to sums with a time-out of SHORT seconds, `end` to their end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import debugpy  # noqa: T100
+import torch
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _set_pg_timeout
+
+SHORT = 6
+port, folder = int(sys.argv[1]), Path(sys.argv[2])
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+dist.barrier()
+debugpy.configure(subProcess=False)
+debugpy.listen(("127.0.0.1", port + rank))  # noqa: T100
+debugpy.wait_for_client()  # noqa: T100
+
+
+def add_up(number: int) -> int:
+    total = torch.tensor([number])
+    if rank == 2:
+        number += 1  # late
+    dist.all_reduce(total)
+    return int(total)
+
+
+def wait_for(name: str) -> None:
+    while not (folder / name).exists():
+        time.sleep(0.02)
+
+
+print("sum", add_up(rank), flush=True)
+_set_pg_timeout(timedelta(seconds=SHORT))
+if rank != 2:
+    wait_for("short")
+print("sum", add_up(rank * 10), flush=True)
+wait_for("end")

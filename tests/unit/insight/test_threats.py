@@ -1,0 +1,92 @@
+"""What clocks mean, in words; and that what a rank says of them may be anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from dap_mux.insight.clocks import Clocks, Collective, clocks
+from dap_mux.insight.threats import duration, extension, threats
+
+DAY = 24 * 3600.0
+
+
+def ranks(*told: Clocks) -> dict[tuple[str, int], Clocks]:
+    """Ranks 0, 1, … of the default group."""
+    return {("job", number): one for number, one in enumerate(told)}
+
+
+def texts(*told: Clocks) -> list[str]:
+    return [threat.text for threat in threats(ranks(*told), "job")]
+
+
+def in_all_reduce(limit: float | None, age: float | None, *, elastic: bool = False) -> Clocks:
+    return Clocks(waiting=[Collective("all_reduce", limit, age)], elastic=elastic)
+
+
+def test_who_waits_is_told_with_the_least_time_left() -> None:
+    assert texts(in_all_reduce(1800, 30), Clocks(), in_all_reduce(1800, 90)) == [
+        (
+            "ranks 0,2 wait in all_reduce, whose time-out of 30 min cannot be put up any more: it "
+            "fails in 28 min unless the stopped ranks run on"
+        )
+    ]
+    assert texts(Clocks(), in_all_reduce(20, 12, elastic=True)) == [
+        (
+            "rank 1 waits in all_reduce, whose time-out of 20 s cannot be put up any more: it "
+            "fails in 8 s unless the stopped ranks run on, and torchrun then ends all ranks"
+        )
+    ]
+
+
+def test_each_collective_is_told_of() -> None:
+    first, second = in_all_reduce(600, 5), Clocks(waiting=[Collective("barrier", 600, 7)])
+    assert [text.partition(",")[0] for text in texts(first, second)] == [
+        "rank 0 waits in all_reduce",
+        "rank 1 waits in barrier",
+    ]
+
+
+@pytest.mark.parametrize(("limit", "age"), [(DAY, 3000), (1800, 0.2)])
+def test_what_has_all_the_time_or_has_just_begun_threatens_nobody(limit: float, age: float) -> None:
+    assert texts(in_all_reduce(limit, age)) == []
+
+
+def test_an_unknown_clock_is_said_to_be_unknown() -> None:
+    (threat,) = threats(ranks(in_all_reduce(None, None)), "job")
+    assert "torch does not tell when it fails" in threat.text
+    assert (threat.left, threat.urgent) == (None, False)
+
+
+def test_the_time_of_the_scheduler() -> None:
+    job = Clocks(job="77", left=3 * 3600 + 60)
+    (threat,) = threats(ranks(job, job), "job")
+    assert threat.text == "SLURM ends job 77 in 3 h 1 min, paused or not"
+    assert not threat.urgent
+    (threat,) = threats(ranks(Clocks(), Clocks(job="77", left=-5)), "job")
+    assert threat.text == "SLURM ends job 77 (on rank 1) in 0 s, paused or not"
+    assert threat.urgent
+
+
+def test_what_was_put_up_and_what_could_not_be() -> None:
+    told = ranks(Clocks(before=[600, 1800]), Clocks(before=[1800]), Clocks(problem="no such name"))
+    assert extension(told, "job") == (
+        "while ranks are stopped, torch's time-outs (10 min, 30 min) are 24 h on ranks 0-1, and as "
+        "before once all run on"
+    )
+    assert texts(*told.values()) == ["torch's time-outs cannot be put up on rank 2: no such name"]
+    assert extension(ranks(Clocks()), "job") == ""
+
+
+def test_durations() -> None:
+    shown = [duration(seconds) for seconds in (-1, 0, 119.9, 120, 3599, 3600, 7260, DAY)]
+    assert shown == ["0 s", "0 s", "119 s", "2 min", "59 min", "1 h", "2 h 1 min", "24 h"]
+
+
+@pytest.mark.parametrize("said", ["", "[]", '{"before": "x"}', '{"waiting": [[1]]}', None])
+def test_nonsense(said: object) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        clocks(said)
+
+
+def test_keys_of_a_later_release_are_passed_over() -> None:
+    assert clocks('{"before": [], "later": 1}') == Clocks()
