@@ -17,6 +17,8 @@ that a rank pays for nothing but its debugger.
 - `ready`   the word to whoever waits for us: one record, written when `listen` returned.
 - `hold`    wait for a debugger, within a time limit.
 - `post_mortem` keep the rank at an uncaught exception until somebody has looked.
+- `forked`  let a forked child run on without the debugger that it seems to have.
+- `claim`, `hooked`, `hook` which of the processes that a launcher starts are ranks, and how.
 - `hide`    keep the agent's own frames out of the user's stacks.
 - `runpy`   run the program as `python` itself would.
 

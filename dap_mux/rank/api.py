@@ -16,6 +16,7 @@ import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
 from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.forked import run_on_without_debugger
 from dap_mux.rank.hide import hide_our_frames
 from dap_mux.rank.hold import OnTimeout, on_timeout_of, stop_at_first_line, timeout_of, wait_or_end
 from dap_mux.rank.listen import candidate_ports, is_debugged
@@ -43,6 +44,8 @@ class _Started:
     def in_forked_child(self) -> None:
         """It has our names and none of debugpy's threads: a stop in it would be for ever."""
         self.lock, self.forked_from = threading.Lock(), self.address
+        if self.address is not None:
+            run_on_without_debugger()
 
 
 _started = _Started()

@@ -119,7 +119,7 @@ def _find_debugpy(place: Place, orders: Orders) -> None:
         import debugpy  # noqa: F401, PLC0415, T100
     except ImportError as error:
         python = sys.executable
-        _fail(place, f"has no debugpy ({error}); {python} -m pip install debugpy")
+        _fail(place, f"has no debugpy ({error}): {python} -m pip install debugpy")
 
 
 def _borrow(name: str, folder: Path) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from dap_mux.client import DapClient
-from tests.support.commands import LIMIT, Command, Json, User, bodies, line_of, listed, user
-from tests.support.launchers import LAUNCH, SPAWNS
-from tests.support.proc_net import free_ports
-from tests.support.run_command import resume
+from tests.real.launched import ATTACH, finish, go_on, launch
+from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.launchers import LAUNCH
 
 __all__ = ["user"]
 
@@ -26,28 +22,6 @@ for step in range(3):
 ours = [entry for entry in sys.path if "dap_mux" in entry]
 sys.stdout.write(f"end {rank} {sys.argv[1:]} {ours}\\n")  # in one go: the others write there, too
 """
-ATTACH = {"justMyCode": True}
-
-
-async def launch(user: User, *words: str, options: tuple[str, ...] = (), **env: str) -> Command:
-    """Start `run -- PYTHON WORDS`."""
-    ports = ["--base-port", str(free_ports(8))]
-    return await user.start("run", *ports, *options, "--", sys.executable, *words, env=env)
-
-
-async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:
-    """Look at the first stopped rank, as an editor does, and continue all; the frames seen."""
-    row = next(entry["threadId"] for entry in entries if entry["state"] == "stopped")
-    trace = await client.request("stackTrace", {"threadId": row}, timeout=LIMIT)
-    frames: list[Json] = trace["stackFrames"]
-    await client.request("scopes", {"frameId": frames[0]["id"]}, timeout=LIMIT)
-    await resume(client, row)
-    return frames
-
-
-async def finish(client: DapClient) -> None:
-    await client.wait_event("terminated", timeout=LIMIT)
-    await client.disconnect()
 
 
 @pytest.mark.quick
@@ -94,25 +68,6 @@ async def test_a_launcher_that_dies_of_a_signal(user: User) -> None:
     done = await (await launch(user, script)).ends()
     assert (done.code, done.out) == (143, "")
     assert "none of its Python processes was a rank" in done.err
-
-
-@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
-async def test_workers_that_say_themselves_which_rank_they_are(user: User, how: str) -> None:
-    script = user.script(SPAWNS)
-    run = await launch(user, script, how)
-    client = await run.client()
-    mine = [{"line": line_of(script, "square"), "condition": "ranks(1:3):"}]
-    await client.handshake(ATTACH, breakpoints={script: mine}, timeout=LIMIT)
-    entries = await listed(client, "state", "exited", "stopped", "stopped")
-    assert [entry["function"] for entry in entries[1:]] == ["work", "work"]
-    await go_on(client, entries)
-    await finish(client)
-    done = await run.ends()
-    assert (done.code, sorted(done.out.splitlines())) == (
-        0,
-        [f"worker {rank} {rank * rank}" for rank in range(3)],
-    )
-    await user.nothing_is_left()
 
 
 async def test_a_rank_that_its_launcher_starts_again(user: User) -> None:

@@ -58,3 +58,27 @@ if __name__ == "__main__":
         worker.join()
     sys.exit(max(worker.exitcode for worker in workers))
 """
+
+# A rank with children of every kind, each of which inherits its variables.
+CHILDREN = """\
+import multiprocessing
+import os
+import subprocess
+import sys
+
+
+def square(number):
+    return number * number  # in a child
+
+
+if __name__ == "__main__":
+    rank = os.environ["RANK"]
+    for how in ("fork", "spawn", "forkserver"):
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            squares = pool.map(square, range(3))
+        sys.stdout.write(f"rank {rank} {how} {squares}\\n")
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "child.py"], check=True)
+    subprocess.run([sys.executable, "-m", "child"], check=True, stdout=subprocess.DEVNULL)
+    done = True  # after
+"""

@@ -1,0 +1,36 @@
+"""`dap-mux run -- PYTHON ...` in the words of its tests."""
+
+from __future__ import annotations
+
+import sys
+
+from dap_mux.client import DapClient
+from tests.support.commands import LIMIT, Command, Json, User
+from tests.support.proc_net import free_ports
+from tests.support.run_command import resume
+
+ATTACH = {"justMyCode": True}
+
+
+async def launch(
+    user: User, *words: str, python: str = sys.executable, options: tuple[str, ...] = (), **env: str
+) -> Command:
+    """Start `run -- PYTHON WORDS`."""
+    ports = ["--base-port", str(free_ports(8))]
+    return await user.start("run", *ports, *options, "--", python, *words, env=env)
+
+
+async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:
+    """Look at the first stopped rank, as an editor does, and continue all; the frames seen."""
+    row = next(entry["threadId"] for entry in entries if entry["state"] == "stopped")
+    trace = await client.request("stackTrace", {"threadId": row}, timeout=LIMIT)
+    frames: list[Json] = trace["stackFrames"]
+    await client.request("scopes", {"frameId": frames[0]["id"]}, timeout=LIMIT)
+    await resume(client, row)
+    return frames
+
+
+async def finish(client: DapClient) -> None:
+    """The job ends by itself."""
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.disconnect()
