@@ -59,6 +59,7 @@ class Pids:
                 self._ranks = left
                 yield [*left.values()]
 
+    knows_end = False
     reach = staticmethod(reach_directly)
 
 

@@ -1,7 +1,8 @@
-"""The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS]`.
+"""The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS][,ssh]`.
 
 Each task of the step is a rank on the node that SLURM gave it, listening on PORT (5678) + rank.
 With `+RANKS` each task is a launcher of that many, as torchrun is: the first task's come first.
+With `,ssh` they listen on their node's loopback, and one ssh to each node carries them.
 Whatever moves, is requeued or starts late is seen by asking SLURM now and then.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,7 +26,8 @@ from dap_mux.cluster.slurm_commands import (
     layout_of,
     steps_of,
 )
-from dap_mux.cluster.source import Word, reach_directly
+from dap_mux.cluster.source import Changed, Tell, Word, reach_directly
+from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, UsageError
 
 BASE_PORT: Final = 5678
@@ -32,7 +35,7 @@ ASK_AGAIN: Final = 5.0  # s; one small question to a controller that serves thou
 BATCH: Final = "batch"
 _NAME: Final = re.compile(
     r"(?P<job>[1-9]\d*(?:_\d+)?)(?:\.(?P<step>\d+|batch|interactive))?"
-    r"(?::(?P<port>\d+))?(?:\+(?P<ranks>[1-9]\d*))?",
+    r"(?::(?P<port>\d+))?(?:\+(?P<ranks>[1-9]\d*))?(?P<ssh>,ssh)?",
     re.ASCII,
 )
 
@@ -45,6 +48,7 @@ class Name:
     step: str = ""
     port: int = BASE_PORT
     ranks: int = 1
+    by_ssh: bool = False
 
     @classmethod
     def read(cls, word: Word) -> Name:
@@ -54,18 +58,24 @@ class Name:
             raise UsageError(
                 f"{word}: not a SLURM job; one looks like slurm:4711, slurm:4711.0 (a step), "
                 "slurm:4711_2 (of an array), slurm:4711:6000 (rank 0's port), "
-                "slurm:4711+8 (8 ranks in each task)"
+                "slurm:4711+8 (8 ranks in each task), slurm:4711,ssh (by ssh to each node)"
             )
         port = int(found["port"] or BASE_PORT)
         if not 0 < port <= LAST_PORT:
             raise UsageError(f"{word}: {port} is not a port (1 to {LAST_PORT})")
         return cls(
-            job=found["job"], step=found["step"] or "", port=port, ranks=int(found["ranks"] or 1)
+            job=found["job"],
+            step=found["step"] or "",
+            port=port,
+            ranks=int(found["ranks"] or 1),
+            by_ssh=found["ssh"] is not None,
         )
 
 
 class Slurm:
     """The ranks of one job's step, as SLURM has placed them."""
+
+    knows_end = True  # a requeued job loses all of its ranks for a while
 
     def __init__(self, word: Word) -> None:
         self._name = Name.read(word)
@@ -88,7 +98,7 @@ class Slurm:
         while True:
             job = await self._present()
             self._records = await self._ranks_of(job) if job else ()
-            if self._records != shown:
+            if self._records != shown or job is None:
                 shown = self._records
                 yield shown
             if job is None:
@@ -97,7 +107,13 @@ class Slurm:
                 raise NothingToConnect(_why_none(job))
             await anyio.sleep(ASK_AGAIN)
 
-    reach = staticmethod(reach_directly)
+    def reach(
+        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+    ) -> AbstractAsyncContextManager[None]:
+        """As they are, or by ssh to their node."""
+        if self._name.by_ssh:
+            return reach_by_ssh(records[0].host, records, changed, tell)
+        return reach_directly(records, changed, tell)
 
     async def _present(self) -> Job | None:
         """The job, None once it has ended; SLURM forgets it some minutes later."""

@@ -75,7 +75,7 @@ async def job_of(job: str) -> Job:
     if code:
         raise _trouble("squeue", err)
     if len(rows) > 1:
-        names = ", ".join(row[0] for row in rows)
+        names = ", ".join(sorted(row[0] for row in rows))
         raise NothingToConnect(f"job {job} is an array of several: name one of {names}")
     id, state, reason = rows[0]
     return Job(id=id, state=state, reason=reason)
@@ -129,7 +129,7 @@ async def first_node(nodes: str) -> str:
 
 
 async def time_left(job: str) -> timedelta | None:
-    """How long SLURM lets this job run on; None without a limit, or where it does not run."""
+    """How long SLURM lets this job run on; None without a limit, or where there is no such job."""
     code, out, _ = await _run("squeue", "-h", "-j", job, "-o", "%L")
     found = None if code else _LEFT.fullmatch(out.strip())
     if found is None:

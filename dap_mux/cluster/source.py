@@ -47,6 +47,13 @@ Tell: TypeAlias = Callable[[str], None]
 class Source(Protocol):
     """The ranks that one word of the command line names."""
 
+    @property
+    def knows_end(self) -> bool:
+        """Whether it sees the end of the job, as which `watch` yields nobody.
+
+        Until then ranks that exit may start again, and the session waits for them.
+        """
+
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks that are there now, as their own place names them; none is no error.
 

@@ -26,6 +26,8 @@ _NAME: Final = re.compile(
 class Ssh:
     """Ranks that listen on a host's loopback, where only ssh comes."""
 
+    knows_end = False
+
     def __init__(self, word: Word) -> None:
         found = _NAME.fullmatch(word.rest)
         if found is None:
@@ -33,12 +35,12 @@ class Ssh:
                 f"{word}: not a host for ssh; one looks like ssh:node1, ssh:me@node1:5678, "
                 "ssh:node1:5678-5681 or ssh:node1:5678+4 (4 ranks)"
             )
-        self._target = found["target"].replace("[", "").replace("]", "")
+        self.target = found["target"].replace("[", "").replace("]", "")
         first = int(found["first"] or BASE_PORT)
         last = first + int(found["count"] or 1) - 1 if not found["last"] else int(found["last"])
         if not 0 < first <= last <= LAST_PORT:
             raise UsageError(f"{word}: {first} to {last} are no ports (1 to {LAST_PORT})")
-        host = self._target.rpartition("@")[2]
+        host = self.target.rpartition("@")[2]
         self._records = [RankRecord(host=host, port=port) for port in range(first, last + 1)]
 
     async def discover(self) -> Sequence[RankRecord]:
@@ -54,7 +56,7 @@ class Ssh:
         self, records: Sequence[RankRecord], changed: Changed, tell: Tell
     ) -> AbstractAsyncContextManager[None]:
         """By one ssh, which forwards a port for each."""
-        return reach_by_ssh(self._target, records, changed, tell)
+        return reach_by_ssh(self.target, records, changed, tell)
 
 
 @asynccontextmanager

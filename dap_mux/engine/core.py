@@ -23,7 +23,8 @@ class Flow:
 
     configured: bool = False  # the first controller has configured: ranks may run
     restarting: bool = False  # the old ranks are being ended, and the new ones are to come
-    job_code: int | None = None  # the launcher's exit code, once it has ended
+    job_over: bool = False  # whoever starts the ranks starts none any more
+    job_code: int | None = None  # of the launcher, once it has ended
     ended: bool = False
     closing: bool = False
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it

@@ -198,6 +198,7 @@ class Engine:
             self.lifecycle.exited(rank, happened.code)
 
     def _job_ended(self, happened: inputs.JobEnded) -> None:
+        self.core.flow.job_over = True
         self.core.flow.job_code = happened.code
         for rank in self.core.sorted_mains():
             if rank.link is None:
@@ -301,7 +302,7 @@ class Engine:
         if self.core.flow.ended or self.core.flow.restarting:
             return
         if self.core.settings.launched:
-            if self.core.flow.job_code is not None:
+            if self.core.flow.job_over:
                 self._end()
             return  # whoever is gone may be started again
         if any(rank.phase is not Phase.GONE for rank in ranks):

@@ -71,12 +71,13 @@ class RankExited(Struct, frozen=True, gc=False):
 
 
 class JobEnded(Struct, frozen=True, gc=False):
-    """The launcher of the ranks ended (`Settings.launched`); `code` is what a shell would show.
+    """The launcher of the ranks ended (`Settings.launched`), or the job that has them.
 
-    Ranks that are not connected have ended with it.
+    `code` is what a shell would show, None where nobody knows it. Ranks that are not connected have
+    ended with it.
     """
 
-    code: int
+    code: int | None
 
 
 class JobRestarted(Struct, frozen=True, gc=False):

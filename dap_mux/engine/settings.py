@@ -12,7 +12,7 @@ from dap_mux.rank_sets import Mesh
 class Settings:
     """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
     `folder` stands for a client's workspace that it does not name.
-    `launched`: a launcher starts the ranks, perhaps again and again; its end is the job's.
+    `launched`: somebody starts the ranks, perhaps again and again, and says when the job is over.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import anyio
 
@@ -60,7 +61,8 @@ def attach_settings(config: Config, following: Following) -> Settings:
     home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
     if config.mesh and home not in groups:
         raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
-    return settings_of(config, group=home, meshes=meshes_of(following.records))
+    settings = settings_of(config, group=home, meshes=meshes_of(following.records))
+    return replace(settings, launched=following.knows_end)
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:

@@ -7,7 +7,7 @@ and of ways to them (tunnels) that are down or up again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -57,6 +57,11 @@ class Following:
         ports = [record.port for record in self._plain]
         return range(min(ports), max(ports) + 1) if ports else range(0)
 
+    @property
+    def knows_end(self) -> bool:
+        """Whether a source says when the job is over."""
+        return any(one.knows_end for one in self._followed)
+
     def introduce(self, session: Session) -> None:
         """Tell the engine who is there."""
         session.known(self._plain)
@@ -65,9 +70,14 @@ class Following:
 
     async def run(self, session: Session) -> None:
         """Follow every source until cancelled."""
+
+        def over() -> None:
+            if all(one.over for one in self._followed if one.knows_end):
+                session.driver.feed(inputs.JobEnded(None))
+
         async with anyio.create_task_group() as tasks:
             for one in self._followed:
-                tasks.start_soon(one.run, session)
+                tasks.start_soon(one.run, session, over)
 
 
 async def _asked(named: Named) -> Named:
@@ -85,6 +95,8 @@ class _Followed:
         self._roll = roll
         self._hosts: dict[str, _Host] = {}
         self._told: set[str] = set()
+        self.knows_end = source.knows_end
+        self.over = False
         self._records = roll.enter(self, named.records)
 
     def introduce(self, session: Session) -> None:
@@ -94,7 +106,7 @@ class _Followed:
         if not self._records:
             tell(session, f"{self._named.word}: no ranks yet; dap-mux waits for them")
 
-    async def run(self, session: Session) -> None:
+    async def run(self, session: Session, over: Callable[[], None]) -> None:
         async with anyio.create_task_group() as tasks:
             self._reach(session, tasks)
             while True:
@@ -103,6 +115,9 @@ class _Followed:
                         self._told.clear()
                         self._now(session, self._named.grouped(records))
                         self._reach(session, tasks)
+                        if self.knows_end and not records:
+                            self.over = True
+                            over()
                 except DapMuxError as error:
                     self._once(session, f"{self._named.word}: {error}; asked again")
                 await anyio.sleep(ASK_AGAIN)

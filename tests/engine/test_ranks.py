@@ -402,3 +402,25 @@ def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:
     book.exited(0, None)
     assert client.of("exited") == []
     assert len(client.of("terminated")) == 1
+
+
+def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
+    """Requeued by its scheduler: the session waits until that says that the job is over."""
+    book = play(1, launched=True)
+    book.know(0, ready=False, incarnation="first")
+    client = attached(book)
+    with book.happens():
+        book.rank(0).exits()
+    book.wait(3)
+    assert states(client) == ["exited"]
+    assert client.of("terminated") == []
+    book.know(0, ready=False, incarnation="first", way_down="job 12 waits in the queue")
+    book.know(0, ready=False, incarnation="second")
+    assert states(client) == ["running"]
+    book.exited(0, None)
+    book.wait(2)
+    assert client.of("terminated") == []
+    book.feed(inputs.JobEnded(None))
+    book.pump()
+    assert client.of("exited") == []
+    assert len(client.of("terminated")) == 1

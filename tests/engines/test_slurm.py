@@ -5,18 +5,24 @@ Its batch script is the one of examples/slurm, submitted by the commands of docs
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from dap_mux.client import DapClient
+from dap_mux.cluster.slurm_commands import time_left
 from tests.engines import tour
-from tests.support.commands import User, user
+from tests.support.commands import LIMIT, User, user
 from tests.support.private_network import possible
 from tests.support.slurm_cluster import SlurmCluster, slurm_cluster
+from tests.support.waiting import until
 
 __all__ = ["user"]
 
@@ -35,6 +41,7 @@ async def slurm(
     async with slurm_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
+        monkeypatch.setenv("SLURM_CONF", cluster.environ["SLURM_CONF"])
         user.environ.update(cluster.environ)
         yield cluster
 
@@ -50,13 +57,37 @@ def output(folder: Path, job: int) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
+async def processes(client: DapClient) -> set[str]:
+    """The pids of the two that are held, as far as they are."""
+    command = "p __import__('os').getpid()"
+    body = await client.request("cast", {"ranks": "1,3", "command": command}, timeout=LIMIT)
+    return {each["value"] for each in body["results"]}
+
+
+async def others_than(before: set[str], client: DapClient) -> None:
+    """Wait until two other processes are held."""
+    deadline = time.monotonic() + 2 * LIMIT
+    while len(await processes(client) - before) < len(tour.HELD):
+        assert time.monotonic() < deadline, f"still {before}"
+        await asyncio.sleep(0.1)
+
+
 async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: SlurmCluster) -> None:
+    """Before it has started; and it is requeued while two of its ranks are stopped."""
     folder = batch(user)
     program = str(folder.parent / "data_parallel.py")
-    job = slurm.submit(str(folder / "train.sbatch"), *tour.OPTIONS, cwd=folder)
+    job = slurm.submit("--hold", str(folder / "train.sbatch"), *tour.OPTIONS, cwd=folder)
     attach = await user.start("attach", f"slurm:{job}")
     client = await attach.client()
     await tour.attach(client, program)
+    await attach.says(f"job {job} waits in SLURM's queue (JobHeldUser)")
+    slurm.tell("scontrol", "release", str(job))
+    await tour.two_held(client)
+    before = await processes(client)
+    slurm.tell("scontrol", "requeue", str(job))
+    await slurm.reaches(job, "PENDING")
+    slurm.tell("scontrol", "update", f"JobId={job}", "StartTime=now")  # it would wait 2 minutes
+    await others_than(before, client)
     await tour.two_held(client)
     await tour.ask_and_step(client)
     await tour.let_go(client)
@@ -64,3 +95,45 @@ async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: Slurm
     tour.check_result(output(folder, job))
     done = await attach.ends()  # it has seen in the queue that the job is over
     assert (done.code, done.out) == (0, ""), done.err
+
+
+async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmCluster) -> None:
+    """Each job is wrong in its own way; the messages are SLURM's own words with what helps."""
+    folder = user.folder
+    held = slurm.submit("--hold", "--wrap", "sleep 600", cwd=folder)
+    ended = slurm.submit("--wrap", "exit 3", cwd=folder)
+    empty = slurm.submit("--time=10", "--wrap", "sleep 600", cwd=folder)
+    several = slurm.submit(
+        "-n2", "--wrap", "srun -n1 --overlap sleep 600 & srun -n1 --overlap sleep 601", cwd=folder
+    )
+    array = slurm.submit("--array=0-1", "--wrap", "sleep 600", cwd=folder)
+    assert await slurm.ends(ended) == "FAILED"
+    for job in (empty, array):
+        await slurm.reaches(job, "RUNNING")
+    await until(lambda: len(slurm.steps(several)) == 3, within=60, what="two steps and the script")
+
+    left = await time_left(str(empty))
+    assert left is not None
+    assert timedelta(minutes=5) < left <= timedelta(minutes=10)
+    assert await time_left(str(several)) is None  # UNLIMITED
+    assert await time_left(str(held)) is None
+
+    words = {
+        "4711": "SLURM knows no job 4711",
+        f"{ended}": f"job {ended} has ended (FAILED)",
+        f"{several}": f"job {several} runs several steps, {several}.0 (sleep) and {several}.1",
+        f"{array}": f"job {array} is an array of several: name one of {array}_0, {array}_1",
+    }
+    for word, message in words.items():
+        done = await user.does("attach", f"slurm:{word}")
+        assert (done.code, done.out) == (3, ""), done
+        assert message in done.err
+
+    pending = await user.start("attach", f"slurm:{held}", f"late=slurm:{empty}.0")
+    await pending.says(f"job {held} waits in SLURM's queue (JobHeldUser)")
+    await pending.says(f"job {empty} runs no step now (srun starts one)")
+    pending.process.terminate()
+    assert (await pending.ends()).code == 0
+    lost = await user.does("attach", "slurm:1", env={"PATH": "/nonexistent"})
+    assert (lost.code, lost.out) == (1, "")
+    assert "squeue is not on this machine" in lost.err

@@ -101,6 +101,14 @@ class SlurmCluster:
         """Its state in SLURM's own word, such as RUNNING."""
         return self.tell("squeue", "-h", "-t", "all", "-j", str(job), "-o", "%T").strip()
 
+    def steps(self, job: int) -> list[str]:
+        """Its running steps, the batch script among them."""
+        return self.tell("squeue", "-h", "-s", "-j", str(job), "-o", "%i").split()
+
+    async def reaches(self, job: int, state: str) -> None:
+        """Wait until it is in a state."""
+        await until(lambda: state in self.state(job), within=LIMIT, what=f"job {job} is {state}")
+
     async def ends(self, job: int) -> str:
         """Wait for a job's end; its last state."""
         busy = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")

@@ -83,6 +83,8 @@ def _ports(match: re.Match[str], word: Word) -> range:
 class Kubernetes:
     """A `Source`: pods of a cluster that kubectl or oc knows."""
 
+    knows_end = False
+
     def __init__(self, word: Word) -> None:
         self._word = word
         self._wanted = read(word)
