@@ -62,8 +62,16 @@ async def ask_and_step(client: DapClient) -> None:
     body = await client.request("cast", {"ranks": ranks, "command": "p step"}, timeout=LIMIT)
     assert [(each["ranks"], each["value"]) for each in body["results"]] == [(ranks, "3")], body
     entries = (await client.request("list", timeout=LIMIT))["ranks"]
-    await client.request("next", {"threadId": entries[HELD[0]]["threadId"]}, timeout=LIMIT)
+    row = entries[HELD[0]]["threadId"]
+    await look(client, row)
+    await client.request("next", {"threadId": row}, timeout=LIMIT)
     await held(client, line(_AFTER))
+
+
+async def look(client: DapClient, row: int) -> None:
+    """Click on a rank's top frame: its class is stepped from now on, whoever stopped last."""
+    stack = await client.request("stackTrace", {"threadId": row, "levels": 1}, timeout=LIMIT)
+    await client.request("scopes", {"frameId": stack["stackFrames"][0]["id"]}, timeout=LIMIT)
 
 
 async def let_go(client: DapClient) -> None:
