@@ -14,7 +14,7 @@ from contextlib import suppress
 def run_on_without_debugger() -> None:
     """Take debugpy's hooks out of this process. Private interfaces of debugpy."""
     sys.breakpointhook = sys.__breakpointhook__
-    threading.settrace(None)  # type: ignore[arg-type]  # typeshed: functions only
+    threading.settrace(None)
     with suppress(Exception):
         if sys.version_info >= (3, 12) and sys.monitoring.get_tool(sys.monitoring.DEBUGGER_ID):
             _stop_monitoring()
