@@ -40,6 +40,11 @@ def _run(parser: ArgumentParser) -> None:
     parser.usage = RUN_USAGE
     parser.epilog = RUN_NOTES
     parser.add_argument("-n", dest="world_size", metavar="N", help="how many ranks to start (1)")
+    parser.add_argument(
+        "--dial",
+        action="store_true",
+        help="ranks call the session instead of listening: no ports, less memory, quicker answers",
+    )
     surface = parser.add_mutually_exclusive_group()
     surface.add_argument("--headless", action="store_true", help="only serve editors (so it is)")
     surface.add_argument(

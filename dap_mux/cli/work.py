@@ -73,11 +73,13 @@ def run_options(args: Namespace) -> RunOptions:
     config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
         raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, and -n says {size}")
-    return RunOptions(config, command, size)
+    return RunOptions(config, command, size, dial=args.dial)
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
     """Check the words of `run -- LAUNCHER`. Raises UsageError."""
+    if args.dial:
+        raise UsageError("--dial goes with a script; a launcher's ranks say where they listen")
     if args.world_size is not None:
         raise UsageError(
             f"-n {args.world_size}: how many ranks there are is for the launcher to say "

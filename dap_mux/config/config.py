@@ -50,6 +50,7 @@ class Config:
 
     listen: Address
     base_port: int
+    dial_listen: Address
     mesh: Mesh | None
     log_dir: Path | None
     verbosity: int

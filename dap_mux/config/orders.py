@@ -10,12 +10,13 @@ from dap_mux.config.config import Config
 @dataclass(frozen=True)
 class RunOptions:
     """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
-    and its arguments.
+    and its arguments. `dial`: the ranks call us, and listen nowhere.
     """
 
     config: Config
     command: tuple[str, ...]
     world_size: int
+    dial: bool = False
 
 
 @dataclass(frozen=True)

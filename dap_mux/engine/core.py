@@ -118,7 +118,7 @@ class Core:
     def ranks_changed(self) -> None:
         """A rank is new, has moved, or is forgotten: what tells ranks apart may have changed."""
         self.several_groups = len({id[0] for id in self.ranks}) > 1
-        self.several_hosts = len({host_of(rank) for rank in self.ranks.values()}) > 1
+        self.several_hosts = len({host_of(rank) for rank in self.ranks.values()} - {""}) > 1
 
     def sorted_ranks(self) -> list[Rank]:
         """Return every known rank by (group, rank), each before its workers."""

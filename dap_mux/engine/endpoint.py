@@ -13,6 +13,8 @@ class Endpoint:
     `remote_root`: what a ranks file says of where the sources are there.
     `announces`: the rank says when it listens, and is left alone until then; `ready`: it has
     said so (FACTS: K3).
+    `dials`: it listens nowhere but calls us (`host` and `port` are its end, "" and 0 before its
+    first call); `ready` until we have taken up the call, for each connection is one call.
     `way_down`: why no connection can succeed now (the tunnel is down, the pod has not started); ''
     where one may: then the rank is connected at once. It is known, not tried out (K2).
     `incarnation`: another word for another process, where no pid tells them apart.
@@ -28,7 +30,10 @@ class Endpoint:
     ready: bool = False
     way_down: str = ""
     incarnation: str = ""
+    dials: bool = False
 
     def __str__(self) -> str:
-        """Return `host:port`, with brackets around an IPv6 host."""
+        """Return `host:port`, with brackets around an IPv6 host; `dial` before a first call."""
+        if not self.port:
+            return "dial"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

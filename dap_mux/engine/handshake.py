@@ -114,13 +114,20 @@ class Handshake(Links):
         self._to(rank, Signal.INITIALIZED)
         if rank.main:
             self._evaluate(rank, IS_TRACKER, self._examined)
-        children = DEBUG_CHILDREN if self.debugs_children else CHILDREN
-        self._evaluate(rank, children, self._children_kept)
+        self._see_to_children(rank)
         self._evaluate(rank, CURE, self._cured)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             self._evaluate(rank, WHERE, self._located)
         if not rank.main:
             self._configure(rank)
+
+    def _see_to_children(self, rank: Rank) -> None:
+        debugged = self.debugs_children
+        if debugged and rank.endpoint.dials:  # a child has no way to prove the token
+            self._core.warn("rank", "its child processes run undebugged: it calls us", rank)
+            debugged = False
+        children = DEBUG_CHILDREN if debugged else CHILDREN
+        self._evaluate(rank, children, self._children_kept)
 
     def _examined(self, child: Rank, reply: Reply) -> None:
         """A child says what it is (`Children`)."""
@@ -159,13 +166,24 @@ class Handshake(Links):
 
     def _start(self, rank: Rank) -> None:
         self._to(rank, Signal.CONFIGURED)
-        upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
+        upstream.ask(
+            self._core, rank, "configurationDone", {}, lambda reply: self._done(rank, reply)
+        )
+
+    def _done(self, rank: Rank, reply: Reply) -> None:
+        """Whose adapter we are: it answers `attach` at once, and this when it runs on."""
+        if rank.endpoint.dials and rank.phase is Phase.STARTING:
+            if reply.ok:
+                self.runs(rank)
+            elif rank.link is not None:
+                self._give_up(rank, reply.missing or reply.message)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
         if reply.ok and rank.main and rank.phase is Phase.ATTACHING:
             self.ended(rank)  # debugpy's answer for a process that it does not know any more
         elif reply.ok:
-            self.runs(rank)
+            if not rank.endpoint.dials:
+                self.runs(rank)
         elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
             self._give_up(rank, BUSY if TAKEN in reply.message else reply.message or REFUSED)
 

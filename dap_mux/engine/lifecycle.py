@@ -45,12 +45,22 @@ class Lifecycle(Children):
         core.ranks_changed()
         if rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
             self._to(rank, Signal.RETURN)
+        if endpoint.dials:
+            self._called(rank)
         back = rank.phase is Phase.GONE and endpoint.ready
         if rank.phase in (Phase.IDLE, Phase.WAITING):
             self._way_changed(rank, before)
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code = None
             self.connect(rank)
+
+    def _called(self, rank: Rank) -> None:
+        """It calls us, or has hung up before its call was taken up: is it still there?"""
+        if rank.phase in (Phase.IDLE, Phase.RELEASED):
+            self._core.cancel(rank.timer)
+            rank.timer = None
+            if rank.endpoint.port and not rank.endpoint.ready:
+                self.await_call(rank)
 
     def _way_changed(self, rank: Rank, before: Endpoint) -> None:
         """While there is no way `list` says why; a new one is tried with new patience."""

@@ -5,6 +5,7 @@ The transitions themselves are a table in `phases`; every change of phase goes t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 from dap_mux.engine import upstream
@@ -13,6 +14,7 @@ from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.phases import Phase, Signal, step
 
+NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
 EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), even if it cannot come back
 
 
@@ -64,7 +66,11 @@ class Links:
         rank.link = self._core.number()
         rank.offers, rank.adapter_ready, rank.seq = None, endpoint.ready, 0
         self._core.links[rank.link] = rank
-        self._core.out.append(Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port))
+        if endpoint.dials:
+            rank.endpoint = replace(endpoint, ready=False)  # one connection is one call
+        self._core.out.append(
+            Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port, endpoint.dials)
+        )
 
     # Losing
 
@@ -81,8 +87,16 @@ class Links:
         was_live = rank.phase is Phase.LIVE
         rank.lost = rank.lost or was_live
         self._to(rank, Signal.DOWN, rank.endpoint.way_down or reason)
-        rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
+        if rank.endpoint.dials and not rank.endpoint.ready:
+            self.await_call(rank)
+        else:
+            rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
         self._watcher.lost(rank, was_live)
+
+    def await_call(self, rank: Rank) -> None:
+        """It calls again as soon as it finds its connection gone, unless its process is."""
+        limit = self._core.settings.redial_timeout
+        rank.timer = self._core.after(limit, lambda: self.ended(rank, NO_CALL.format(limit)))
 
     def _comes_back(self, worker: Rank, main: Rank) -> bool:
         """Whether to connect to a worker again; its rank, attached again, announces it anew.
@@ -147,6 +161,8 @@ class Links:
         if rank.dropping:
             self._remove(rank)
             return
+        if rank.endpoint.dials and not rank.endpoint.ready:
+            self.await_call(rank)
         rank.resting = True
         self._core.after(self._core.settings.reconnect_gap, lambda: self._rested(rank))
 

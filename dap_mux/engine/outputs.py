@@ -36,12 +36,16 @@ class CloseClient(Struct, frozen=True, gc=False):
 
 
 class Connect(Struct, frozen=True, gc=False):
-    """Open a connection to a rank; answer with `LinkUp` or `LinkDown`."""
+    """Open a connection to a rank; answer with `LinkUp` or `LinkDown`.
+
+    `dials`: take up the call that it has made.
+    """
 
     link: int
     rank: RankId
     host: str
     port: int
+    dials: bool = False
 
 
 class CloseLink(Struct, frozen=True, gc=False):

@@ -7,6 +7,7 @@ import os
 import sys
 
 from dap_mux.rank.api import Setup, start
+from dap_mux.rank.dial import CannotDial
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.listen import CannotListen
 from dap_mux.rank.options import OWN_FAILURE_CODE, USAGE_CODE
@@ -38,6 +39,9 @@ def _start(options: argparse.Namespace, place: Place) -> None:
                 stop_on_entry=options.stop_on_entry,
             )
         )
+    except CannotDial as error:
+        say(place, f"has no debug session: {error}")
+        sys.exit(OWN_FAILURE_CODE)
     except CannotListen as error:
         say(place, f"cannot listen for a debugger: {error}")
         sys.exit(OWN_FAILURE_CODE)

@@ -15,6 +15,7 @@ from pathlib import Path
 import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
+from dap_mux.rank.dial import Target, dial, target_of
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.forked import run_on_without_debugger
 from dap_mux.rank.hide import hide_our_frames
@@ -157,10 +158,22 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
         say(place, "runs under debugpy already; a debugger attaches where that listens")
         hide_our_frames()
         return setup.host, 0
+    target = target_of(os.environ)
+    if target is not None:
+        return _dial(place, target, setup.ready_file)
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
     _announce(place, address, setup)
+    return address
+
+
+def _dial(place: Place, target: Target, ready_file: Path | None) -> tuple[str, int]:
+    """The session knows from the call itself; whoever waits for the file learns that it was."""
+    address = dial(place, target)
+    hide_our_frames()
+    if ready_file is not None:
+        write_ready_file(ready_file, record_of(place, *address))
     return address
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -13,6 +14,7 @@ from dap_mux.engine import Settings
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.announcing import announce
+from dap_mux.session.dialling import ADDRESS, TOKEN_FILE, dial_words, taking_calls
 from dap_mux.session.following import Following
 from dap_mux.session.serving import Session, serving, settings_of
 from dap_mux.session.voices import say, set_up_log
@@ -22,14 +24,18 @@ async def attach_ranks(options: AttachOptions) -> int:
     """Serve the ranks at `options.endpoints` until all are gone (0) or a signal comes (0)."""
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
-    following = await Following.of(options.endpoints)
-    settings, groups = attach_settings(config, following), following.groups
+    calling, words = dial_words(options.endpoints)
+    following = await Following.of(words)
+    groups = sorted({*following.groups, *calling})
+    settings = attach_settings(config, following, groups)
     async with (
         serving(config, settings, avoid=following.local_ports, groups=groups) as session,
+        _calls(session, config, calling),
         anyio.create_task_group() as tasks,
     ):
         where = ", ".join(options.endpoints)
-        say(f"one session for {len(following.records)} ranks ({where}) on {session.address}")
+        many = len(following.records) + sum(calling.values())
+        say(f"one session for {many} ranks ({where}) on {session.address}")
         following.introduce(session)
         tasks.start_soon(following.run, session)
         if not await announce(session.file, where):
@@ -37,6 +43,21 @@ async def attach_ranks(options: AttachOptions) -> int:
         await _serve(session)
         tasks.cancel_scope.cancel()
     return 0
+
+
+@asynccontextmanager
+async def _calls(
+    session: Session, config: Config, calling: Mapping[str, int]
+) -> AsyncIterator[None]:
+    """Take the calls of those ranks that call, where there are to be such."""
+    if not calling:
+        yield
+        return
+    async with taking_calls(session, config, config.dial_listen, calling) as door:
+        door.calls.introduce()
+        told = f"{ADDRESS}={door.address} {TOKEN_FILE}={door.token_file}"
+        say(f"ranks call this session where {told} is set")
+        yield
 
 
 async def _serve(session: Session) -> None:
@@ -55,9 +76,9 @@ async def _serve(session: Session) -> None:
         tasks.cancel_scope.cancel()
 
 
-def attach_settings(config: Config, following: Following) -> Settings:
+def attach_settings(config: Config, following: Following, groups: Sequence[str] = ()) -> Settings:
     """Return what the engine needs to know for these ranks. Raises UsageError."""
-    groups = following.groups
+    groups = groups or following.groups
     home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
     if config.mesh and home not in groups:
         raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")

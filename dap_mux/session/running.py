@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -20,11 +23,13 @@ from dap_mux.cluster.local import (
     job_exit_code,
 )
 from dap_mux.config import Config, RunOptions
+from dap_mux.config.values import Address
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.announcing import announce
+from dap_mux.session.dialling import ADDRESS, taking_calls
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
@@ -50,14 +55,29 @@ async def run_job(options: RunOptions, beside: Beside | None = None) -> int:
     job = local_job(config, options.command, options.world_size, log_dir)
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)
-    async with serving(config, settings, avoid=ports) as session, LocalCluster(job) as cluster:
+    async with (
+        serving(config, settings, avoid=ports) as session,
+        _calls(session, config, dial=options.dial) as told,
+        LocalCluster(replace(job, env={**job.env, **told})) as cluster,
+    ):
         announced = beside is None and await announce(session.file, settings.job_name)
         _greet(session, job, waits=job.wait and beside is None and not announced)
-        job_run = Job(session, cluster, beside=beside)
+        job_run = Job(session, cluster, beside=beside, dial=options.dial)
         job_run.introduce()
         code = await job_run.run()
     _report(cluster)
     return code
+
+
+@asynccontextmanager
+async def _calls(session: Session, config: Config, *, dial: bool) -> AsyncIterator[dict[str, str]]:
+    """Take the ranks' calls, if they are to call; what their environment then says."""
+    if not dial:
+        # A DAP_MUX_DIAL of the user's own is for other ranks than those of this session.
+        yield {ADDRESS: ""} if ADDRESS in os.environ else {}
+        return
+    async with taking_calls(session, config, Address(LOOPBACK, 0), {}, ours=True) as door:
+        yield door.environment
 
 
 def job_name(command: tuple[str, ...]) -> str:
@@ -90,8 +110,10 @@ class Job:
         *,
         terminal: bool = True,
         beside: Beside | None = None,
+        dial: bool = False,
     ) -> None:
         self._session = session
+        self._dial = dial
         self._beside = beside
         self._cluster = cluster
         self._signal: signal.Signals | None = None
@@ -120,7 +142,8 @@ class Job:
     def introduce(self) -> None:
         """Tell the engine who will come; it leaves them alone until they say that they listen."""
         for rank in self._cluster.ranks:
-            announced = Endpoint(LOOPBACK, self._port(rank), pid=rank.pid, announces=True)
+            port = 0 if self._dial else self._port(rank)
+            announced = Endpoint(LOOPBACK, port, pid=rank.pid, announces=True, dials=self._dial)
             self._session.rank_known(GROUP, rank.rank, announced)
 
     def _code(self) -> int:
@@ -165,13 +188,18 @@ class Job:
         self._session.driver.feed(inputs.RankExited((GROUP, rank.rank), code))
 
     async def _announce(self, rank: RankProcess) -> None:
-        """Wait for the rank to say where it listens (K3), and tell the engine."""
+        """Wait for the rank to say where it listens (K3), and tell the engine.
+
+        Of a rank that calls the engine knows by its call.
+        """
         try:
             record = await rank.ready()
         except RankEnded as error:
             if not (self.ending or self._again.is_set()):
                 say(str(error))
                 self._session.driver.feed(inputs.Notice(str(error)))
+            return
+        if self._dial:
             return
         if record.port != self._port(rank):
             say(f"rank {rank.rank}: port {self._port(rank)} is in use, took {record.port}")

@@ -48,6 +48,7 @@ class Driver:
         self.end_job: Callable[[], None] = lambda: None
         self.restart_job: Callable[[], None] = lambda: None
         self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
+        self.take_call: Callable[[outputs.Connect], None] = self._nobody_called
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
@@ -136,9 +137,15 @@ class Driver:
         self._change.set()
 
     def _connect(self, output: outputs.Connect) -> None:
+        if output.dials:
+            self._loop.call_soon(self.take_call, output)
+            return
         task = self._loop.create_task(self._open(output))
         self._connecting[output.link] = task
         task.add_done_callback(lambda _: self._connecting.pop(output.link, None))
+
+    def _nobody_called(self, output: outputs.Connect) -> None:
+        self.link_down(output.link, "this session takes no calls")
 
     async def _open(self, output: outputs.Connect) -> None:
         try:

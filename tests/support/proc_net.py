@@ -48,6 +48,12 @@ def listener(port: int) -> int | None:
     return next((pid for pid in pids if inodes & _inodes(pid)), None) if inodes else None
 
 
+def listening(pid: int) -> list[int]:
+    """The ports that a process listens on."""
+    inodes = _inodes(pid)
+    return [one.local_port for one in sockets() if one.state == _LISTEN and one.inode in inodes]
+
+
 def connected(pid: int, other: int) -> bool:
     """True if process `pid` has a connection to a port that process `other` listens on."""
     mine, theirs = _inodes(pid), _inodes(other)

@@ -19,6 +19,7 @@ from dap_mux.rank_sets import Mesh
 GOOD: dict[str, tuple[str, object]] = {
     "listen": ("0.0.0.0:6000", Address("0.0.0.0", 6000)),
     "base_port": ("7000", 7000),
+    "dial_listen": ("0.0.0.0:6001", Address("0.0.0.0", 6001)),
     "mesh": ("dp=2,tp=4", Mesh((("dp", 2), ("tp", 4)))),
     "log_dir": ("/var/log/job", Path("/var/log/job")),
     "verbosity": ("2", 2),
@@ -40,6 +41,7 @@ GOOD: dict[str, tuple[str, object]] = {
 BAD = {
     "listen": "70000",
     "base_port": "0",
+    "dial_listen": "nowhere",
     "mesh": "dp=0",
     "log_dir": " ",
     "verbosity": "4",

@@ -1,0 +1,289 @@
+"""Ranks that call the session, for places where nothing may call in: who they are, and the words.
+
+`dial:4` on the command line of `attach` stands for ranks 0 to 3 of a group; they may call in any
+order, at any time and again. Others that call are taken as well. See docs/dial-out.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+
+from dap_mux.addresses import is_loopback
+from dap_mux.cluster.records import DEFAULT_GROUP
+from dap_mux.config import Config
+from dap_mux.config.values import Address
+from dap_mux.engine import inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.errors import Refused, UsageError
+from dap_mux.rank_sets import RankId
+from dap_mux.session.serving import Session
+from dap_mux.session.voices import say
+from dap_mux.session_files import session_folder
+from dap_mux.shell.dial_in import Call, Refusal, listen_for_calls, taker
+
+WORD: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")
+MOST: Final = 65536  # ranks of a group
+ADDRESS, TOKEN, TOKEN_FILE = "DAP_MUX_DIAL", "DAP_MUX_DIAL_TOKEN", "DAP_MUX_DIAL_TOKEN_FILE"
+LOOKS: Final = (0.3, 1.0, 3.0)  # s after the end of a call: it takes a process a moment to end
+
+
+def dial_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Split off the words that stand for ranks which call: how many of each group.
+
+    Raises UsageError.
+    """
+    groups: dict[str, int] = {}
+    rest = []
+    for word in words:
+        match = WORD.fullmatch(word)
+        if match is None:
+            rest.append(word)
+            continue
+        number = match["count"]
+        if not (number.isascii() and number.isdigit() and 1 <= int(number) <= MOST):
+            raise UsageError(f"{word}: say how many ranks will call, as in dial:4")
+        group = match["group"] or DEFAULT_GROUP
+        if group in groups:
+            raise UsageError(f"{word}: the ranks of group {group} are there twice")
+        groups[group] = int(number)
+    return groups, rest
+
+
+@dataclass(frozen=True)
+class Process:
+    """What a call says of its rank. `rank` None: it knows no number."""
+
+    group: str
+    rank: int | None
+    host: str
+    pid: int
+    coords: dict[str, int]
+
+    @property
+    def place(self) -> str:
+        """For people."""
+        return f"process {self.pid} on {self.host}"
+
+
+def process_of(said: Mapping[str, Any]) -> Process:
+    """Read what a rank says of itself. Raises ValueError: its bytes are hostile too."""
+    group, rank, host = said.get("group"), said.get("rank"), said.get("host")
+    pid, coords = said.get("pid"), said.get("coords") or {}
+    if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
+        raise ValueError("it names no group")
+    if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
+        raise ValueError("it names no host")
+    if not (rank is None or _is_number(rank, MOST)) or not _is_number(pid, 2**32):
+        raise ValueError("its rank or pid is no number")
+    if not isinstance(coords, dict) or not all(_is_number(one, MOST) for one in coords.values()):
+        raise ValueError("its coords make no sense")
+    return Process(group, rank, host, pid, {str(dim): place for dim, place in coords.items()})
+
+
+def _is_number(value: object, limit: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+class Calls:
+    """The calls of one session: which rank each is, held until the engine wants it."""
+
+    def __init__(self, session: Session, expected: Mapping[str, int], *, ours: bool) -> None:
+        self._session = session
+        self._expected = {(group, rank) for group, n in expected.items() for rank in range(n)}
+        self._missing = set(self._expected)
+        self._ours = ours  # started by us, who see their ends ourselves
+        self._now: dict[RankId, Call] = {}
+        self._held: set[RankId] = set()
+        self._processes: dict[RankId, Process] = {}
+        self._here: set[RankId] = set()  # their processes can be seen from here
+        self._numbers = count(1)
+
+    def introduce(self) -> None:
+        """Tell the engine who will call."""
+        for group, rank in sorted(self._expected):
+            waiting = Endpoint("", 0, announces=True, dials=True)
+            self._session.rank_known(group, rank, waiting)
+
+    def called(self, call: Call) -> Refusal | None:
+        """A rank has shown the token: find its place (`shell.dial_in.Desk`)."""
+        try:
+            process = process_of(call.rank)
+        except ValueError as error:
+            return Refusal(f"the session does not understand who calls: {error}", final=True)
+        id = self._place(process)
+        other = self._now.get(id)
+        if other is not None and self._processes[id] != process:
+            there = self._processes[id].place
+            return Refusal(f"rank {id[1]} of group {id[0]} is here already: {there}")
+        if other is not None:
+            other.abort()  # the rank knows best that this connection has ended
+        self._now[id] = call
+        self._held.add(id)
+        self._processes[id] = process
+        # A container beside us has our address and name, and numbers its processes anew.
+        near = is_loopback(call.peer[0]) and process.host == socket.gethostname()
+        self._here.discard(id)
+        if near and not self._ours and runs(process.pid):
+            self._here.add(id)
+        self._tell(id, call, ready=True)
+        self._count(id)
+        return None
+
+    def _place(self, process: Process) -> RankId:
+        """A rank without a number has the one it had, or the lowest that nobody has."""
+        if process.rank is not None:
+            return process.group, process.rank
+        for id, known in self._processes.items():
+            if known == process:
+                return id
+        taken = {id for id in self._processes if id in self._now or id not in self._expected}
+        return next((process.group, n) for n in count() if (process.group, n) not in taken)
+
+    def _count(self, id: RankId) -> None:
+        if id in self._missing:
+            self._missing.discard(id)
+            if not self._missing and not self._ours:
+                say(f"all {len(self._expected)} ranks have called")
+
+    def hung_up(self, call: Call) -> None:
+        """The call has ended (`shell.dial_in.Desk`)."""
+        id = next((id for id, one in self._now.items() if one is call), None)
+        if id is None:
+            return
+        del self._now[id]
+        if call.said_goodbye and not self._ours:
+            self._held.discard(id)
+            self._session.driver.feed(inputs.RankExited(id, None))
+            return
+        if id in self._held:  # else the engine hears of it by its link
+            self._held.discard(id)
+            self._tell(id, call, ready=False)
+        if id in self._here:
+            for seconds in LOOKS:
+                asyncio.get_running_loop().call_later(seconds, self._look, id, self._processes[id])
+
+    def _look(self, id: RankId, process: Process) -> None:
+        """A rank of this machine has hung up: because its process has ended?"""
+        again = id in self._now or self._processes.get(id) != process
+        if not again and id in self._here and not runs(process.pid):
+            self._here.discard(id)
+            self._session.driver.feed(inputs.RankExited(id, None))
+
+    def take(self, id: RankId) -> Call | None:
+        """The engine wants this rank's call."""
+        if id not in self._held:
+            return None
+        self._held.discard(id)
+        return self._now[id]
+
+    def _tell(self, id: RankId, call: Call, *, ready: bool) -> None:
+        process, (host, port) = self._processes[id], call.peer
+        self._session.rank_known(
+            *id,
+            Endpoint(
+                host,
+                port,
+                pid=process.pid,
+                coords=process.coords,
+                host_name="" if is_loopback(host) else process.host,
+                announces=True,
+                ready=ready,
+                dials=True,
+                incarnation=f"call {next(self._numbers)}" if ready else "",
+            ),
+        )
+
+    def close(self) -> None:
+        """Hang up on those that nobody has taken."""
+        for id in self._held:
+            self._now[id].close()
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where ranks call, and what they are told of it."""
+
+    calls: Calls
+    address: str
+    token_file: Path | None
+    secret: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of ranks that we start ourselves: the token is in nobody else's."""
+        return {ADDRESS: self.address, TOKEN: self.secret, TOKEN_FILE: ""}
+
+
+@asynccontextmanager
+async def taking_calls(
+    session: Session,
+    config: Config,
+    at: Address,
+    expected: Mapping[str, int],
+    *,
+    ours: bool = False,
+) -> AsyncIterator[Door]:
+    """Take ranks' calls until the block is left. `ours`: the ranks are started by us.
+
+    Raises Refused, UsageError, DapMuxError.
+    """
+    check_calls(config, at.host)
+    secret = session.file.token
+    assert secret is not None
+    calls = Calls(session, expected, ours=ours)
+    session.driver.take_call = taker(session.driver, calls.take)
+    server, port = await listen_for_calls(session.driver, calls, secret, at.host, at.port)
+    host = f"[{at.host}]" if ":" in at.host else at.host
+    made = None if ours or config.token_file else _write_token(secret)
+    try:
+        yield Door(calls, f"{host}:{port}", made or config.token_file, secret)
+    finally:
+        server.close()
+        calls.close()
+        if made:
+            made.unlink(missing_ok=True)
+
+
+def check_calls(config: Config, host: str) -> None:
+    """Raise Refused for an address beyond loopback that has not been asked for in so many words."""
+    if is_loopback(host):
+        return
+    if not config.token_file:
+        raise Refused(
+            f"refused to take ranks' calls on {host} without a token of yours: the ranks need it "
+            "in a file (--token-file here, DAP_MUX_DIAL_TOKEN_FILE there)"
+        )
+    if not config.insecure:
+        raise Refused(
+            f"refused to take ranks' calls on {host}: ranks show that they know the token without "
+            "sending it, but what follows is in the clear. Say --insecure where nobody can listen "
+            "in, or take calls on 127.0.0.1 and forward the port (ssh -R)"
+        )
+
+
+def runs(pid: int) -> bool:
+    """Whether a process of this number runs here; False where the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] != ["Z"]
+
+
+def _write_token(secret: str) -> Path:
+    """Write the session's token where ranks of this user find it; removed at the end."""
+    path = session_folder() / f"{os.getpid()}.token"
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(secret + "\n")
+    return path

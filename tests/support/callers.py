@@ -1,0 +1,73 @@
+"""Ranks that call the session, as their users start them: `DAP_MUX_DIAL` and the in-rank agent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.commands import LIMIT, Command, User
+
+TOLD = re.compile(r"(DAP_MUX_DIAL)=(\S+) (DAP_MUX_DIAL_TOKEN_FILE)=(\S+)")
+
+
+@dataclass
+class Caller:
+    """One rank's process."""
+
+    rank: int
+    process: asyncio.subprocess.Process
+    log: Path
+
+    @property
+    def output(self) -> str:
+        """What it has written so far, both streams."""
+        return self.log.read_text("utf-8", errors="replace")
+
+    async def ends(self, *, within: float = LIMIT) -> int:
+        """Wait for its end; the exit code, -n for signal n."""
+        return await asyncio.wait_for(self.process.wait(), within)
+
+
+async def told_by(attach: Command) -> dict[str, str]:
+    """The variables that `dap-mux attach dial:N` tells its user to set in ranks."""
+    await attach.says("DAP_MUX_DIAL_TOKEN_FILE=")
+    found = TOLD.search(attach.err)
+    assert found, attach.err
+    return {found[1]: found[2], found[3]: found[4]}
+
+
+async def callers(
+    user: User,
+    ranks: Sequence[int],
+    script: str,
+    told: Mapping[str, str],
+    *options: str,
+    arguments: Sequence[str] = (),
+    world: int = 4,
+) -> list[Caller]:
+    """Start these ranks of `script`; they end with the test, for they are the user's."""
+    return [
+        await _caller(user, rank, [*options, script, *arguments], told, world) for rank in ranks
+    ]
+
+
+async def _caller(
+    user: User, rank: int, words: Sequence[str], told: Mapping[str, str], world: int
+) -> Caller:
+    log = user.folder / f"caller-{rank}.log"
+    numbers = {"RANK": str(rank), "WORLD_SIZE": str(world)} if rank >= 0 else {}
+    with log.open("ab") as out:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "dap_mux.rank", *words),
+            cwd=user.folder,
+            env={**user.environ, **numbers, "PYTHONUNBUFFERED": "1", **told},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    return Caller(rank, process, log)
