@@ -122,7 +122,9 @@ class LaunchedJob:
         """Start the launcher. Raises UsageError."""
         self._missing = -1  # ranks that have not said yet that they listen; -1: nobody has
         program = self.job.program()
-        with (self.job.output or Path(os.devnull)).open("ab") as log:
+        output = self.job.output or Path(os.devnull)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with output.open("ab") as log:
             out = log if self.job.output else None
             try:
                 self._process = subprocess.Popen(

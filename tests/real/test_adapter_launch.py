@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dap_mux.client import RequestFailed
 from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.editor_process import STUBBORN, Editor, editor, launch
+from tests.support.launchers import LAUNCH
 from tests.support.proc_net import free_ports
 
 __all__ = ["editor", "user"]
@@ -122,11 +124,55 @@ async def test_stop_on_entry_stops_every_rank_at_the_first_line(editor: Editor) 
     await editor.user.nothing_is_left()
 
 
-@pytest.mark.parametrize("attribute", ["cluster", "tunnel", "launcher"])
-async def test_what_comes_later_is_refused_with_another_way(editor: Editor, attribute: str) -> None:
-    arguments = {"program": editor.script, "nproc": 1, attribute: "something"}
+async def test_a_launcher_starts_the_ranks(editor: Editor) -> None:
+    """Its command line in one text; the Python that runs dap-mux is in its PATH."""
+    launcher = editor.user.script(LAUNCH, "launch.py")
+    arguments = {
+        "launcher": f"python {launcher} 4",
+        "program": editor.script,
+        "args": [str(editor.go)],
+        "basePort": free_ports(8),
+        "env": {"MARK": "mine"},
+        "logDir": str(editor.user.folder / "logs"),
+    }
+    stop_at = editor.breakpoint("ranks(1,3): number > 0")
+    await launch(editor.client, arguments, stop_at)
+    await listed(editor.client, "state", "running", "stopped", "running", "stopped")
+    said = (editor.user.folder / "logs" / "launcher.log").read_text("utf-8")
+    assert "begin 2 mine" in said
+    await editor.client.disconnect(terminateDebuggee=True)
+    await editor.gone()
+    await editor.user.nothing_is_left(within=LIMIT)
+
+
+async def test_a_launcher_s_job_to_its_end_and_exit_code(editor: Editor) -> None:
+    launcher = editor.user.script(LAUNCH, "launch.py")
+    editor.user.script("import os, sys\nsys.exit(3 * (os.environ['RANK'] == '1'))\n", "three.py")
+    words = [sys.executable, launcher, "2"]
+    arguments = {"launcher": words, "program": "three.py", "basePort": free_ports(4)}
+    await launch(editor.client, arguments, {})
+    await editor.client.wait_event("terminated", timeout=LIMIT)
+    assert bodies(editor.client, "exited") == [{"exitCode": 3}]
+    await editor.client.disconnect()
+    await editor.gone()
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"launcher": 7}, "`launcher` is a command, such as 'torchrun"),
+        ({"launcher": ["mpirun", 4]}, "`launcher` is a command"),
+        ({"launcher": "mpirun 'x"}, "No closing quotation"),
+        ({"launcher": "no-such-launcher -n 4"}, "there is no program no-such-launcher in PATH"),
+        ({"launcher": "mpirun -n 4", "nproc": 4}, "tell mpirun how many it shall start"),
+        ({"launcher": "env", "program": "missing.py"}, "there is no file missing.py"),
+    ],
+)
+async def test_a_launcher_that_cannot_be(
+    editor: Editor, changed: dict[str, Any], sentence: str
+) -> None:
     await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    with pytest.raises(RequestFailed, match=f"`{attribute}` comes with a later release; for now"):
-        await editor.client.request("launch", arguments, timeout=LIMIT)
+    with pytest.raises(RequestFailed, match=sentence):
+        await editor.client.request("launch", {"program": editor.script, **changed}, timeout=LIMIT)
     await editor.client.close()
     await editor.gone()

@@ -12,7 +12,9 @@ import pytest
 
 from dap_mux.config import OPTIONS, Config, Option
 from dap_mux.errors import UsageError
-from dap_mux.session.adapter import NOT_YET, endpoint_words, launch_job
+from dap_mux.session.attributes import rank_words
+from dap_mux.session.cluster_words import DEFAULT, EVERYWHERE, KINDS
+from dap_mux.session.launch_attributes import launch_job, launcher_job
 from tests.unit.test_docs import ROOT, rows
 
 EXTENSION = ROOT / "vscode-extension"
@@ -50,7 +52,7 @@ def asked_by_attach() -> set[str]:
     names: set[str] = set()
     for arguments in (Asked(), Asked(host="h", port=1)):
         try:
-            endpoint_words(arguments)
+            rank_words(arguments)
         except UsageError:
             assert "port" not in arguments
         names |= arguments.names
@@ -63,7 +65,9 @@ def asked_by_launch(folder: Path) -> set[str]:
     for arguments in (Asked(module="m"), Asked(program="x.py", cwd=str(folder))):
         launch_job(Config.load(), arguments)
         names |= arguments.names
-    return names
+    launched = Asked(launcher="python3", module="m")
+    launcher_job(Config.load(), launched)
+    return names | launched.names | {"launcher"}
 
 
 def of_debugpy() -> set[str]:
@@ -90,9 +94,12 @@ def test_launch_offers_what_the_adapter_reads(tmp_path: Path) -> None:
     assert set(LAUNCH) - ours - of_debugpy() == set()
 
 
-@pytest.mark.parametrize("properties", [ATTACH, LAUNCH], ids=["attach", "launch"])
-def test_what_comes_later_is_not_offered(properties: dict[str, Any]) -> None:
-    assert not set(NOT_YET) & set(properties)
+def test_cluster_offers_what_is_read_of_it() -> None:
+    offered = ATTACH["cluster"]["properties"]
+    read = {*EVERYWHERE, *(part for kind in KINDS.values() for part in (*kind.names, *kind.others))}
+    assert set(offered) == read
+    assert offered["kind"]["enum"] == list(KINDS)
+    assert offered["kind"]["default"] == DEFAULT
 
 
 @pytest.mark.parametrize("option", [*ADAPTER, *LAUNCHED], ids=lambda each: each.attribute)

@@ -27,12 +27,12 @@ def configuration(user: User, port: int, **changed: Any) -> str:
     """Put the repository's own launch.json, with the session's port, where the user works."""
     text = (REPOSITORY / ".vscode/launch.json").read_text("utf-8")
     launch = json.loads(text)
-    (only,) = launch["configurations"]
-    only["connect"]["port"] = port
-    only.update(changed)
+    session = launch["configurations"][0]
+    session["connect"]["port"] = port
+    session.update(changed)
     (user.folder / ".vscode").mkdir(exist_ok=True)
     (user.folder / ".vscode/launch.json").write_text(json.dumps(launch, indent=2), "utf-8")
-    name: str = only["name"]
+    name: str = session["name"]
     return name
 
 

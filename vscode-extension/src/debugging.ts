@@ -2,8 +2,9 @@
 
 import path from 'node:path';
 import * as vscode from 'vscode';
+import { completedCluster } from './cluster';
 import { adapterWords, type Command } from './logic/adapterCommand';
-import { attachTo, completed, type Configuration, isCount, isEmpty, LAUNCH, REMOTE, TYPE } from './logic/configurations';
+import { attachTo, completed, type Configuration, isCount, isEmpty, LAUNCH, POD, REMOTE, TYPE } from './logic/configurations';
 import { ConfigurationError, reachOf } from './logic/reach';
 import { labelOf } from './logic/sessions';
 import { findDapMux } from './python';
@@ -33,7 +34,7 @@ export function registerDebugging(context: vscode.ExtensionContext): void {
 
 class Configurations implements vscode.DebugConfigurationProvider {
   provideDebugConfigurations(): vscode.DebugConfiguration[] {
-    return [REMOTE, LAUNCH];
+    return [POD, REMOTE, LAUNCH];
   }
 
   /** Before `${variables}` are filled in. Undefined: the user has changed their mind. */
@@ -71,12 +72,21 @@ async function resolved(
   }
   if (reach.kind !== 'adapter') return complete;
   const command = await findDapMux(folder, complete['python']);
-  return command && { ...complete, [COMMAND]: command };
+  return command && withCluster({ ...complete, [COMMAND]: command });
+}
+
+/** The same with its pods chosen. */
+async function withCluster(
+  configuration: vscode.DebugConfiguration,
+): Promise<vscode.DebugConfiguration | undefined> {
+  if (!configuration['cluster']) return configuration;
+  const cluster = await completedCluster(configuration['cluster']);
+  return cluster ? { ...configuration, cluster } : undefined;
 }
 
 /** F5 without a launch.json. */
 async function choose(folder: Folder): Promise<vscode.DebugConfiguration | undefined> {
-  const offers = [...(await dynamicConfigurations(folder)), REMOTE];
+  const offers = [...(await dynamicConfigurations(folder)), POD, REMOTE];
   const items = offers.map((each) => ({ label: each.name, description: describe(each), each }));
   const chosen = await vscode.window.showQuickPick(items, {
     placeHolder: 'Which ranks do you want to debug?',
@@ -87,6 +97,7 @@ async function choose(folder: Folder): Promise<vscode.DebugConfiguration | undef
 
 function describe(configuration: vscode.DebugConfiguration): string {
   if (configuration.request === 'launch') return 'starts them on this machine';
+  if (configuration === POD) return 'asks for namespace and pod, and forwards its ports';
   return configuration === REMOTE ? 'a job elsewhere, at localhost:5677' : 'runs on this machine';
 }
 

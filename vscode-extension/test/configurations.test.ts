@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { attachTo, completed, isCount, isEmpty, LAUNCH, REMOTE } from '../src/logic/configurations';
+import { attachTo, completed, isCount, isEmpty, LAUNCH, POD, REMOTE } from '../src/logic/configurations';
 import { reachOf } from '../src/logic/reach';
 
 interface Package {
@@ -24,12 +24,12 @@ const [DEBUGGER] = PACKAGE.contributes.debuggers;
 const SESSION = { host: 'localhost', port: 5677, socket: undefined, pid: 1, groups: [] };
 
 test('a new launch.json begins with what F5 offers', () => {
-  expect(DEBUGGER.initialConfigurations).toEqual([REMOTE, LAUNCH]);
+  expect(DEBUGGER.initialConfigurations).toEqual([POD, REMOTE, LAUNCH]);
 });
 
 test('what is offered uses attributes that exist', () => {
   const bodies = DEBUGGER.configurationSnippets.map(({ body }) => body);
-  for (const each of [...bodies, REMOTE, LAUNCH, attachTo(SESSION)]) {
+  for (const each of [...bodies, POD, REMOTE, LAUNCH, attachTo(SESSION)]) {
     const known = DEBUGGER.configurationAttributes[String(each['request'])]?.properties ?? {};
     const unknown = Object.keys(each).filter((name) => !['name', 'type', 'request'].includes(name));
     expect(unknown.filter((name) => !(name in known))).toEqual([]);

@@ -6,6 +6,9 @@ describe('where the adapter of a configuration is', () => {
     [{ request: 'launch', program: 'x.py' }, { kind: 'adapter' }],
     [{ request: 'attach', endpoints: ['node1:5678+4'] }, { kind: 'adapter' }],
     [{ request: 'attach', connect: { port: 5678 }, ranks: 4 }, { kind: 'adapter' }],
+    [{ request: 'attach', cluster: 'oc' }, { kind: 'adapter' }],
+    [{ request: 'attach', port: 5678, tunnel: 'ssh:node1' }, { kind: 'adapter' }],
+    [{ request: 'attach', port: 5677, tunnel: false }, { kind: 'server', host: 'localhost', port: 5677 }],
     [
       { request: 'attach', connect: { host: 'node1', port: 5677 } },
       { kind: 'server', host: 'node1', port: 5677 },

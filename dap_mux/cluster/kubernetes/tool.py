@@ -26,7 +26,7 @@ HELP: Final = {
     "Unauthorized|must be logged in|provide credentials|token.*expired": (
         "you are not logged in: log in as you do for {tool} (oc login, or your provider's tool)"
     ),
-    "context .* does not exist|no context exists|context was not found": (
+    "context .* does not exist|no context exists": (
         "`{tool} config get-contexts` shows those that there are"
     ),
     "forbidden": (

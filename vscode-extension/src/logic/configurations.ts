@@ -11,7 +11,17 @@ export interface Configuration extends Record<string, unknown> {
 
 export const TYPE = 'dap-mux';
 
-/** For a job that runs elsewhere: what a new launch.json begins with. */
+/** For ranks in pods: asks which, forwards their ports, attaches. */
+export const POD: Configuration = {
+  name: 'Remote Attach to Cluster: Pick a Pod',
+  type: TYPE,
+  request: 'attach',
+  cluster: { kind: 'oc', port: 5678, ranks: 1 },
+  pathMappings: [{ localRoot: '${workspaceFolder}', remoteRoot: '.' }],
+  justMyCode: true,
+};
+
+/** For a session that runs elsewhere, behind one forwarded port. */
 export const REMOTE: Configuration = {
   name: 'Remote Attach to Cluster',
   type: TYPE,

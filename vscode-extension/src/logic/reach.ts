@@ -12,21 +12,23 @@ export type Reach =
 /** What the user has to change in a configuration, in one sentence. */
 export class ConfigurationError extends Error {}
 
+/** What names ranks, which our own adapter finds and reaches. */
+const OF_RANKS = ['endpoints', 'ranks', 'cluster', 'tunnel'];
+
 /**
  * `connect` alone is a running session. With `ranks` it is where rank 0 listens, and like
- * `endpoints` a matter of our own adapter. With none of them a running session is chosen.
+ * `endpoints` and `cluster` a matter of our own adapter. With none of them a running session is
+ * chosen.
  */
 export function reachOf(configuration: Attributes): Reach {
   if (configuration['request'] === 'launch') return { kind: 'adapter' };
-  if (isGiven(configuration['endpoints']) || isGiven(configuration['ranks'])) {
-    return { kind: 'adapter' };
-  }
+  if (OF_RANKS.some((name) => isGiven(configuration[name]))) return { kind: 'adapter' };
   const connect = configuration['connect'] ?? hostAndPort(configuration);
   return isGiven(connect) ? runningAt(connect) : { kind: 'choose' };
 }
 
 function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '';
+  return value !== undefined && value !== null && value !== '' && value !== false;
 }
 
 /** `host` and `port` without `connect`, as debugpy takes them too. */
