@@ -38,6 +38,14 @@ async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:
     return entries
 
 
+async def control(client: DapClient, command: str, entry: Json) -> None:
+    """Look at a stopped rank, and act on its class (a step) or on all (continue)."""
+    row = {"threadId": entry["threadId"]}
+    top = (await client.request("stackTrace", row, timeout=LIMIT))["stackFrames"][0]
+    await client.request("scopes", {"frameId": top["id"]}, timeout=LIMIT)
+    await client.request(command, row, timeout=LIMIT)
+
+
 async def cast(client: DapClient, ranks: str, command: str) -> list[tuple[str, str]]:
     """The answers, folded: whose, and what."""
     body = await client.request("cast", {"ranks": ranks, "command": command}, timeout=LIMIT)

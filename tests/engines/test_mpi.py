@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engines.launching import EXAMPLES, STARTS, cast, held, launch, line, weight
+from tests.engines.launching import EXAMPLES, STARTS, cast, control, held, launch, line, weight
 from tests.engines.tools import environment
 from tests.support.commands import LIMIT, User, bodies, user
 
@@ -36,7 +36,7 @@ async def test_ranks_of_mpirun(user: User, name: str, options: list[str]) -> Non
         ("3", "(2, 3, 4)"),
     ]
     # Over the allreduce, which takes all four: the other two stand in it already.
-    await client.request("next", {"threadId": entries[1]["threadId"]}, timeout=LIMIT)
+    await control(client, "next", entries[1])
     await held(client, 1, 3, at=REDUCE + 1)
     assert await cast(client, "1,3", "p round(mean, 6)") == [("1,3", str(round(-45 * 0.85**2, 6)))]
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engines.launching import EXAMPLES, STARTS, cast, held, launch, line, weight
+from tests.engines.launching import EXAMPLES, STARTS, cast, control, held, launch, line, weight
 from tests.engines.tools import environment
 from tests.support.commands import LIMIT, Command, User, bodies, listed, user
 
@@ -30,7 +30,7 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     client = await run.client()
     first = {"line": BACKWARD, "condition": "ranks(1,3): step == 1"}
     await client.handshake({"justMyCode": True}, breakpoints={str(TRAIN): [first]}, timeout=STARTS)
-    await held(client, 1, 3, at=BACKWARD)
+    entries = await held(client, 1, 3, at=BACKWARD)
     assert await cast(client, "ranks(tp=1)", "p step, tuple(batch.shape)") == [
         ("1,3", "(1, (1, 1))")
     ]
@@ -45,9 +45,9 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     assert [each["verified"] for each in body["breakpoints"]] == [True]
 
     # Over the collective, which takes all four: the other two stand in it already.
-    await client.request("next", {"threadId": rows[1]["id"]}, timeout=LIMIT)
+    await control(client, "next", entries[1])
     await held(client, 1, 3, at=BACKWARD + 1)
-    await client.request("continue", {"threadId": rows[1]["id"]}, timeout=LIMIT)
+    await control(client, "continue", entries[1])
     await held(client, 0, 2, at=BACKWARD)
     assert await cast(client, "ranks(tp=0)", "p step") == [("0,2", "3")]
     await client.request("release", {"ranks": "all"}, timeout=LIMIT)

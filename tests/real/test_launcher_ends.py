@@ -1,0 +1,142 @@
+"""How a launcher's job ends or starts again: signals, clients, and a launcher that will not go."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+
+from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
+from tests.real.launched import ATTACH, finish, go_on, launch
+from tests.real.test_restart import anew
+from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.launchers import LAUNCH
+from tests.support.run_command import WAIT
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+
+COUNTS = """\
+import os, signal, subprocess, sys
+
+def heed(number, frame):
+    with open("signals", "a") as file:
+        file.write(f"{number}\\n")
+    ranks.terminate()
+
+ranks = subprocess.Popen(
+    [sys.executable, sys.argv[1]],
+    env={**os.environ, "RANK": "0", "WORLD_SIZE": "1"}, start_new_session=True,
+)
+signal.signal(signal.SIGINT, heed)
+signal.signal(signal.SIGTERM, heed)
+ranks.wait()
+sys.exit(9)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_goes_to_the_launcher_once(user: User, number: signal.Signals) -> None:
+    script, launcher = user.script(WAIT), user.script(COUNTS, "counts.py")
+    run = await launch(user, launcher, script)
+    client = await run.client()
+    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    await listed(client, "state", "stopped")
+    run.process.send_signal(number)
+    await finish(client)
+    assert bodies(client, "exited") == [{"exitCode": 9}]
+    done = await run.ends()
+    assert done.code == 128 + number
+    assert f"{number.name}: passed on to the launcher" in done.err
+    assert (user.folder / "signals").read_text() == f"{number.value}\n"
+    await user.nothing_is_left()
+
+
+async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
+    script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
+    run = await launch(user, launcher, "2", script)
+    client = await run.client()
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    await listed(client, "state", "waiting", "waiting")
+    run.process.send_signal(signal.SIGINT)
+    await client.disconnect()
+    done = await run.ends()
+    assert done.code == 130
+    assert "Fatal Python error" not in done.err
+    await user.nothing_is_left()
+
+
+async def test_a_client_can_end_the_job(user: User) -> None:
+    script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
+    run = await launch(user, launcher, "2", script)
+    client = await run.client()
+    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped")
+    await client.request("terminate", timeout=LIMIT)
+    await finish(client)
+    assert bodies(client, "exited") == [{"exitCode": 143}]
+    done = await run.ends()
+    assert done.code == 143
+    assert "the debugger asked to end the job" in done.err
+    await user.nothing_is_left()
+
+
+async def test_a_client_that_leaves_lets_the_job_run(user: User) -> None:
+    script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
+    run = await launch(user, launcher, "2", script)
+    client = await run.client()
+    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped")
+    await client.disconnect()
+    (user.folder / "go").touch()
+    done = await run.ends()
+    assert (done.code, done.out.count("end")) == (0, 2)
+
+
+async def test_a_client_can_start_it_again(user: User) -> None:
+    script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
+    run = await launch(user, launcher, "2", script)
+    client = await run.client()
+    wait = line_of(script, "wait")
+    await client.handshake(ATTACH, breakpoints={script: [wait]}, timeout=LIMIT)
+    before = await listed(client, "line", wait, wait)
+    await client.request("restart", timeout=LIMIT)
+    await run.says("the debugger asked to restart the job")
+    after = await anew(client, before, "line", wait)
+    assert [entry["threadId"] for entry in after] == [entry["threadId"] for entry in before]
+    assert not bodies(client, "terminated")
+    (user.folder / "go").touch()
+    await go_on(client, after)
+    await finish(client)
+    assert (await run.ends()).code == 0
+
+
+async def test_ranks_that_outlive_their_launcher_are_let_go(user: User) -> None:
+    script = user.script(WAIT)
+    text = "import os, subprocess, sys\n"
+    text += "subprocess.Popen([sys.executable, sys.argv[1]], env={**os.environ, 'RANK': '0'})\n"
+    text += "while not os.path.exists('over'):\n    pass\n"
+    run = await launch(user, user.script(text, "leaves.py"), script)
+    client = await run.client()
+    await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    await listed(client, "state", "stopped")
+    (user.folder / "over").touch()
+    await finish(client)
+    done = await run.ends()
+    assert done.code == 0
+    assert "some of its ranks run on without a debugger" in done.err
+    (user.folder / "go").touch()
+    await user.nothing_is_left()
+    assert run.out == "end\n"
+
+
+async def test_a_launcher_that_does_not_heed_is_killed() -> None:
+    stubborn = ("import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)\n"
+                "while True: time.sleep(1)")  # fmt: skip
+    job = LauncherJob(command=(sys.executable, "-c", stubborn))
+    async with LaunchedJob(job) as launched:
+        await launched.stop(patience=0.2)
+        assert await launched.ended() in (-signal.SIGKILL, -signal.SIGTERM)
