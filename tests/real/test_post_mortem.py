@@ -4,6 +4,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +17,16 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
-from tests.real.agents import PROGRAMS, START_UP, Agent, Start, attach, script, start
+from tests.real.agents import (
+    PROGRAMS,
+    START_UP,
+    Agent,
+    Start,
+    attach,
+    clean_environment,
+    script,
+    start,
+)
 
 __all__ = ["script", "start"]
 
@@ -190,4 +205,89 @@ async def test_a_forked_child_is_not_held(start: Start, script: Path) -> None:
     agent = await start("--no-wait", "script.py")
     assert await agent.ends() == 0
     assert "child 1\n" in agent.text()
+    assert "held" not in agent.text()
+
+
+WORKERS = """\
+import multiprocessing
+import os
+import sys
+
+import dap_mux
+
+
+def work():
+    dap_mux.listen(port=0)
+    secret = 41
+    raise ValueError("no worker")
+
+
+def given_up():
+    dap_mux.listen(port=0)
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        sys.exit(7)
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    worker = context.Process(target=globals()[sys.argv[2]])
+    worker.start()
+    worker.join()
+    print("worker ended with", worker.exitcode)
+"""
+
+
+@pytest.fixture
+async def workers(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Agent]]]:
+    """A plain program whose worker is a rank; its own process is none."""
+    (tmp_path / "workers.py").write_text(WORKERS)
+    log, folder = tmp_path / "log", tmp_path / "records"
+    folder.mkdir()
+    started: list[Agent] = []
+
+    async def run(*words: str, **environ: str) -> Agent:
+        told = {**clean_environment(), "DAP_MUX_RENDEZVOUS": str(folder), **environ}
+        with log.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "workers.py", *words,
+                cwd=tmp_path, env=told, stdout=output, stderr=output,
+            )  # fmt: skip
+        agent = Agent(process, log)
+        started.append(agent)
+        await said(agent, "listens for a debugger")
+        agent.record = json.loads(next(folder.glob("*.json")).read_text())
+        return agent
+
+    yield run
+    for agent in started:
+        if agent.process.returncode is None:
+            os.kill(agent.record["pid"], signal.SIGKILL)  # its parent ends by itself
+            await agent.ends()
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+async def test_a_rank_that_multiprocessing_has_started_is_held(
+    workers: Callable[..., Awaitable[Agent]], method: str
+) -> None:
+    agent = await workers(method, "work")
+    await said(agent, "failed: ValueError: no worker (workers.py, line 11); it is held")
+    client = await attach(agent)
+    stop = await stopped(client)
+    assert stop["reason"] == "exception"
+    assert (await frames(client, stop["threadId"]))[0] == ("work", "workers.py", 11)
+    assert await local(client, stop["threadId"], "secret") == "41"
+    await client.request("continue", {"threadId": stop["threadId"]}, timeout=START_UP)
+    assert await agent.ends() == 0
+    assert "worker ended with 1\n" in agent.text()
+    await client.close()
+
+
+async def test_but_not_where_it_exits_by_itself(
+    workers: Callable[..., Awaitable[Agent]],
+) -> None:
+    agent = await workers("spawn", "given_up")
+    assert await agent.ends() == 0
+    assert "worker ended with 7\n" in agent.text()
     assert "held" not in agent.text()
