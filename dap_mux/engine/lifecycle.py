@@ -134,7 +134,13 @@ class Lifecycle(Children):
         """An adapter that is left before `attach` closes its port for ever (measured): go on."""
         rank.leaving_early = rank.phase in (Phase.CONNECTING, Phase.GREETING)
         was_live, held = rank.phase is Phase.LIVE, rank.phase is Phase.CONFIGURING
+        stop = rank.stop
         self._to(rank, Signal.LEAVE)
+        if stop is not None and stop.reason == "exception":
+            # Left alone there, a rank takes it for a broken tunnel and is held for who comes next.
+            upstream.ask(
+                self._core, rank, "continue", {"threadId": stop.thread}, lambda reply: None
+            )
         self._watcher.lost(rank, was_live)
         if held and rank.main:  # a child that was never told to run waits for ever
             upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)

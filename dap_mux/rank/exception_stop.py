@@ -13,42 +13,80 @@ from contextlib import suppress
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any
 
-SHOWN = "__dap_mux_shown__"
+# Marks on an exception: the debugger has let it go on; it has gone without a word.
+SHOWN, ABANDONED = "__dap_mux_shown__", "__dap_mux_abandoned__"
 
 
-def stop_at(error: BaseException, trace: TracebackType) -> None:
-    """Stop this thread at an exception that has left it, until the debugger lets it run on."""
+class _Stop:
+    """One stop at an exception that debugpy is in."""
+
+    def __init__(self, info: Any) -> None:
+        self.info = info
+        self.abandoned = False
+
+
+_stops: list[_Stop] = []
+
+
+def stop_at(error: BaseException, trace: TracebackType) -> bool:
+    """Stop this thread at an exception that has left it, until the debugger lets it run on.
+
+    False where the debugger has gone without a word, as it does when a tunnel breaks.
+    """
     debugger = _debugger()
     thread = threading.current_thread()
     info = debugger.set_additional_thread_info(thread)
     kind = type(error)
     info.pydev_message = f"{kind.__module__}.{kind.__qualname__}"
     frame = _frame_to_show(debugger, trace)
+    vars(error).pop(ABANDONED, None)
     info.is_tracing += 1
     try:
         debugger.do_stop_on_unhandled_exception(thread, frame, None, (kind, error, trace))
     finally:
         info.is_tracing -= 1
+    return ABANDONED not in vars(error)
 
 
 def note_what_is_shown() -> None:
-    """Mark every exception that debugpy stops for as uncaught, from now on: once is enough."""
+    """Mark every exception that debugpy stops for as uncaught, from now on: once is enough.
+
+    Unless the debugger goes while it stands there. debugpy then lets the thread run on, as it
+    does at `continue`; only as it hears of either can they be told apart.
+    """
     with suppress(Exception):
         debugger = _debugger()
         stop = debugger.do_stop_on_unhandled_exception
 
-        def stop_and_mark(thread: object, frame: object, frames: object, raised: Any) -> None:
+        def stop_and_mark(thread: Any, frame: object, frames: object, raised: Any) -> None:
+            this = _Stop(thread.additional_info)
+            _stops.append(this)
             try:
                 stop(thread, frame, frames, raised)
             finally:
+                _stops.remove(this)
                 with suppress(Exception):
-                    vars(raised[1])[SHOWN] = True
+                    vars(raised[1])[ABANDONED if this.abandoned else SHOWN] = True
 
         debugger.do_stop_on_unhandled_exception = stop_and_mark
+        _note_who_is_abandoned()
+
+
+def _note_who_is_abandoned() -> None:
+    api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
+    suspended = sys.modules["_pydevd_bundle.pydevd_constants"].STATE_SUSPEND
+    disconnect = api.request_disconnect
+
+    def note_and_disconnect(self: object, *rest: object, **named: object) -> object:
+        for each in _stops:
+            each.abandoned = each.info.pydev_state == suspended  # `continue` has changed that
+        return disconnect(self, *rest, **named)
+
+    api.request_disconnect = note_and_disconnect
 
 
 def was_shown(error: BaseException) -> bool:
-    """Whether debugpy has stopped for it as uncaught."""
+    """Whether debugpy has stopped for it as uncaught, and was told to let it run on."""
     return SHOWN in getattr(error, "__dict__", ())
 
 

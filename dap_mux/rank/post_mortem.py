@@ -140,19 +140,24 @@ class Watch:
             say(self._place, f"cannot be held at its failure: {failure!r}; it ends")
 
     def _hold(self, error: BaseException, trace: TracebackType) -> None:
-        if not debugpy.is_client_connected():
-            if not self._limit:
+        why = f"failed: {_in_short(error, trace)}; it is held"
+        while debugpy.is_client_connected() or self._somebody_comes(why):
+            if stop_at(error, trace):
                 return
-            say(
-                self._place,
-                f"failed: {_in_short(error, trace)}; it is held at most {self._limit:g} s for a "
-                f"debugger to look ({self._address}; {VARIABLE}=off: never)",
-            )
-            if not wait_for_debugger(self._limit):
-                late = f"had no debugger attached within {self._limit:g} s of its failure"
-                say(self._place, f"{late}; it ends")
-                return
-        stop_at(error, trace)
+            why = "lost its debugger before that let it end; it is held again,"
+
+    def _somebody_comes(self, why: str) -> bool:
+        if not self._limit:
+            return False
+        say(
+            self._place,
+            f"{why} at most {self._limit:g} s for a debugger to look "
+            f"({self._address}; {VARIABLE}=off: never)",
+        )
+        if wait_for_debugger(self._limit):
+            return True
+        say(self._place, f"had no debugger attached within {self._limit:g} s; it ends")
+        return False
 
 
 _kept: list[Watch] = []
