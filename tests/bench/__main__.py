@@ -7,7 +7,16 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-BENCHMARKS: Final = ("evaluate", "passthrough", "attach32", "cast", "monarch", "vscode", "further")
+BENCHMARKS: Final = (
+    "evaluate",
+    "passthrough",
+    "attach32",
+    "dial",
+    "cast",
+    "monarch",
+    "vscode",
+    "further",
+)
 
 
 def main(names: Sequence[str]) -> int:

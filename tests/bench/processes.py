@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -35,14 +35,18 @@ class Running:
         return int(nanoseconds) * 1e-9
 
 
+def proxy(ports: Sequence[int], *options: str) -> AbstractContextManager[Running]:
+    """Run `dap-mux attach` over ranks on these ports."""
+    return session(*(f"127.0.0.1:{port}" for port in ports), *options)
+
+
 @contextmanager
-def proxy(ports: Sequence[int], *options: str) -> Iterator[Running]:
-    """Run `dap-mux attach` over ranks on these ports; SIGTERM at the end, which releases them."""
-    endpoints = [f"127.0.0.1:{port}" for port in ports]
-    command = [sys.executable, "-m", "dap_mux", "attach", *endpoints, "--listen", "127.0.0.1:0"]
+def session(*words: str) -> Iterator[Running]:
+    """Run `dap-mux attach WORDS`; SIGTERM at the end, which releases the ranks."""
+    command = [sys.executable, "-m", "dap_mux", "attach", *words, "--listen", "127.0.0.1:0"]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         environment = {**os.environ, "XDG_RUNTIME_DIR": folder}
-        with _process([*command, *options], env=environment, stderr=subprocess.DEVNULL) as process:
+        with _process(command, env=environment, stderr=subprocess.DEVNULL) as process:
             file = Path(folder) / "dap-mux" / f"{process.pid}.json"
             _until(file.exists, process, "a session file")
             yield Running(process.pid, int(json.loads(file.read_text("utf-8"))["port"]))
