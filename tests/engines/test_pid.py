@@ -16,6 +16,7 @@ from typing import Final
 import pytest
 
 from tests.engines import tour
+from tests.engines.pages import ours, typed
 from tests.engines.tools import command
 from tests.support.commands import LIMIT, Command, User, user
 from tests.support.proc_net import free_ports
@@ -65,9 +66,9 @@ class Job:
         return "".join(log.read_text("utf-8") for log in self.logs)
 
     @property
-    def word(self) -> str:
+    def pids(self) -> str:
         """Not in the order of their numbers: those come from each one's environment."""
-        return "pid:" + ",".join(str(rank.pid) for rank in reversed(self.ranks))
+        return ",".join(str(rank.pid) for rank in reversed(self.ranks))
 
     def has_ended(self) -> bool:
         return all(rank.poll() is not None for rank in self.ranks)
@@ -86,7 +87,8 @@ def started(user: User, python: str) -> Iterator[Job]:
 
 async def attached(user: User, job: Job) -> Command:
     """It serves once debugpy is in all of them: gdb takes its time."""
-    attach = await user.start("attach", job.word)
+    _, words = typed("hosts.md", 2)
+    attach = await user.start(*ours(words, "4711,4712,4713,4714", job.pids))
     await until(
         lambda: attach.session_path.exists() or attach.process.returncode is not None,
         within=4 * LIMIT,

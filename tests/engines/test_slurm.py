@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -19,9 +20,11 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.cluster.slurm_commands import time_left
 from tests.engines import tour
+from tests.engines.pages import ours, typed
 from tests.support.commands import LIMIT, User, user
 from tests.support.private_network import possible
 from tests.support.slurm_cluster import SlurmCluster, slurm_cluster
+from tests.support.ssh_hosts import servers
 from tests.support.waiting import until
 
 __all__ = ["user"]
@@ -31,6 +34,14 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.skipif(not possible(), reason="only root may make hosts with own networks"),
 ]
+
+# The job's own way from SLURM's variables to those of examples/data_parallel.py
+TRAIN = """\
+import os, runpy
+said = {{"RANK": os.environ["SLURM_PROCID"], "WORLD_SIZE": os.environ["SLURM_NTASKS"]}}
+os.environ.update(said, MASTER_ADDR="{address}", MASTER_PORT="29500")
+runpy.run_path("{program}", run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -76,8 +87,10 @@ async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: Slurm
     """Before it has started; and it is requeued while two of its ranks are stopped."""
     folder = batch(user)
     program = str(folder.parent / "data_parallel.py")
-    job = slurm.submit("--hold", str(folder / "train.sbatch"), *tour.OPTIONS, cwd=folder)
-    attach = await user.start("attach", f"slurm:{job}")
+    cd, sbatch, attach_words = typed("slurm.md", 0)
+    assert user.folder / cd[1] == folder
+    job = slurm.submit("--hold", *sbatch[1:], *tour.OPTIONS, cwd=folder)
+    attach = await user.start(*ours(attach_words, "4711", str(job)))
     client = await attach.client()
     await tour.attach(client, program)
     await attach.says(f"job {job} waits in SLURM's queue (JobHeldUser)")
@@ -137,3 +150,24 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
     lost = await user.does("attach", "slurm:1", env={"PATH": "/nonexistent"})
     assert (lost.code, lost.out) == (1, "")
     assert "squeue is not on this machine" in lost.err
+
+
+async def test_ranks_on_loopback_behind_ssh(
+    user: User, slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    srun = typed("slurm.md", 1)[-1]
+    (attach_words,) = typed("slurm.md", 2)
+    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
+    script = Path(user.script(f"#!/bin/bash\n{shlex.join([*srun, *tour.OPTIONS])}\n", "job.sh"))
+    async with servers(slurm.nodes, tmp_path) as ssh:
+        user.environ.update(ssh.environ)
+        job = slurm.submit("-N2", "--ntasks-per-node=2", str(script), cwd=user.folder)
+        attach = await user.start(*ours(attach_words, "4711", str(job)))
+        client = await attach.client()
+        await tour.attach(client, str(tour.PROGRAM))
+        await tour.two_held(client)
+        await tour.ask_and_step(client)
+        await tour.let_go(client)
+        assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
+        tour.check_result(output(user.folder, job))
+        assert (await attach.ends()).code == 0

@@ -15,6 +15,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.engines import tour
+from tests.engines.pages import ours, typed
 from tests.support.commands import LIMIT, Command, User, listed, user
 from tests.support.hosts import Host
 from tests.support.private_network import possible
@@ -115,7 +116,8 @@ async def cut(user: User, attach: Command, client: DapClient, *states: str) -> N
 
 
 async def test_two_hosts_behind_ssh(user: User, job: Job) -> None:
-    attach = await user.start("attach", "ssh:node1+2", "ssh:node2:5678-5679")
+    (words,) = typed("hosts.md", 0)
+    attach = await user.start(*ours(words))
     client = await attach.client()
     await tour.attach(client, str(tour.PROGRAM), "step >= 3")
     await tour.two_held(client)

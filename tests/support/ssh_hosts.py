@@ -28,7 +28,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 """
 _CLIENT: Final = """
-Host {name}
+Host {name} {address}
   HostName {address}
   User root
   IdentityFile {folder}/user_key
@@ -55,12 +55,19 @@ class SshHosts:
 @asynccontextmanager
 async def ssh_hosts(base: Path) -> AsyncIterator[SshHosts]:
     """Start them; the whole test moves to a network between them until the block is left."""
+    with namespaces(base) as hosts:
+        join(hosts)
+        async with servers(hosts, base) as running:
+            yield running
+
+
+@asynccontextmanager
+async def servers(hosts: list[Host], base: Path) -> AsyncIterator[SshHosts]:
+    """An sshd on each of these, until the block is left."""
     sshd, ssh_keygen = command("sshd"), command("ssh-keygen")
     folder = base / "ssh"
     folder.mkdir(mode=0o700)
     async with AsyncExitStack() as stack:
-        hosts = stack.enter_context(namespaces(base))
-        join(hosts)
         for key in ("host_key", "user_key"):
             words = [ssh_keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
             _run(words)
