@@ -33,6 +33,7 @@ from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
 from dap_mux.rank.ready import RENDEZVOUS
 
+DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
 POLL_STARTING = 0.02  # s between two looks while ranks are still to come
 POLL_LATER = 0.25  # s; then only a restart can bring one
 PATIENCE = 35.0  # s for a launcher to end its ranks: torchrun gives them 30
@@ -57,7 +58,8 @@ class LauncherJob:
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
         environ = {**os.environ, **self.env}
-        environ.pop(MARK, None)  # we may be a rank's child ourselves: of another session
+        for name in (MARK, DIAL):  # we may be a rank's child ourselves: of another session
+            environ.pop(name, None)
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,10 @@ from dap_mux.client import DapClient
 from tests.support.commands import LIMIT, Command, User, listed
 from tests.support.proc_net import free_ports
 
-EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
+ROOT: Final = Path(__file__).resolve().parents[2]
+EXAMPLES: Final = ROOT / "examples"
+PAGE: Final = (ROOT / "docs/launchers.md").read_text("utf-8")
+BEGIN: Final = "dap-mux run -- "
 STARTS: Final = 3 * LIMIT  # torch alone takes ten seconds to import on a busy machine
 RANKS: Final = 4
 Json = dict[str, Any]
@@ -23,10 +27,24 @@ def line(program: Path, text: str) -> int:
     return found
 
 
-async def launch(user: User, *words: str, env: Mapping[str, str] | None = None) -> Command:
-    """Start `dap-mux run -- WORDS`, as it stands in the documentation."""
-    ports = ["--base-port", str(free_ports(2 * RANKS))]
-    return await user.start("run", *ports, "--", *words, env=env)
+def documented(*having: str) -> list[str]:
+    """The words of the one command of docs/launchers.md that has these in it, without ours."""
+    lines = [each.partition("#") for each in PAGE.splitlines() if each.startswith(BEGIN)]
+    (command,) = (
+        command
+        for command, _, comment in lines
+        if all(word in f"{command} {comment}" for word in having)
+    )
+    return shlex.split(command)[1:]
+
+
+async def launch(user: User, engine: Path, words: list[str], **env: str) -> Command:
+    """Start `dap-mux WORDS`, with an engine's programs first in PATH, beside the examples."""
+    if not (user.folder / "examples").exists():
+        (user.folder / "examples").symlink_to(EXAMPLES)
+    path = f"{engine}{os.pathsep}{user.environ['PATH']}"
+    base = str(free_ports(2 * RANKS))
+    return await user.start(*words, env={**env, "PATH": path, "DAP_MUX_BASE_PORT": base})
 
 
 async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:

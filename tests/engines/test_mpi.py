@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engines.launching import EXAMPLES, STARTS, cast, control, held, launch, line, weight
+from tests.engines.launching import (
+    EXAMPLES,
+    STARTS,
+    cast,
+    control,
+    documented,
+    held,
+    launch,
+    line,
+    weight,
+)
 from tests.engines.tools import environment
 from tests.support.commands import LIMIT, User, bodies, user
 
@@ -18,18 +28,16 @@ TRAIN = EXAMPLES / "mpi" / "train.py"
 REDUCE = line(TRAIN, "comm.allreduce(gradient)")
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("openmpi", ["--allow-run-as-root", "--oversubscribe"]), ("mpich", [])],
-    ids=["openmpi", "mpich"],
-)
-async def test_ranks_of_mpirun(user: User, name: str, options: list[str]) -> None:
-    place = environment(name)
-    words = [str(place / "mpirun"), *options, "-n", "4", str(place / "python"), str(TRAIN), "5"]
-    run = await launch(user, *words)
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@pytest.mark.parametrize(("name", "title"), [("openmpi", "Open MPI"), ("mpich", "MPICH")])
+async def test_ranks_of_mpirun(user: User, name: str, title: str) -> None:
+    run = await launch(user, environment(name), documented(title), **AS_ROOT)
+    program = str(user.folder / "examples" / "mpi" / "train.py")
     client = await run.client()
     mine = {"line": REDUCE, "condition": "ranks(1,3): step == 2"}
-    await client.handshake({"justMyCode": True}, breakpoints={str(TRAIN): [mine]}, timeout=STARTS)
+    await client.handshake({"justMyCode": True}, breakpoints={program: [mine]}, timeout=STARTS)
     entries = await held(client, 1, 3, at=REDUCE)
     assert await cast(client, "stopped", "p step, rank, size") == [
         ("1", "(2, 1, 4)"),

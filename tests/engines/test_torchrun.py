@@ -7,29 +7,34 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engines.launching import EXAMPLES, STARTS, cast, control, held, launch, line, weight
+from tests.engines.launching import (
+    EXAMPLES,
+    STARTS,
+    cast,
+    control,
+    documented,
+    held,
+    launch,
+    line,
+    weight,
+)
 from tests.engines.tools import environment
-from tests.support.commands import LIMIT, Command, User, bodies, listed, user
+from tests.support.commands import LIMIT, User, bodies, listed, user
 
 __all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 TRAIN = EXAMPLES / "torchrun" / "train.py"
+ENVIRON = {"OMP_NUM_THREADS": "1"}
 BACKWARD = line(TRAIN, "loss.backward()")
 
 
-async def start(user: User, *words: str) -> Command:
-    """`dap-mux run -- torchrun --nproc-per-node 4 train.py WORDS`, one thread a rank."""
-    torchrun = str(environment("torch") / "torchrun")
-    env = {"OMP_NUM_THREADS": "1"}
-    return await launch(user, torchrun, "--nproc-per-node", "4", str(TRAIN), *words, env=env)
-
-
 async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
-    run = await start(user, "--steps", "5")
+    run = await launch(user, environment("torch"), documented("PyTorch"), **ENVIRON)
     client = await run.client()
+    program = str(user.folder / "examples" / "torchrun" / "train.py")
     first = {"line": BACKWARD, "condition": "ranks(1,3): step == 1"}
-    await client.handshake({"justMyCode": True}, breakpoints={str(TRAIN): [first]}, timeout=STARTS)
+    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
     entries = await held(client, 1, 3, at=BACKWARD)
     assert await cast(client, "ranks(tp=1)", "p step, tuple(batch.shape)") == [
         ("1,3", "(1, (1, 1))")
@@ -40,7 +45,7 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     ]
     second = {"line": BACKWARD, "condition": "ranks(tp=0): step == 3"}
     body = await client.request(
-        "setBreakpoints", {"source": {"path": str(TRAIN)}, "breakpoints": [second]}, timeout=LIMIT
+        "setBreakpoints", {"source": {"path": program}, "breakpoints": [second]}, timeout=LIMIT
     )
     assert [each["verified"] for each in body["breakpoints"]] == [True]
 
@@ -64,7 +69,7 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
 async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others(
     user: User,
 ) -> None:
-    run = await start(user, "--fail", "2")
+    run = await launch(user, environment("torch"), documented("--fail"), **ENVIRON)
     client = await run.client()
     await client.handshake({"justMyCode": True}, timeout=STARTS)
     entries = await listed(

@@ -11,9 +11,12 @@ import pytest
 from dap_mux.rank.hook import sitecustomize
 from tests.real.launched import ATTACH, finish, go_on, launch
 from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.editor_process import Editor, editor
+from tests.support.editor_process import launch as editor_launch
 from tests.support.launchers import CHILDREN, LAUNCH, SPAWNS
+from tests.support.proc_net import free_ports
 
-__all__ = ["user"]
+__all__ = ["editor", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PRINT_RANK = "import os\nprint('rank', os.environ['RANK'], flush=True)  # here\n"
@@ -152,3 +155,25 @@ async def test_one_that_fails_is_told_as_python_does_and_the_rank_is_one(user: U
     assert done.code == 0
     assert "Error in sitecustomize" in done.err
     assert bodies(client, "stopped")[0]["reason"] == "breakpoint"
+
+
+@pytest.mark.parametrize("just_my_code", [True, False])
+async def test_ranks_stop_at_the_first_line_where_an_editor_wants_that(
+    editor: Editor, just_my_code: bool
+) -> None:
+    launcher = editor.user.script(LAUNCH, "launch.py")
+    script = editor.user.script('"""A docstring."""\nimport os\nprint(os.environ["RANK"])\n')
+    arguments = {
+        "launcher": [sys.executable, launcher, "2"],
+        "program": script,
+        "basePort": free_ports(4),
+        "stopOnEntry": True,
+        "justMyCode": just_my_code,
+    }
+    await editor_launch(editor.client, arguments, {})
+    entries = await listed(editor.client, "state", "stopped", "stopped")
+    assert [(entry["path"], entry["line"]) for entry in entries] == [(script, 1)] * 2
+    assert {entry["reason"] for entry in entries} == {"entry"}
+    await go_on(editor.client, entries)
+    await finish(editor.client)
+    await editor.gone()

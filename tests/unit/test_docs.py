@@ -118,6 +118,19 @@ def test_the_table_of_attributes_is_the_code() -> None:
     assert rows("docs/launch-configuration.md", "attributes")[: len(expected)] == expected
 
 
+@pytest.mark.parametrize("example", ["torchrun", "mpi"])
+def test_the_launch_configurations_of_examples_are_those_of_their_page(example: str) -> None:
+    stored = json.loads((ROOT / f"examples/{example}/.vscode/launch.json").read_text("utf-8"))
+    page = (ROOT / "docs/launchers.md").read_text(encoding="utf-8")
+    shown = [json.loads(block) for language, block in FENCE.findall(page) if language == "json"]
+    assert stored in shown
+    launch, attach = stored["configurations"]
+    program = launch["program"].replace("${workspaceFolder}", f"examples/{example}")
+    assert (ROOT / program).is_file()
+    assert f"dap-mux run -- {launch['launcher']} {program}" in page
+    assert attach["connect"]["port"] == 5677
+
+
 def test_the_launch_configuration_of_the_readme_is_the_one_in_the_repository() -> None:
     stored = json.loads((ROOT / ".vscode/launch.json").read_text(encoding="utf-8"))
     [stock] = [each for each in stored["configurations"] if each["type"] == "debugpy"]

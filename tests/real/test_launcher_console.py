@@ -1,0 +1,35 @@
+"""`dap-mux run --console -- LAUNCHER`: the terminal is the console's."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.support.commands import User, user
+from tests.support.launchers import LAUNCH
+from tests.support.proc_net import free_ports
+from tests.support.tmux import Tmux, tmux
+
+__all__ = ["tmux", "user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+async def test_ranks_stop_at_the_first_line_of_the_launched_script(tmux: Tmux, user: User) -> None:
+    text = "import sys\nsys.stdout.write('rank ' + os.environ['RANK'] + '\\n')\n"
+    user.script('"""A docstring."""\nimport os\n' + text)
+    user.script(LAUNCH, "launch.py")
+    ours = [sys.executable, "-m", "dap_mux", "run", "--console", "--log-dir", "logs"]
+    ports = ["--base-port", str(free_ports(4))]
+    theirs = [sys.executable, "-m", "launch", "2", "train.py"]
+    tmux.start([*ours, *ports, "--", *theirs], user.folder, user.environ)
+    await tmux.shows(": 2 stopped")
+    tmux.line("list")
+    screen = await tmux.shows("2 stopped", times=2)
+    assert screen.count("train.<module>") == 2
+    tmux.line("cast all c")
+    await tmux.shows("rank 0")
+    await tmux.shows("rank 1")
+    log = (user.folder / "logs" / "launcher.log").read_text("utf-8")
+    assert sorted(log.splitlines()) == ["a helper", "rank 0", "rank 1"]
