@@ -18,7 +18,7 @@ from typing import NoReturn
 from dap_mux.cluster.ranks_file import RanksFile
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Source, Word
-from dap_mux.cluster.sources import is_ours, source_of
+from dap_mux.cluster.sources import source_of
 from dap_mux.errors import UsageError
 
 LOCALHOST = "127.0.0.1"
@@ -100,11 +100,11 @@ def _name(record: RankRecord) -> str:
 
 
 def _source_of(text: str) -> Source | None:
-    """The source, unless this is an address: a host may be called like somebody's scheme."""
+    """The source that reads this; a host that is called like somebody's scheme needs its domain."""
     if text.startswith("@"):
         return RanksFile(text[1:])
     match = SCHEME.fullmatch(text)
-    if match is None or (ADDRESS.fullmatch(text) and not is_ours(match["scheme"])):
+    if match is None or match["scheme"] == "localhost":
         return None
     return source_of(Word(match["scheme"], match["rest"]))
 

@@ -19,11 +19,6 @@ OURS: Final = {
 }
 
 
-def is_ours(scheme: str) -> bool:
-    """Whether a word with this scheme can only be meant for a source of ours."""
-    return scheme in OURS
-
-
 def source_of(word: Word) -> Source | None:
     """Return the source that reads this word, None where nobody does. Raises `UsageError`."""
     if word.scheme in OURS:

@@ -24,6 +24,7 @@ from dap_mux.errors import UsageError
 
 DEFAULT_PORT: Final = 5678
 WATCH: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
+NONSENSE: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
 POLL: Final = 5.0  # s between two lists where watching is not allowed
 EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
 
@@ -94,13 +95,18 @@ class Kubernetes:
 
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
-        self._pods = {name_of(pod): pod for pod in await self._tool.pods(self._wanted.selection)}
+        pods = await self._tool.pods(self._wanted.selection)
+        self._pods = {name_of(pod): pod for pod in pods}
         if not self._pods and self._wanted.namespace:
             await self._tool.check_namespace(self._wanted.namespace)
         return self._ranks()
 
     def _ranks(self) -> list[RankRecord]:
-        return ranks_of(self._pods.values(), self._wanted.ports, by_name=not self._wanted.one_pod)
+        by_name = not self._wanted.one_pod
+        try:
+            return ranks_of(self._pods.values(), self._wanted.ports, by_name=by_name)
+        except NONSENSE as error:
+            raise UsageError(f"{self._tool.name}: a pod that makes no sense: {error!r}") from None
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """The ranks whenever they are others; by looking every few seconds where it must be so."""

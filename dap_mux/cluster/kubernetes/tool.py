@@ -26,7 +26,7 @@ HELP: Final = {
     "Unauthorized|must be logged in|provide credentials|token.*expired": (
         "you are not logged in: log in as you do for {tool} (oc login, or your provider's tool)"
     ),
-    "context .* does not exist|no context exists": (
+    "context .* does not exist|no context exists|context was not found": (
         "`{tool} config get-contexts` shows those that there are"
     ),
     "forbidden": (
@@ -75,7 +75,8 @@ class Tool:
         if answer.code:
             raise self._complaint("get pods", answer)
         try:
-            return list(json.loads(answer.out)["items"])
+            pods: list[Json] = json.loads(answer.out)["items"]
+            return [pod for pod in pods if pod["metadata"]["name"]]
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{self.name} get pods: its answer makes no sense") from None
 

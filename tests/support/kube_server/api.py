@@ -72,7 +72,7 @@ class KubeServer:
         yield web.get("/api/v1/namespaces/{namespace}", self._namespace)
         yield web.get(pods, self._pods)
         yield web.get(pods + "/{pod}", self._pod)
-        yield web.get(pods + "/{pod}/exec", self._exec)
+        yield web.route("*", pods + "/{pod}/exec", self._exec)  # refused, kubectl tries POST
         yield web.get(pods + "/{pod}/portforward", self._forward)
 
     @web.middleware

@@ -40,14 +40,14 @@ class Pod:
     phase: str = "Pending"
     restarts: int = 0
     state: Json = field(default_factory=lambda: {"waiting": {"reason": "ContainerCreating"}})
-    process: asyncio.subprocess.Process | None = None
+    processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     log: Path = Path(os.devnull)
     exec_allowed: bool = True
 
     async def start(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
-        """Run its container."""
+        """Run its container, or one more program in it."""
         with self.log.open("ab") as out:
-            self.process = await asyncio.create_subprocess_exec(
+            process = await asyncio.create_subprocess_exec(
                 *self.command(*words),
                 cwd=cwd,
                 env={**os.environ, **self.env, **(env or {})},
@@ -56,6 +56,7 @@ class Pod:
                 stderr=out,
                 start_new_session=True,
             )
+        self.processes.append(process)
         self.runs()
 
     def runs(self) -> None:
@@ -64,9 +65,8 @@ class Pod:
         self.changed("MODIFIED", self)
 
     async def ended(self, *, within: float) -> int:
-        """Wait for its process; the cluster sees its end. Its exit code."""
-        assert self.process
-        code = await asyncio.wait_for(self.process.wait(), within)
+        """Wait for all that runs in it; the cluster sees its end. The highest exit code."""
+        code = max([await asyncio.wait_for(one.wait(), within) for one in self.processes])
         self.phase = "Failed" if code else "Succeeded"
         self.state = {"terminated": {"exitCode": code, "reason": "Error" if code else "Completed"}}
         self.changed("MODIFIED", self)
@@ -84,8 +84,9 @@ class Pod:
         for pid in _ip("netns", "pids", self.network).split():
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        if self.process:
-            await self.process.wait()
+        for process in self.processes:
+            await process.wait()
+        self.processes.clear()
 
     @property
     def output(self) -> str:

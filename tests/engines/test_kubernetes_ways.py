@@ -1,0 +1,133 @@
+"""Kubernetes: other ways into pods, and what users are told where there is none.
+
+Where nobody may look into pods; a loop of the user's own; where pods may not be watched.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.engines import tour
+from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
+from tests.support.commands import LIMIT, User, bodies, listed, user
+from tests.support.private_network import possible
+from tests.support.proc_net import free_ports
+from tests.support.waiting import until
+
+__all__ = ["user"]
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
+]
+HERE: Final = {LOOP: [{"line": COUNT}]}
+
+
+@pytest.fixture
+async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
+    async with kubernetes(user, tmp_path) as made:
+        yield made
+
+
+async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
+    """Nobody is hurt by a rank that is not there yet, whether or not we may look into the pod."""
+    done = scene.user.folder / "done"
+    pods = [scene.pod(0), scene.pod(1)]
+    pods[0].exec_allowed = False
+    for pod in pods:
+        await scene.run(pod, LOOP, str(done))
+    attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    entries = await listed(client, "line", COUNT, None, COUNT, None)
+    assert {entry["group"] for entry in entries} == {"trainer"}
+    assert entries[3]["reason"] == f"nothing listens on port 5679 of pod {pods[1].name} yet"
+    await until(lambda: refusals(scene, pods[0].name) > 1, within=LIMIT, what="tried twice")
+
+    for pod in pods:
+        await scene.run(pod, LOOP, str(done), port=5679)
+    await listed(client, "line", *[COUNT] * 4)
+    assert [each for each in bodies(client, "thread") if each["reason"] == "exited"] == []
+    done.touch()
+    await tour.let_go(client)
+    assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+
+
+def refusals(scene: Scene, pod: str) -> int:
+    """How many forwards to a pod there have been beyond one for each of its two ranks."""
+    return sum(each.endswith(f"/{pod}/portforward") for each in scene.server.asked) - 2
+
+
+async def test_a_loop_of_the_users_own(scene: Scene) -> None:
+    """`while true; do kubectl port-forward ...; done` beside plain endpoints."""
+    pods, done = await scene.loops(2)
+    ports = [free_ports(1) for _ in pods]
+    loops = [
+        f"while true; do kubectl port-forward pod/{pod.name} {port}:5678; sleep 0.2; done & "
+        for pod, port in zip(pods, ports, strict=True)
+    ]
+    async with shell(scene, "".join(loops) + "wait"):
+        attach = await scene.user.start("attach", *(f"localhost:{port}" for port in ports))
+        client = await attach.client()
+        await client.handshake({"justMyCode": True}, timeout=LIMIT)
+        rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]
+        for time in range(2):
+            before = len(bodies(client, "thread"))
+            scene.user.signal(scene.forward_of(pods[1]), signal.SIGKILL)
+            is_back = partial(back, client, rows[1], before)
+            await until(is_back, within=LIMIT, what=f"back {time}")
+            await client.request(
+                "setBreakpoints",
+                {"source": {"path": LOOP}, "breakpoints": HERE[LOOP]},
+                timeout=LIMIT,
+            )
+            await listed(client, "line", COUNT, COUNT)
+        done.touch()
+        await tour.let_go(client)
+        assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+
+
+def back(client: DapClient, row: int, seen: int) -> bool:
+    """Whether a row has appeared after so many events of threads."""
+    later = bodies(client, "thread")[seen:]
+    return {"reason": "started", "threadId": row} in later
+
+
+async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:
+    """What, why, and what helps; no traceback, and nothing hangs."""
+    others = "other-context", "nowhere"
+    await refused(scene, [f"k8s:trainer-0@{others[0]}"], "config get-contexts")
+    await refused(scene, [f"k8s:{others[1]}/trainer-0"], "there is no namespace 'nowhere'")
+    scene.server.logged_in = False
+    await refused(scene, ["k8s:trainer-0"], "you are not logged in: log in as you do for kubectl")
+    scene.server.port = free_ports(1)
+    scene.server.use()
+    await refused(scene, ["oc:trainer-0"], "`kubectl get pods` must work first")
+
+
+async def refused(scene: Scene, words: Sequence[str], sentence: str) -> None:
+    done = await scene.user.does("attach", *words)
+    assert (done.code, done.out) == (3, ""), done.err
+    assert sentence in done.err
+    assert done.err.count("\n") == 1, done.err
+
+
+async def test_where_pods_may_not_be_watched(scene: Scene) -> None:
+    """They are looked for every few seconds."""
+    scene.server.watch_allowed = False
+    attach = await scene.user.start("attach", f"oc:job/{JOB}")
+    await attach.says("no ranks yet")
+    (pod,), done = await scene.loops(1)
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    await listed(client, "line", COUNT)
+    done.touch()
+    await tour.let_go(client)
+    assert await pod.ended(within=LIMIT) == 0
