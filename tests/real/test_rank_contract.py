@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import Connect
+from tests.support.callers import taking_a_call
 from tests.support.children_contract import Family, FamilyCheck, every_family_check
+from tests.support.commands import User, user
 from tests.support.fake_program import SCRIPT
-from tests.support.rank_contract import Bench, Check, every_check
+from tests.support.rank_contract import Bench, Check, every_check, every_check_of_callers
+
+__all__ = ["user"]
 
 pytestmark = pytest.mark.real
 
@@ -26,6 +30,14 @@ async def test_debugpy(
     (rank,) = await start_ranks(1, script, env=env)
     client = await connect(rank.port, strict=False)
     await check(Bench(client, str(script)))
+
+
+@every_check_of_callers
+async def test_debugpy_in_a_rank_that_calls(check: Check, fails: bool, user: User) -> None:
+    """We are its adapter."""
+    script = user.script(SCRIPT)
+    async with taking_a_call(user, script, {"FAIL": "3"} if fails else {}) as client:
+        await check(Bench(client, script))
 
 
 @every_family_check

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dap_mux.client import DapClient
+from dap_mux.shell.dial_in import proof
 from tests.support.commands import LIMIT, Command, User
 
+HOST = "127.0.0.1"
+TOKEN = "t" * 43
 TOLD = re.compile(r"(DAP_MUX_DIAL)=(\S+) (DAP_MUX_DIAL_TOKEN_FILE)=(\S+)")
 
 
@@ -71,3 +76,30 @@ async def _caller(
             start_new_session=True,
         )
     return Caller(rank, process, log)
+
+
+@asynccontextmanager
+async def taking_a_call(
+    user: User, script: str, env: Mapping[str, str]
+) -> AsyncIterator[DapClient]:
+    """A rank that has called a session which is no more than this: what it says, by DAP."""
+    called: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+    called = asyncio.get_running_loop().create_future()
+    server = await asyncio.start_server(lambda *streams: called.set_result(streams), HOST, 0)
+    port = server.sockets[0].getsockname()[1]
+    told = {**env, "DAP_MUX_DIAL": f"{HOST}:{port}", "DAP_MUX_DIAL_TOKEN": TOKEN}
+    (rank,) = await callers(user, [0], script, told, world=1)
+    reader, writer = await asyncio.wait_for(called, LIMIT)
+    client = DapClient.over(reader, writer)
+    nonce = "5e55107"
+    answer = await client.request("dapMuxGreeting", {"nonce": nonce}, timeout=LIMIT)
+    assert answer["proof"] == proof(TOKEN, "rank", nonce, answer["nonce"])
+    assert answer["rank"]["pid"] == rank.process.pid
+    client.send("dapMuxTaken", {"proof": proof(TOKEN, "session", nonce, answer["nonce"])})
+    try:
+        yield client
+    finally:
+        server.close()
+        await client.close()
+        rank.process.kill()
+        await rank.process.wait()

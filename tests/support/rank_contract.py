@@ -300,6 +300,34 @@ async def the_end_is_told_by_terminated_alone(bench: Bench) -> None:
     assert not any(event["event"] == "exited" for event in bench.client.events)
 
 
+async def attach_is_answered_at_once(bench: Bench) -> None:
+    """Of a rank that calls; so is `configurationDone`, and only then it runs."""
+    client = bench.client
+    await client.request("initialize", INTRODUCTION)
+    assert (await client.send("attach", {"justMyCode": True}))["success"]
+    await client.wait_event("initialized")
+    assert not any(event["event"] == "thread" for event in client.events)
+    assert (await client.send("configurationDone", {}))["success"]
+    assert (await client.wait_event("thread")) == {"reason": "started", "threadId": 1}
+
+
+async def what_is_never_answered_harms_nobody_else(bench: Bench) -> None:
+    """Of a rank that calls: K1 and its like are without an answer, and that is all."""
+    await bench.start()
+    await bench.unanswered("continue", {"threadId": 1})
+    await bench.unanswered("loadedSources")
+    assert (await bench.client.request("evaluate", {"expression": "1+1"}))["result"] == "2"
+    assert (await bench.client.send("disconnect", {}))["success"]
+
+
+async def disconnect_lets_it_run_on(bench: Bench) -> None:
+    """Of a rank that calls: no word of an end, and the next debugger may use the connection."""
+    stop = await bench.stopped()
+    assert (await bench.client.send("disconnect", {}))["success"]
+    assert not any(event["event"] == "terminated" for event in bench.client.events)
+    assert (await bench.stopped())["threadId"] == stop["threadId"]
+
+
 Check = Callable[[Bench], Awaitable[None]]
 CHECKS: Final[list[Check]] = [
     attach_is_answered_after_configuration_done,
@@ -324,7 +352,31 @@ CHECKS: Final[list[Check]] = [
     cancel_kills_it,
     disconnect_says_terminated_first,
 ]
+# What debugpy's adapter makes of its rank: one that calls us has none.
+ADAPTERS: Final[list[Check]] = [
+    attach_is_answered_after_configuration_done,
+    speaks_before_it_is_spoken_to,
+    attach_needs_arguments,
+    nothing_is_available_before_attach,
+    continue_while_running_kills_the_connection,
+    exception_info_while_running_kills_it,
+    loaded_sources_kills_it,
+    restart_frame_kills_it,
+    cancel_kills_it,
+    disconnect_says_terminated_first,
+]
 FAILING: Final[list[Check]] = [an_uncaught_exception_stops, the_end_is_told_by_terminated_alone]
+CALLERS: Final[list[Check]] = [
+    *(check for check in CHECKS if check not in ADAPTERS),
+    attach_is_answered_at_once,
+    what_is_never_answered_harms_nobody_else,
+    disconnect_lets_it_run_on,
+]
+every_check_of_callers = pytest.mark.parametrize(
+    ("check", "fails"),
+    [(check, False) for check in CALLERS] + [(check, True) for check in FAILING],
+    ids=[check.__name__ for check in CALLERS + FAILING],
+)
 every_check = pytest.mark.parametrize(
     ("check", "fails"),
     [(check, False) for check in CHECKS] + [(check, True) for check in FAILING],
