@@ -4,8 +4,8 @@ Both are typed at through their own door for `nc`: Monarch's `monarch debug` run
 is `dap-mux console --serve`. They take turns, line by line, so that what else runs on the machine
 burdens both. Ours has two more hops, console and session.
 
-An actor is one process, and so is a rank whose debugpy keeps its adapter inside
-(`in_process_debug_adapter=True`): these are judged. As debugpy comes, a rank is two processes, and
+An actor is one process, and so is a rank that calls the session, as with `dap-mux run --dial`:
+these are judged. Where ranks listen, as debugpy comes, a rank is two processes, and
 two fifths of the CPU of a step are the adapters' work: 16 of them on two cores take about as long
 as Monarch does, now less, now more. So that step is told, not judged.
 """
@@ -22,14 +22,12 @@ from typing import Final
 from tests.bench.figures import Figure, ahead, not_measured, shown
 from tests.bench.monarch_job import (
     COUNT,
-    GPUS,
-    HOSTS,
     NoMonarchError,
     actors,
     monarch_python,
     ranks,
 )
-from tests.bench.processes import consoles, proxy
+from tests.bench.processes import consoles
 from tests.bench.prompts import Manner, Prompt, all_moved, answered_in
 
 ROUNDS: Final = 60
@@ -62,18 +60,17 @@ def run() -> Iterator[Figure]:
     except NoMonarchError as error:
         yield not_measured("beside Monarch's debugger", str(error))
         return
-    for one_process in (True, False):
+    for calls in (True, False):
         with ExitStack() as stack:
             port = stack.enter_context(actors(python))
-            ports = stack.enter_context(ranks(one_process=one_process))
-            session = stack.enter_context(proxy(ports, "--mesh", f"hosts={HOSTS},gpus={GPUS}"))
-            served = stack.enter_context(consoles(session.port))
+            job = stack.enter_context(ranks(calls=calls))
+            served = stack.enter_context(consoles(job.session.port))
             theirs = stack.enter_context(Prompt(port, THEIRS))
             ours = stack.enter_context(Prompt(served, OURS))
             for prompt in (ours, theirs):
                 while len(prompt.places()) < COUNT:
                     pass
-            yield from _compare(ours, theirs) if one_process else _beside_adapters(ours, theirs)
+            yield from _compare(ours, theirs) if calls else _beside_adapters(ours, theirs)
 
 
 def _compare(ours: Prompt, theirs: Prompt) -> Iterator[Figure]:

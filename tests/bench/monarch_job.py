@@ -16,10 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from anyio.from_thread import start_blocking_portal
-
+from tests.bench.calling import Job, calling, listening
 from tests.support.proc_net import free_ports
-from tests.support.ranks import debugpy_ranks
 
 HOSTS, GPUS = 4, 4
 COUNT: Final = HOSTS * GPUS
@@ -44,13 +42,8 @@ def work():
         total = loss + number
 """
 _RANK: Final = """\
-import os
-
-import debugpy
 from work import work
 
-debugpy.listen(("127.0.0.1", int(os.environ["DEBUGPY_PORT"])), in_process_debug_adapter={})
-debugpy.wait_for_client()
 work()
 """
 _ACTORS: Final = """\
@@ -131,16 +124,15 @@ def actors(python: Path) -> Iterator[int]:
 
 
 @contextmanager
-def ranks(*, one_process: bool) -> Iterator[list[int]]:
-    """Run the ranks, each held at its start; yield the ports they listen on.
+def ranks(*, calls: bool) -> Iterator[Job]:
+    """Run the ranks, each held at its start, and a session over them.
 
-    `one_process`: debugpy's adapter is in the rank, not a process beside each.
+    `calls`: they call the session, instead of listening with an adapter beside each.
     """
-    text = _RANK.format(one_process)
-    with _folder({"rank.py": text}) as folder, start_blocking_portal() as portal:
-        running = debugpy_ranks(COUNT, folder / "rank.py", style="script")
-        with portal.wrap_async_context_manager(running) as started:
-            yield [rank.port for rank in started]
+    with _folder({"rank.py": _RANK}) as folder:
+        kind = calling if calls else listening
+        with kind(COUNT, folder / "rank.py", "--mesh", f"hosts={HOSTS},gpus={GPUS}") as job:
+            yield job
 
 
 @contextmanager
