@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.vscode.conftest import browser, open_window, own_server, pytest_runtest_makereport
+from tests.vscode.conftest import open_window, pytest_runtest_makereport
 
-__all__ = ["browser", "open_window", "own_server", "pytest_runtest_makereport"]
+__all__ = ["open_window", "pytest_runtest_makereport"]

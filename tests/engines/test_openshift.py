@@ -1,30 +1,34 @@
-"""The walkthrough of docs/openshift.md, steps 5 to 10, with one session for all four ranks."""
+"""The walkthrough of docs/openshift.md: its commands, a real port-forward, one session for four."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import signal
+from typing import Any
 
 import pytest
 
 from dap_mux.client import DapClient
-from tests.engines.pod import AFTER, CUDA, GPU, MATMUL, SCRIPT, Pod, finished
+from tests.engines.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
 from tests.support.commands import User, bodies, listed, user
+from tests.support.private_network import possible
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.engines, pytest.mark.real, pytest.mark.timeout(240)]
-LIMIT: Final = 90.0  # s; not a wait
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
+]
 Json = dict[str, Any]
 
 
 async def test_the_walkthrough_with_four_ranks_in_one_session(user: User) -> None:
-    pod = Pod(user.folder.parent)
-    path = str(pod.workspace / SCRIPT)
-    async with pod.ranks() as ranks:
-        attach = await user.start("attach", f"localhost:{pod.port}-{pod.port + 3}")
+    async with walkthrough(user) as pod, pod.ranks() as ranks:
+        path = str(pod.workspace / SCRIPT)
+        attach = await user.start(*pod.attach)
         client = await attach.client()
         lines = [{"line": line} for line in (CUDA, GPU, MATMUL)]
-        attributes = {"pathMappings": pod.mappings, "justMyCode": False}
+        workspace = {"workspaceFolder": str(user.folder), "justMyCode": False}
+        attributes = {**workspace, "pathMappings": pod.mappings}
         await client.handshake(attributes, breakpoints={path: lines}, timeout=LIMIT)
         await stand(client, [CUDA] * 4)
 
@@ -56,7 +60,9 @@ async def test_the_walkthrough_with_four_ranks_in_one_session(user: User) -> Non
             str(rank): f"{1000.0 * (rank + 1)}" for rank in range(4)
         }
         await client.disconnect()
-        await finished(ranks)
+        await ranks.finished()
+        attach.process.send_signal(signal.SIGINT)
+        assert (await attach.ends(within=LIMIT)).code == 0
 
 
 def said(client: DapClient) -> set[str]:

@@ -87,8 +87,8 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
     `wait` holds them at their start until a client has configured them (style `module`), and
-    `DEBUGPY_HOST` in `env` is another loopback address to listen on, `PYTHON` an interpreter that
-    has other packages. They run in `folder`, by default where the tests do.
+    `DEBUGPY_HOST` in `env` is another loopback address to listen on. They run in `folder`, by
+    default where the tests do.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -110,17 +110,16 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
 def _command(
     variables: Mapping[str, str], script: Path | str, style: Style, *, wait: bool
 ) -> list[str]:
-    python = variables.get("PYTHON", sys.executable)
     if style == "script":
-        return [python, str(script)]
+        return [sys.executable, str(script)]
     hold = ["--wait-for-client"] if wait else []
     address = f"{variables.get('DEBUGPY_HOST', HOST)}:{variables['DEBUGPY_PORT']}"
-    return [python, "-m", "debugpy", "--listen", address, *hold, str(script)]
+    return [sys.executable, "-m", "debugpy", "--listen", address, *hold, str(script)]
 
 
 def _variables(rank: int, world: int, port: int) -> dict[str, str]:
     return {
-        **{key: text for key, text in os.environ.items() if key != "PYTHON"},
+        **os.environ,
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(world),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from aiohttp import WSMsgType, web
 
-from tests.support.kube_server.cluster import ADDRESS, NAMESPACE, Cluster, Pod
+from tests.support.kube_server.cluster import ADDRESS, Cluster, Pod
 from tests.support.kube_server.spdy import Spdy
 
 Json = dict[str, Any]
@@ -45,8 +45,9 @@ class KubeServer:
         for socket in [one for one, name in self.forwards.items() if name == pod]:
             await socket.close()
 
-    def use(self, context: str = "test", namespace: str = NAMESPACE) -> None:
+    def use(self, context: str = "test", namespace: str = "") -> None:
         """Write the kubeconfig, as `oc login` or a provider's tool leaves it."""
+        namespace = namespace or self.cluster.namespace
         server = f"http://{ADDRESS}:{self.port}"
         config = {
             "apiVersion": "v1",
@@ -69,6 +70,7 @@ class KubeServer:
         yield web.get("/api", self._versions)
         yield web.get("/apis", self._groups)
         yield web.get("/api/v1", self._resources)
+        yield web.get("/api/v1/namespaces", self._namespaces)
         yield web.get("/api/v1/namespaces/{namespace}", self._namespace)
         yield web.get(pods, self._pods)
         yield web.get(pods + "/{pod}", self._pod)
@@ -99,11 +101,13 @@ class KubeServer:
 
     async def _namespace(self, request: web.Request) -> web.Response:
         name = request.match_info["namespace"]
-        if name != NAMESPACE:
+        if name != self.cluster.namespace:
             return refuse(404, "NotFound", f'namespaces "{name}" not found')
-        return web.json_response(
-            {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
-        )
+        return web.json_response(namespace(name))
+
+    async def _namespaces(self, request: web.Request) -> web.Response:
+        items = [namespace(name) for name in ("default", self.cluster.namespace)]
+        return web.json_response({"kind": "NamespaceList", "apiVersion": "v1", "items": items})
 
     async def _pods(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("watch"):
@@ -133,7 +137,7 @@ class KubeServer:
         return web.json_response(pod.json()) if pod else missing(request)
 
     def _named(self, request: web.Request) -> Pod | None:
-        here = request.match_info["namespace"] == NAMESPACE
+        here = request.match_info["namespace"] == self.cluster.namespace
         return self.cluster.pods.get(request.match_info["pod"]) if here else None
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
@@ -210,6 +214,10 @@ def outcome(code: int) -> Json:
     message = f"command terminated with exit code {code}"
     return {"metadata": {}, "status": "Failure", "reason": "NonZeroExitCode", "message": message,
             "details": {"causes": [cause]}}  # fmt: skip
+
+
+def namespace(name: str) -> Json:
+    return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
 
 
 def chosen(request: web.Request, pod: Json) -> bool:

@@ -36,6 +36,7 @@ class Pod:
     annotations: Mapping[str, str]
     env: Mapping[str, str]
     changed: Changed
+    namespace: str = NAMESPACE
     uid: int = 0
     phase: str = "Pending"
     restarts: int = 0
@@ -113,7 +114,7 @@ class Pod:
             "apiVersion": "v1",
             "metadata": {
                 "name": self.name,
-                "namespace": NAMESPACE,
+                "namespace": self.namespace,
                 "uid": f"{self.name}-{self.uid}",
                 "labels": dict(self.labels),
                 "annotations": dict(self.annotations),
@@ -130,9 +131,10 @@ class Pod:
 
 
 class Cluster:
-    """The pods that there are; watchers hear of every change."""
+    """The pods that there are, all in one namespace; watchers hear of every change."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, namespace: str) -> None:
+        self.namespace = namespace
         self.pods: dict[str, Pod] = {}
         self.watchers: set[asyncio.Queue[Json]] = set()
         self._folder = folder
@@ -150,6 +152,7 @@ class Cluster:
         self._made += 1
         network, address = f"pod-{os.getpid()}-{self._made}", f"10.78.0.{1 + self._made}"
         pod = Pod(name, address, network, labels, annotations or {}, env or {}, self._tell)
+        pod.namespace = self.namespace
         pod.uid, pod.log = self._made, self._folder / f"{name}.log"
         self.pods[name] = pod
         _plug_in(network, address, f"pod{self._made}")
@@ -179,13 +182,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, namespace: str = NAMESPACE) -> Iterator[Cluster]:
     """A cluster without pods; the whole test moves to a network of its own."""
     with private_network():
         _ip("link", "add", "pods", "type", "bridge")
         _ip("addr", "add", f"{ADDRESS}/24", "dev", "pods")
         _ip("link", "set", "pods", "up")
-        made = Cluster(folder)
+        made = Cluster(folder, namespace)
         try:
             yield made
         finally:
