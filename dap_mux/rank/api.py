@@ -15,7 +15,7 @@ from pathlib import Path
 import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
-from dap_mux.rank.dial import Target, dial, target_of
+from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.forked import run_on_without_debugger
 from dap_mux.rank.hide import hide_our_frames
@@ -103,7 +103,8 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     somebody else's making gets port 0. Raises `CannotListen`, `NoSuchPort`.
     """
     # A program of its own, with nobody else to look after it, waits for no debugger at its end.
-    hold = post_mortem.DEFAULT_LIMIT if os.environ.get(RENDEZVOUS) else 0
+    launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
+    hold = post_mortem.DEFAULT_LIMIT if launched else 0
     return start(Setup(host=host, port=port, hold=hold))
 
 
