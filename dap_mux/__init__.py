@@ -6,8 +6,7 @@ In the debugged program: `dap_mux.listen()`, `dap_mux.wait_for_client()` and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # its own module would be the dearest part of this import
 if TYPE_CHECKING:
     from dap_mux.rank.api import listen as listen
     from dap_mux.rank.api import settrace as settrace
@@ -17,9 +16,10 @@ __version__ = "0.1.0"
 IN_THE_RANK = ("listen", "settrace", "wait_for_client")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in IN_THE_RANK:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from dap_mux.rank import api  # noqa: PLC0415  (it loads debugpy)
 
-    return getattr(api, name)
+    found: object = getattr(api, name)
+    return found

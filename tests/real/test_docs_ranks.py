@@ -85,6 +85,12 @@ async def records(folder: Path, *agents: Agent) -> None:
         agent.record = entry
 
 
+def test_the_launch_configuration_of_the_job_is_the_one_on_the_page() -> None:
+    stored = json.loads((ROOT / "examples/openpai/launch.json").read_text("utf-8"))
+    (shown,) = [json.loads(block) for language, block in BLOCKS if language == "json"]
+    assert stored["configurations"] == [shown]
+
+
 def test_the_page_has_commands_and_programs() -> None:
     assert len(COMMANDS) == 8
     assert len(PROGRAMS) == 2

@@ -1,0 +1,59 @@
+"""What switches on what in a rank: an import that costs nothing, limits, words of variables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import dap_mux
+from dap_mux.rank.hold import on_timeout_of, timeout_of
+from dap_mux.rank.post_mortem import DEFAULT_LIMIT, VARIABLE, limit_of
+
+
+def test_importing_the_package_loads_no_debugger() -> None:
+    code = (
+        "import sys; sys.path.insert(0, '.'); before = set(sys.modules); import dap_mux; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    words = [sys.executable, "-S", "-c", code]
+    loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert loaded == ["__future__", "dap_mux"]
+
+
+def test_the_package_has_what_programs_call() -> None:
+    assert {dap_mux.listen.__name__, dap_mux.settrace.__name__} == {"listen", "settrace"}
+    assert dap_mux.wait_for_client.__module__ == "dap_mux.rank.api"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dap_mux.nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("", 7.0),
+        ("off", None),
+        ("No", None),
+        ("on", DEFAULT_LIMIT),
+        ("0", 0.0),
+        (" 1.5 ", 1.5),
+    ],
+)
+def test_how_long_a_failed_rank_is_held(text: str, limit: float | None) -> None:
+    assert limit_of({VARIABLE: text}, 7.0) == limit
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "inf", "nan"])
+def test_nonsense_there_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=f"{VARIABLE}={text}: give a number of seconds"):
+        limit_of({VARIABLE: text}, None)
+
+
+def test_the_limit_of_the_wait() -> None:
+    assert timeout_of({}) is None
+    assert timeout_of({"DEBUG_TIMEOUT": "600"}) == 600
+    with pytest.raises(ValueError, match="DEBUG_TIMEOUT: '-1' is not a number of seconds"):
+        timeout_of({"DEBUG_TIMEOUT": "-1"})
+    assert on_timeout_of({}) == "exit"
+    assert on_timeout_of({"DEBUG_ON_TIMEOUT": "continue"}) == "continue"
