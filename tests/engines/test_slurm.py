@@ -6,6 +6,7 @@ Its batch script is the one of examples/slurm, submitted by the commands of docs
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from dap_mux.cluster.slurm_commands import time_left
 from tests.engines import tour
 from tests.engines.pages import ours, typed
 from tests.support.commands import LIMIT, User, user
+from tests.support.conversation import Conversation
 from tests.support.private_network import possible
 from tests.support.slurm_cluster import SlurmCluster, slurm_cluster
 from tests.support.ssh_hosts import servers
@@ -53,7 +55,7 @@ async def slurm(
         monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
         monkeypatch.setenv("PYTHONPATH", str(ROOT))
         monkeypatch.setenv("SLURM_CONF", cluster.environ["SLURM_CONF"])
-        user.environ.update(cluster.environ)
+        user.environ.update(cluster.environ, PATH=os.environ["PATH"])
         yield cluster
 
 
@@ -171,3 +173,32 @@ async def test_ranks_on_loopback_behind_ssh(
         assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
         tour.check_result(output(user.folder, job))
         assert (await attach.ends()).code == 0
+
+
+async def test_a_job_that_dap_mux_runs_inside_an_allocation(
+    user: User, slurm: SlurmCluster
+) -> None:
+    """`dap-mux run -- srun`, on the node; its editor comes by the session's unix socket."""
+    (words,) = typed("slurm.md", 3)
+    user.script(TRAIN.format(address="127.0.0.1", program=tour.PROGRAM))
+    command = shlex.join([*words, *tour.OPTIONS])
+    job = slurm.submit("-n4", "-N1", "--wrap", command, cwd=user.folder, env=user.environ)
+    sessions = user.sessions
+    await until(
+        lambda: [*sessions.glob("*.json")] or "FAILED" in slurm.state(job),
+        within=2 * LIMIT,
+        what="a session",
+    )
+    assert sessions.exists(), output(user.folder, job)
+    (file,) = sessions.glob("*.json")
+    conversation = Conversation("editor")
+    streams = await asyncio.open_unix_connection(json.loads(file.read_text("utf-8"))["unix"])
+    client = DapClient.over(*streams, tap=conversation.tap)
+    await tour.attach(client, str(tour.PROGRAM))
+    await tour.two_held(client)
+    await tour.ask_and_step(client)
+    await tour.let_go(client)
+    assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
+    tour.check_result(output(user.folder, job))
+    await client.close()
+    conversation.finish(expect_all_answered=True)

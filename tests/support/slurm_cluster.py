@@ -11,7 +11,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,11 +77,11 @@ class SlurmCluster:
         """What SLURM's commands need to find it."""
         return {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
-    def tell(self, *words: str) -> str:
-        """Run one of SLURM's commands; what it printed."""
+    def tell(self, *words: str, env: Mapping[str, str] | None = None) -> str:
+        """Run one of SLURM's commands; what it printed. `env`: instead of our environment."""
         done = subprocess.run(
             words,
-            env={**os.environ, **self.environ},
+            env={**(os.environ if env is None else env), **self.environ},
             capture_output=True,
             text=True,
             timeout=LIMIT,
@@ -90,9 +90,10 @@ class SlurmCluster:
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
 
-    def submit(self, *words: str, cwd: Path) -> int:
+    def submit(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> int:
         """Submit a job with `sbatch WORDS`; its number. Its output goes to `cwd`/slurm-N.out."""
-        said = self.tell("sbatch", "--chdir", str(cwd), "--output", f"{cwd}/slurm-%j.out", *words)
+        where = ["--chdir", str(cwd), "--output", f"{cwd}/slurm-%j.out"]
+        said = self.tell("sbatch", *where, *words, env=env)
         found = re.search(r"Submitted batch job (\d+)", said)
         assert found, said
         return int(found[1])
