@@ -98,6 +98,7 @@ async def restart_and_move(scene: Scene, client: DapClient, pods: list[Pod], don
     await scene.run(pods[1], LOOP, str(done))
     await listed(client, "line", *[COUNT] * 4)
     await scene.cluster.delete(pods[3].name)
-    await listed(client, "state", "stopped", "stopped", "stopped", "exited")
+    why = f"pod {pods[3].name} was deleted; perhaps another is made in its place"
+    await listed(client, "reason", here, here, here, why)
     pods[3] = scene.pod(3, "b")
     await scene.run(pods[3], LOOP, str(done))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.cluster.kubernetes.pods import ranks_of
+from dap_mux.cluster.kubernetes.pods import deleted, ranks_of
 from dap_mux.cluster.kubernetes.source import read
 from dap_mux.cluster.kubernetes.tool import tool_for
 from dap_mux.cluster.source import Word
@@ -199,3 +199,17 @@ def test_a_pod_that_was_only_just_made_says_little() -> None:
     new = {"metadata": {"name": "t-0"}, "status": {"phase": "Pending"}}
     (record,) = ranks_of([new], ONE, by_name=True)
     assert (record.rank, record.waits) == (0, "pod t-0 is Pending")
+
+
+def test_a_pod_that_was_deleted_is_waited_for_until_another_has_its_number() -> None:
+    gone = deleted(pod("t-a", rank="0", restarts=2, creationTimestamp="2026-01-01"))
+    (waiting,) = ranks_of([gone], ONE, by_name=True)
+    assert waiting.waits == "pod t-a was deleted; perhaps another is made in its place"
+    (before,) = ranks_of([pod("t-a", rank="0", restarts=2)], ONE, by_name=True)
+    assert waiting.incarnation == before.incarnation
+    (again,) = ranks_of([gone, pod("t-b", rank="0")], ONE, by_name=True)
+    assert (again.host, again.waits) == ("t-b", "")
+
+
+def test_a_pod_that_was_deleted_after_its_end_is_not_waited_for() -> None:
+    assert ranks_of([deleted(pod("t-a", phase="Succeeded"))], ONE, by_name=True) == []

@@ -14,12 +14,27 @@ INDEXES: Final = (
     "batch.kubernetes.io/job-completion-index",
     "apps.kubernetes.io/pod-index",
 )
+ENDED: Final = ("Succeeded", "Failed")  # phases
+DELETED: Final = "deleted"  # a phase of ours
 ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
 def name_of(pod: Json) -> str:
     """Return the name of a pod."""
     return str(pod["metadata"]["name"])
+
+
+def deleted(pod: Json) -> Json:
+    """Return a pod as it is waited for once it was deleted; one that had ended stays ended."""
+    status = _status(pod)
+    if status.get("phase") in ENDED:
+        return pod
+    containers = [{**each, "state": {}} for each in _containers(pod)]
+    return {
+        **pod,
+        "metadata": {**pod["metadata"], "deletionTimestamp": DELETED},
+        "status": {**status, "phase": DELETED, "containerStatuses": containers},
+    }
 
 
 def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankRecord]:
@@ -29,7 +44,7 @@ def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankR
     several ports it counts pods, and ranks count on. None where not every pod has a number: then
     ranks take their places in the order of names.
     """
-    there = [pod for pod in pods if _status(pod).get("phase") not in ("Succeeded", "Failed")]
+    there = [pod for pod in pods if _status(pod).get("phase") not in ENDED]
     there.sort(key=lambda pod: _natural(name_of(pod)))
     numbers = [_number(pod) for pod in there]
     if None in numbers:
@@ -69,6 +84,8 @@ def _waits(pod: Json) -> str:
     phase = _status(pod).get("phase", "Unknown")
     if phase == "Running" and states:
         return f"pod {name} does not run now{why or ': its container has ended'}"
+    if phase == DELETED:
+        return f"pod {name} was deleted; perhaps another is made in its place"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
 
 

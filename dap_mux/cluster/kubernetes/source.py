@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.kubernetes.pods import Json, name_of, ranks_of
+from dap_mux.cluster.kubernetes.pods import Json, deleted, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.kubernetes.way import keep_open
 from dap_mux.cluster.records import LAST_PORT, RankRecord
@@ -25,6 +25,7 @@ from dap_mux.errors import UsageError
 DEFAULT_PORT: Final = 5678
 WATCH: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
 NONSENSE: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
+LINGER: Final = 30.0  # s that a deleted pod is waited for: another is often made in its place
 POLL: Final = 5.0  # s between two lists where watching is not allowed
 EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
 
@@ -91,12 +92,13 @@ class Kubernetes:
         self._wanted = read(word)
         self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
         self._pods: dict[str, Json] = {}
+        self._gone: dict[str, float] = {}  # pods that were deleted, and how long one may follow
         self._local: dict[tuple[str, int], int] = {}
 
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
         pods = await self._tool.pods(self._wanted.selection)
-        self._pods = {name_of(pod): pod for pod in pods}
+        self._pods, self._gone = {name_of(pod): pod for pod in pods}, {}
         if not self._pods and self._wanted.namespace:
             await self._tool.check_namespace(self._wanted.namespace)
         return self._ranks()
@@ -117,7 +119,9 @@ class Kubernetes:
                 yield now
             last = now
             async with self._tool.watching(self._wanted.selection) as changes:
-                while event := await changes.next(before=started + WATCH):
+                while event := await changes.next(
+                    before=min([started + WATCH, *self._gone.values()])
+                ):
                     self._apply(event)
                     if (now := self._ranks()) != last:
                         yield now
@@ -130,10 +134,13 @@ class Kubernetes:
         pod = event.get("object")
         if not isinstance(pod, dict) or pod.get("kind") != "Pod":
             return
+        name = name_of(pod)
         if event.get("type") == "DELETED":
-            self._pods.pop(name_of(pod), None)
+            self._pods[name] = deleted(pod)
+            self._gone[name] = anyio.current_time() + LINGER
         else:
-            self._pods[name_of(pod)] = pod
+            self._pods[name] = pod
+            self._gone.pop(name, None)
 
     @asynccontextmanager
     async def reach(
