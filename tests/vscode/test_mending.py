@@ -30,8 +30,14 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
     node = user.folder.parent / "node"
     shutil.copytree(user.folder / "examples", node / "examples")
     wrong = {"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}
+    for_long = ["--steps", "1000000"]  # no breakpoint holds it, and a person takes their time
     launch = launch_json(
-        user, program=str(node / EXAMPLE), cwd=str(node), nproc=2, pathMappings=[wrong]
+        user,
+        program=str(node / EXAMPLE),
+        args=for_long,
+        cwd=str(node),
+        nproc=2,
+        pathMappings=[wrong],
     )
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)

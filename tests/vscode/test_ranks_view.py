@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import TimeoutError as Late
 
-from tests.support.commands import User
+from dap_mux.client import DapClient
+from tests.support.commands import Command, User, bodies
 from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer, serving
 from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
@@ -30,6 +31,7 @@ STOOD: Final = (  # the others at their next stop, and who has stepped behind th
     f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
 )
 SOON: Final = 2000  # ms
+SWALLOWED: Final = 10.0  # s without an effect: the click was lost
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -49,15 +51,16 @@ async def test_ranks_are_driven_searched_and_named(
     user: User, both_server: CodeServer, open_window: OpenWindow, type: str
 ) -> None:
     """By the rows' own buttons, whether the session tells of its ranks or is asked for them."""
-    window, _ = await stopped(user, both_server, open_window, type)
+    window, run = await stopped(user, both_server, open_window, type)
+    observer = await _observer(run)
     await window.see_ranks()
     await window.stand(f"4 ranks stopped at {HERE}: 0-3")
 
-    await _press(window, "rank 3, stopped", "Step Over")
-    await _press(window, "rank 0, stopped", "Continue")
+    await _press(window, observer, "rank 3, stopped", "Step Over")
+    await _press(window, observer, "rank 0, stopped", "Continue")
     await window.stand(f"2 ranks stopped at {HERE}: 1-2", "2 ranks running: 0,3")
     await window.shows("running", "paused", "paused", "running")
-    await _press(window, "2 ranks stopped", "Continue")
+    await _press(window, observer, "2 ranks stopped", "Continue")
     await window.stand(*STOOD)
 
     await _name(window)
@@ -120,15 +123,32 @@ async def _told(window: Window, message: str) -> None:
     await window.becomes(messages.all_inner_texts, lambda seen: message in seen, message)
 
 
-async def _press(window: Window, label: str, button: str) -> None:
-    """Press a row's own button until that row is gone: one that is drawn anew loses the click."""
+async def _observer(run: Command) -> DapClient:
+    """A client that is told of every move of the ranks."""
+    client = await run.client("observer")
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer", "events": ["ranks"]}, timeout=LIMIT)
+    return client
+
+
+async def _press(window: Window, observer: DapClient, label: str, button: str) -> None:
+    """Press a row's own button until ranks move: a row that is drawn anew swallows the click.
+
+    What the window shows is too late to tell: ranks that were let go may be back at their line.
+    """
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
     await row.first.wait_for()
-    while await row.count():
-        with suppress(Late):
+    seen = len(bodies(observer, "ranks"))
+
+    def moved() -> bool:
+        changed = [rank for body in bodies(observer, "ranks")[seen:] for rank in body["changed"]]
+        return any(rank["state"] == "running" for rank in changed)
+
+    while not moved():
+        with suppress(Late, TimeoutError):
             await row.hover(timeout=SOON)
             await row.locator(f'.action-label[aria-label^="{button}"]').click(timeout=SOON)
-            await row.wait_for(state="detached", timeout=SOON)
+            await observer.wait_for(moved, timeout=SWALLOWED)
 
 
 async def _name(window: Window) -> None:
