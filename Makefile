@@ -33,7 +33,7 @@ test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 
 test-engines: $(DEV_STAMP) vsix  ## torchrun, MPI, SLURM, kubectl and the like
 	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
-	$(PYTEST) tests/engines
+	$(PYTEST) $(XDIST) tests/engines
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
 	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
