@@ -51,8 +51,9 @@ async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
         scene.subjects += [each for each in endpoints if not _is_attached(each, scene)]
         scene.elsewhere = _elsewhere(scene, order.folder)
         scene.subjects = [await _told(_looked(each, scene.machine)) for each in scene.subjects]
-        scene.pythons = [await pythons.ask(command) for command in order.pythons]
-        scene.looked_at += [f"the Python of `{command}`" for command in order.pythons]
+        commands = [*order.pythons, *_pythons_of(scene.configurations)]
+        scene.pythons = [await pythons.ask(command) for command in commands]
+        scene.looked_at += [f"the Python of `{command}`" for command in commands]
         yield scene
 
 
@@ -177,6 +178,13 @@ def _read_launch(folder: Path, scene: Scene) -> None:
         host, port = one.address or ("", 0)
         if port and not (is_loopback(host) and port in doors):
             scene.subjects.append(Subject(host, port, one.where, for_editors=True))
+
+
+def _pythons_of(configurations: Iterable[launch.Configuration]) -> list[str]:
+    """What they start ranks with."""
+    started = [one.values for one in configurations if one.values.get("request") == "launch"]
+    found = [values["python"] for values in started if isinstance(values.get("python"), str)]
+    return [text for text in dict.fromkeys(found) if "$" not in text]
 
 
 # This machine

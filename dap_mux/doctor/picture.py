@@ -48,15 +48,19 @@ class Picture:
         """A folded rank set."""
         return fold([id_of(entry) for entry in entries], self.default_group)
 
-    async def ask(self, expression: str) -> dict[str, object]:
-        """Evaluate an expression in every attached rank; values by folded rank set.
+    async def ask(self, expression: str, ranks: str = "") -> dict[str, object]:
+        """Evaluate an expression in these ranks, all attached ones for ""; values by folded set.
 
         It must not need a frame, for ranks that run have none. Who fails or is silent is left out.
         """
         attached = self.attached
         if not attached:
             return {}
-        asked = {"ranks": self.named(attached), "command": f"p {expression}", "timeout": 5.0}
+        asked = {
+            "ranks": ranks or self.named(attached),
+            "command": f"p {expression}",
+            "timeout": 5.0,
+        }
         body = await self.client.request("cast", asked, timeout=PATIENCE)
         return {one["ranks"]: read(one["value"]) for one in body["results"]}
 

@@ -111,6 +111,7 @@ class TestOurOwn:
         assert sorted(found) == [3, 4, 5, LINE]
         assert found[LINE]["message"] is None
         assert found[LINE]["mappings"] == []
+        assert [found[line]["condition"] for line in (3, 5)] == [None, "ranks(ddp=1): x"]
         assert found[3]["verified"]
         assert found[3]["message"].startswith("file missing on rank 2: /here/train.py; add {")
         entry = {"localRoot": "/here", "remoteRoot": "/there", "ranks": "2"}

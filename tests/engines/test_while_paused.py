@@ -13,6 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.insight.clocks import LONG, look
+from tests.doctor.conftest import Doctor
 from tests.engines.tools import environment
 from tests.support import proc_net
 from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
@@ -122,11 +123,13 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         # The others wait already: that cannot be changed any more, and is told.
         await client.wait_for(lambda: len(said(client)) == 2, timeout=LIMIT, what="two warnings")
         extended, endangered = said(client)
-        assert "torch's time-outs (30 min) are 24 h on ranks 0-3" in extended
-        assert "ranks 0-1,3 wait in all_reduce, whose time-out of 30 min cannot" in endangered
-        assert "fails in 29 min" in endangered
+        assert "torch's time-outs (4 min) are 24 h on ranks 0-3" in extended
+        assert "ranks 0-1,3 wait in all_reduce, whose time-out of 4 min cannot" in endangered
         assert "torchrun then ends all ranks" in endangered
         await clocks.are(LONG)
+        clock = await Doctor(user).only("clock")
+        assert clock["ranks"] == "0-1,3"
+        assert "wait in all_reduce, whose time-out of 4 min" in clock["evidence"][0]
 
         # All run on, and rank 2 to its next stop before a sum of 6 s; the others come to it later.
         thread = {"threadId": (await stopped_thread(client))}
@@ -138,6 +141,7 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         await client.request("continue", thread, timeout=LIMIT)
         await until(lambda: job.output.count("sum 60") == RANKS, within=LIMIT, what="the sum")
         await clocks.are(SHORT)
+        assert await Doctor(user).causes() == []
         assert len(said(client)) == 2
         job.go("end")
         assert await asyncio.wait_for(job.process.wait(), LIMIT) == 0, job.output

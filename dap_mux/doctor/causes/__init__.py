@@ -12,7 +12,13 @@ from typing import Final
 
 from dap_mux.doctor.causes import (
     already_attached,
+    clock,
+    condition,
+    debugpy_version,
+    file_mapping,
+    just_my_code,
     port_range,
+    ptrace,
     refused,
     tunnel_down,
     wedged,
@@ -31,26 +37,22 @@ class Reaching:
     describe: Callable[[Sequence[Subject], Scene], Finding]
 
 
-@dataclass(frozen=True)
-class Other:
-    """Anything else that may be wrong."""
-
-    name: str
-    examine: Callable[[Scene], Awaitable[list[Finding]]]
-
-
 REACHING: Final = tuple(
     Reaching(module.CAUSE, module.applies, module.describe)
     for module in (already_attached, wedged, port_range, tunnel_down, wrong_port, refused)
 )
-OTHERS: Final[tuple[Other, ...]] = ()
+Examine = Callable[[Scene], Awaitable[list[Finding]]]
+OTHERS: Final[tuple[Examine, ...]] = tuple(
+    module.examine
+    for module in (debugpy_version, file_mapping, just_my_code, condition, ptrace, clock)
+)
 
 
 async def examine(scene: Scene) -> list[Finding]:
     """Everything that is found, those first that keep ranks away."""
     findings = list(_reaching(scene))
-    for cause in OTHERS:
-        findings += await cause.examine(scene)
+    for look_for in OTHERS:
+        findings += await look_for(scene)
     return findings
 
 

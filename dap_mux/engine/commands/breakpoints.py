@@ -42,6 +42,7 @@ class AllBreakpoints:
             "id": item.id,
             "path": place,
             "line": told.get("line", item.body.get("line")),
+            "condition": item.body.get("condition"),
             "verified": told["verified"],
             "message": wrong or None,
             "mappings": [{"entry": one.entry, "instead": one.instead} for one in proposals],

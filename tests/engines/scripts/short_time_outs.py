@@ -1,7 +1,7 @@
 """Four ranks of torch (gloo) that add up numbers; rank 2 comes late to each sum.
 
 Arguments: the first port (rank N listens on it + N), and a folder. What is touched there lets the
-ranks go on: `short` to sums with a time-out of SHORT seconds, `end` to their end.
+ranks go on: `short` to a sum with a time-out of SHORT seconds, after one with FIRST; `end` to the end.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _set_pg_timeout
 
-SHORT = 6
+FIRST, SHORT = 280, 6
 port, folder = int(sys.argv[1]), Path(sys.argv[2])
-dist.init_process_group("gloo")
+dist.init_process_group("gloo", timeout=timedelta(seconds=FIRST))
 rank = dist.get_rank()
 dist.barrier()
 debugpy.configure(subProcess=False)

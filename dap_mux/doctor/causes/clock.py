@@ -1,0 +1,64 @@
+"""The clock of a collective, or of the scheduler, is about to run out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Picture
+from dap_mux.doctor.scene import Scene
+from dap_mux.insight.clocks import Clocks, clocks, look
+from dap_mux.insight.threats import Threat, threats
+from dap_mux.rank_sets import RankId, fold, parse
+from dap_mux.rank_sets.world import World
+
+CAUSE: Final = "clock"
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """What every session's ranks tell of their clocks."""
+    return [
+        _finding(threat, picture)
+        for picture in scene.pictures
+        for threat in await _threats(picture)
+        if threat.urgent and (threat.kind != "collective" or _waits_for_us(picture))
+    ]
+
+
+def _waits_for_us(picture: Picture) -> bool:
+    """A collective that waits for nobody of ours is the job's own affair."""
+    return any(entry["state"] in ("stopped", "pausing") for entry in picture.attached)
+
+
+async def _threats(picture: Picture) -> list[Threat]:
+    told: dict[RankId, Clocks] = {}
+    for ranks, said in (await picture.ask(look(extends=False))).items():
+        try:
+            one = clocks(said)
+        except ValueError:
+            continue
+        told.update(dict.fromkeys(_ranks(ranks, picture), one))
+    return threats(told, picture.default_group)
+
+
+def _ranks(text: str, picture: Picture) -> list[RankId]:
+    ids = tuple(sorted((str(one["group"]), int(one["rank"])) for one in picture.ranks))
+    world = World(ranks=ids, meshes={}, states={}, names={}, default_group=picture.default_group)
+    return list(parse(text.replace("; ", " | ")).select(world, strict=False))
+
+
+def _finding(threat: Threat, picture: Picture) -> Finding:
+    return Finding(
+        CAUSE,
+        "a clock of the job is about to run out",
+        (threat.text,),
+        (
+            "let the stopped ranks run on in time (`release` detaches them)",
+            (
+                "a job that is to be looked at for long wants long time-outs: "
+                "init_process_group(timeout=...), and a scheduler's limit to match"
+            ),
+        ),
+        ranks=fold(threat.ranks, picture.default_group),
+        where=f"session {picture.address}",
+    )

@@ -1,0 +1,120 @@
+"""A condition that names nothing: debugpy takes it for false, each time, and says nothing.
+
+What a function has, its text tells; what its module has besides, the ranks do. Where either
+cannot be asked, nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import re
+from pathlib import Path
+from typing import Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Json, Picture
+from dap_mux.doctor.scene import Scene
+from dap_mux.rank_sets import RankSetError, split_prefix
+
+CAUSE: Final = "condition"
+_VARIABLE: Final = re.compile(r"\$\w+")  # ours, replaced before a rank sees it
+_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_NAMING: Final = (*_SCOPES[:3], ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+# Names that no module of this file name has.
+UNKNOWN: Final = (
+    "(lambda names, file: [n for n in names if not any(n in getattr(m, '__dict__', {{}})"
+    " for m in list(__import__('sys').modules.values()) if str(getattr(m, '__file__', None))"
+    ".replace(chr(92), '/').rsplit('/', 1)[-1] == file)])({!r}, {!r})"
+)
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Every breakpoint with a condition."""
+    return [
+        finding
+        for picture in scene.pictures
+        for one in picture.breakpoints
+        if one["condition"] and (finding := await _of_breakpoint(picture, one))
+    ]
+
+
+async def _of_breakpoint(picture: Picture, one: Json) -> Finding | None:
+    wanted = names_in(one["condition"])
+    known = _known_at(one["path"], one["line"])
+    open_ = sorted(wanted - known) if known is not None else []
+    if not open_:
+        return None
+    file = str(one["path"]).replace("\\", "/").rpartition("/")[2]
+    answers = await picture.ask(UNKNOWN.format(open_, file))
+    if not answers or any(not isinstance(names, list) for names in answers.values()):
+        return None
+    unknown = [name for name in open_ if all(name in names for names in answers.values())]  # type: ignore[operator]
+    return _finding(one, unknown, known or frozenset()) if unknown else None
+
+
+def _finding(one: Json, unknown: list[str], known: frozenset[str]) -> Finding:
+    where = f"{one['path']}:{one['line']}"
+    named = ", ".join(map(repr, unknown))
+    like = [close for name in unknown for close in difflib.get_close_matches(name, known)]
+    meant = f"; did you mean {', '.join(like)}?" if like else ""
+    return Finding(
+        CAUSE,
+        f"the condition of {where} names nothing that is there: it never stops",
+        (
+            (
+                f"condition {one['condition']!r}: neither the function at line {one['line']} nor "
+                f"its module has {named}, in any rank"
+            ),
+        ),
+        (f"put the name right{meant} (debugpy takes a NameError for false, without a word)",),
+        where=where,
+    )
+
+
+def names_in(condition: str) -> frozenset[str]:
+    """The names that a condition takes from where it stands; none where it cannot be read."""
+    try:
+        rest = split_prefix(condition).rest
+        tree = ast.parse(_VARIABLE.sub("0", rest).strip(), mode="eval")
+    except (RankSetError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return frozenset({node.id for node in names} - own - set(dir(builtins)))
+
+
+def _known_at(path: str, line: int) -> frozenset[str] | None:
+    """The names that a file's text gives to a line; None where there is no such text."""
+    try:
+        return names_at(Path(path).read_text("utf-8"), line)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def names_at(text: str, line: int) -> frozenset[str]:
+    """The names of the module, and of every function around a line."""
+    module = ast.parse(text)
+    around = [
+        node
+        for node in ast.walk(module)
+        if isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return frozenset(name for scope in (module, *around) for name in _bound_in(scope))
+
+
+def _bound_in(scope: ast.AST) -> set[str]:
+    """What is bound in it, functions inside it included: too much is no false alarm."""
+    found: set[str] = set()
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, _NAMING) and node.name:
+            found.add(node.name)
+    return found

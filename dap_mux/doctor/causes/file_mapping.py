@@ -1,0 +1,179 @@
+"""The rank's file is another one, or lies elsewhere: the mapping that helps is found.
+
+A session that has breakpoints in a file has compared it already, and proposes mappings; a file
+without any is compared here, in the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Json, Picture
+from dap_mux.doctor.scene import FilePlace, Scene
+from dap_mux.engine.merge.files import fitting
+from dap_mux.engine.rank_files import LARGEST, Found, found, look_at
+from dap_mux.pathmap import BadMapping, parse
+
+MAPPING: Final = "path-mapping"
+MISSING: Final = "file-missing"
+DIFFERS: Final = "file-differs"
+SIGNS: Final = {MISSING: "file missing", DIFFERS: "file differs"}  # in a breakpoint's message
+# Where debugpy looks for a file of the client's; private, and without it the path stands.
+THERE: Final = (
+    "(lambda m, p: m.map_file_to_server(p) if hasattr(m, 'map_file_to_server') else p)"
+    "(__import__('pydevd_file_utils'), {!r})"
+)
+ADD: Final = (
+    'put this into the launch configuration, "pathMappings" (or in its place), and restart:'
+)
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Breakpoints first, then files that were asked about, then what launch.json says."""
+    findings = []
+    for picture in scene.pictures:
+        findings += [found for one in picture.breakpoints if (found := _of_breakpoint(one))]
+        known = {one["path"] for one in picture.breakpoints}
+        for place in scene.places:
+            if place.path not in known:
+                findings += await _of_file(picture, place)
+    return [*_united(findings), *_of_configurations(scene)]
+
+
+def _of_breakpoint(one: Json) -> Finding | None:
+    message = str(one["message"] or "")
+    kind = next((kind for kind, sign in SIGNS.items() if sign in message), "")
+    if not kind:
+        return None
+    where = f"{one['path']}:{one['line']}"
+    if one["mappings"]:
+        entries = [mapping["entry"] for mapping in one["mappings"]]
+        return _mapping(where, f"{where}: {message}", entries)
+    return _without(kind, where, f"{where}: {message}", "")
+
+
+def _mapping(where: str, seen: str, entries: list[Json]) -> Finding:
+    return Finding(
+        MAPPING,
+        f"the ranks know {where.rpartition(':')[0] or where} by another path",
+        (seen,),
+        (ADD,),
+        paste="\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries),
+        where=where,
+    )
+
+
+def _without(kind: str, where: str, seen: str, ranks: str) -> Finding:
+    missing = kind == MISSING
+    return Finding(
+        kind,
+        f"{where} is {'missing' if missing else 'another file'} where the ranks run",
+        (seen,),
+        (
+            "copy it there, or open the copy that the ranks run"
+            if missing
+            else "bring both to the same state: lines do not fit, and breakpoints stop elsewhere",
+            (
+                "if it lies under another folder there, a mapping is missing: "
+                'pathMappings [{"localRoot": ..., "remoteRoot": ...}]'
+            ),
+        ),
+        ranks=ranks,
+        where=where,
+    )
+
+
+async def _of_file(picture: Picture, place: FilePlace) -> list[Finding]:
+    wanted = _digest(place.path)
+    findings = []
+    for ranks, there in (await picture.ask(THERE.format(place.path))).items():
+        looked = await picture.ask(look_at(str(there), wanted), ranks)
+        for some, said in looked.items():
+            findings += _judged(place, some, str(there), wanted, _found(said))
+    return findings
+
+
+def _found(said: object) -> Found | None:
+    try:
+        return found(said)
+    except ValueError:
+        return None
+
+
+def _judged(
+    place: FilePlace, ranks: str, there: str, wanted: str, looked: Found | None
+) -> list[Finding]:
+    if looked is None or (looked.digest and wanted in ("", looked.digest)):
+        return []
+    kind = DIFFERS if looked.digest else MISSING
+    near = [one for one in looked.near if kind == MISSING or one[1] == wanted]
+    fit = fitting(place.path, wanted, near, "")
+    seen = f"rank {ranks}: {SIGNS[kind]}: {there}"
+    if fit is None:
+        return [_without(kind, str(place), seen, ranks)]
+    entry = {"localRoot": fit[0][0], "remoteRoot": fit[0][1]}
+    return [_mapping(str(place), seen, [entry])]
+
+
+def _digest(path: str) -> str:
+    """As `rank_files` has it for the rank's."""
+    try:
+        size = Path(path).stat().st_size
+        if size > LARGEST:
+            return f"size:{size}"
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _united(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each mapping, however many breakpoints it would put right."""
+    distinct: dict[tuple[str, str], Finding] = {}
+    for one in findings:
+        key = one.cause, one.paste or one.where
+        first = distinct.get(key)
+        if first is None:
+            distinct[key] = one
+        else:
+            evidence = (*first.evidence, *one.evidence)
+            distinct[key] = Finding(
+                first.cause,
+                first.summary,
+                evidence,
+                first.fix,
+                first.paste,
+                first.ranks,
+                first.where,
+            )
+    return list(distinct.values())
+
+
+def _of_configurations(scene: Scene) -> list[Finding]:
+    """Mappings that cannot be used, or whose local root is not there."""
+    folder = str(Path.cwd())
+    findings = []
+    for one in scene.configurations:
+        try:
+            entries = parse(one.values.get("pathMappings"), folder).entries
+        except BadMapping as error:
+            seen = str(error)
+        else:
+            gone = [each.local for each in entries if not Path(each.local).exists()]
+            if not gone:
+                continue
+            seen = f"localRoot {gone[0]} does not exist on this machine"
+        findings.append(
+            Finding(
+                MAPPING,
+                f"a path mapping of {one.where} is wrong",
+                (seen,),
+                ("localRoot is the project's folder here, remoteRoot the same where ranks run",),
+                where=one.where,
+            )
+        )
+    return findings

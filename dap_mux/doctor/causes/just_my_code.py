@@ -1,0 +1,54 @@
+"""A breakpoint in a library, which `justMyCode` keeps debugpy from looking at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Picture
+from dap_mux.doctor.scene import Scene
+
+CAUSE: Final = "just-my-code"
+SIGN: Final = "justMyCode"  # in debugpy's words about a breakpoint that it leaves out
+# Private parts of pydevd: without them it is not known, and nothing is said.
+FILTERED: Final = (
+    "(lambda d, p: bool(d.get_use_libraries_filter()"
+    " and not d.in_project_roots_filename_uncached(p)))"
+    "(__import__('pydevd').get_global_debugger(), {!r})"
+)
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Breakpoints that are refused for it, and files that were asked about."""
+    findings = []
+    for picture in scene.pictures:
+        told = {
+            f"{one['path']}:{one['line']}": str(one["message"]).partition("\n")[0]
+            for one in picture.breakpoints
+            if SIGN in str(one["message"])
+        }
+        findings += [_finding(where, f"{where}: {seen}") for where, seen in told.items()]
+        findings += [one for one in await _of_files(picture, scene) if one.where not in told]
+    return findings
+
+
+async def _of_files(picture: Picture, scene: Scene) -> list[Finding]:
+    findings = []
+    for place in scene.places:
+        answers = await picture.ask(FILTERED.format(place.path))
+        ranks = [ranks for ranks, filtered in answers.items() if filtered is True]
+        if ranks:
+            seen = f"rank {','.join(ranks)}: {place.path} counts as library code"
+            findings.append(_finding(str(place), seen))
+    return findings
+
+
+def _finding(where: str, seen: str) -> Finding:
+    return Finding(
+        CAUSE,
+        f"{where} is library code, and justMyCode leaves that out",
+        (seen,),
+        ("put this into the launch configuration and start debugging again:",),
+        paste='"justMyCode": false',
+        where=where,
+    )

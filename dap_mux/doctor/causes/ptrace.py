@@ -1,0 +1,62 @@
+"""A running process that cannot be debugged by its number: forbidden, or it is no Python."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from dap_mux.cluster.injection import REMOTE_EXEC, refuse_without_a_way
+from dap_mux.cluster.processes import RunningPython
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.scene import Scene
+from dap_mux.errors import DapMuxError, NothingToConnect, Refused
+
+FORBIDDEN: Final = "ptrace"
+UNFIT: Final = "process"
+ALLOW: Final = (
+    "run `dap-mux` as the user of that process, or as root",
+    (
+        "where the kernel forbids it: `sudo sysctl kernel.yama.ptrace_scope=0`; in a container the "
+        "capability SYS_PTRACE (docker: --cap-add SYS_PTRACE; Kubernetes: capabilities.add)"
+    ),
+    "or start the program under the debugger: `dap-mux run`",
+)
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Each process that was named."""
+    return [found for pid in scene.processes if (found := _of_process(pid))]
+
+
+def _of_process(pid: int) -> Finding | None:
+    try:
+        process = RunningPython.read(pid)
+        if process.listening_port() is None:
+            refuse_without_a_way(process)
+            _look_inside(process)
+    except (Refused, PermissionError) as error:
+        seen = str(error)
+        return Finding(
+            FORBIDDEN,
+            f"process {pid} may not be debugged from here",
+            (seen,),
+            ALLOW,
+            where=f"pid:{pid}",
+        )
+    except (NothingToConnect, DapMuxError, OSError) as error:
+        fix = "name a running process of Python 3.8 or later"
+        return Finding(
+            UNFIT,
+            f"process {pid} cannot be debugged",
+            (str(error),),
+            (fix,),
+            where=f"pid:{pid}",
+        )
+    return None
+
+
+def _look_inside(process: RunningPython) -> None:
+    """Have the kernel decide as it does for gdb: a process's memory is opened by the same rule."""
+    if process.version >= REMOTE_EXEC:
+        return
+    os.close(os.open(f"/proc/{process.pid}/mem", os.O_RDONLY))
