@@ -2,10 +2,8 @@
 
 import * as vscode from 'vscode';
 import type { Command } from './logic/adapterCommand';
+import { type Question, QUESTIONS, said } from './logic/doctor';
 import { ask, findDapMux } from './python';
-
-// `doctor` itself looks deeper, in a release that has it.
-const QUESTIONS = [['--version'], ['doctor'], ['sessions'], ['config', 'show']] as const;
 
 export function registerDoctor(context: vscode.ExtensionContext): void {
   const channel = vscode.window.createOutputChannel('dap-mux');
@@ -29,19 +27,18 @@ async function examine(
     channel.appendLine('No Python with dap-mux was found for this folder.');
     return;
   }
-  for (const words of QUESTIONS) channel.append(await answer(command, words, folder));
+  for (const question of QUESTIONS) channel.append(await answer(command, question, folder));
 }
 
 async function answer(
   command: Command,
-  words: readonly string[],
+  { words, limit }: Question,
   folder?: vscode.WorkspaceFolder,
 ): Promise<string> {
   const asked = [...command, ...words].join(' ');
   try {
-    return `\n$ ${asked}\n${await ask(command, words, folder)}`;
+    return `\n$ ${asked}\n${await ask(command, words, folder, limit)}`;
   } catch (error) {
-    const { stderr } = error as { stderr?: string };
-    return `\n$ ${asked}\n${stderr ?? String(error)}`;
+    return `\n$ ${asked}\n${said(error)}`;
   }
 }

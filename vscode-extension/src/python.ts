@@ -39,9 +39,10 @@ export async function ask(
   command: Command,
   words: readonly string[],
   folder?: vscode.WorkspaceFolder,
+  limit = PROBE_LIMIT,
 ): Promise<string> {
   const [program, ...first] = command;
-  const options = { timeout: PROBE_LIMIT, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
+  const options = { timeout: limit, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
   const running = execute(program, [...first, ...words], options);
   running.child.stdin?.end();
   return (await running).stdout;

@@ -1,7 +1,7 @@
 """Four ranks of torch (gloo) that add up numbers; rank 2 comes late to each sum.
 
 Arguments: the first port (rank N listens on it + N), and a folder. What is touched there lets the
-ranks go on: `short` to a sum with a time-out of SHORT seconds, after one with FIRST; `end` to the end.
+ranks go on: `short` to a sum with a time-out of SHORT seconds, after one with FIRST; `end` to end.
 """
 
 from __future__ import annotations
