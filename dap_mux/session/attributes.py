@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dap_mux.errors import UsageError
@@ -18,7 +19,13 @@ from dap_mux.session.cluster_words import cluster_words
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
 FORWARDED: Final = ("k8s", "oc")
-PORT_FORWARD: Final = "port-forward"
+# What `tunnel` may say beside a cluster of this kind.
+OWN_WAYS: Final[dict[str, tuple[object, ...]]] = {
+    "k8s": ("port-forward",),
+    "oc": ("port-forward",),
+    "slurm": (False, "ssh"),
+    "ssh": ("ssh",),
+}
 TUNNELS: Final = '"ssh", "ssh:HOST", "oc:NAMESPACE/POD" or "k8s:NAMESPACE/POD"'
 _ENDPOINT: Final = re.compile(
     r"(?P<group>[A-Za-z_][\w.-]*=)?(?P<host>\[[^\]]*\]|[^:\[\]@]*)(?P<ports>:[0-9]+(?:[-+][0-9]+)?)",
@@ -32,9 +39,7 @@ def rank_words(arguments: Arguments) -> list[str]:
     words = [endpoints] if isinstance(endpoints, str) else [str(word) for word in endpoints]
     cluster, tunnel = arguments.get("cluster"), arguments.get("tunnel")
     if cluster:
-        named = cluster_words(cluster)
-        _refuse_tunnel(named, tunnel)
-        return [*named, *words]
+        return [*(_by_own_way(word, tunnel) for word in cluster_words(cluster)), *words]
     words = words or [_connect(arguments)]
     return [_through(tunnel, word) for word in words] if tunnel else words
 
@@ -54,17 +59,18 @@ def _connect(arguments: Arguments) -> str:
     return f"{connect.get('host') or 'localhost'}:{port}+{count}"
 
 
-def _refuse_tunnel(words: Sequence[str], tunnel: object) -> None:
-    """What `cluster` names brings its own way: `tunnel` can only say which."""
-    schemes = {word.partition(":")[0].rpartition("=")[2] for word in words}
-    forwarded = schemes <= {*FORWARDED}
-    own = (None, PORT_FORWARD) if forwarded else (None, False)
-    if tunnel not in own:
-        way = "by port-forwards" if forwarded else "in their own way"
-        raise UsageError(
-            f"`tunnel`: the ranks of {', '.join(words)} are reached {way}, not by {tunnel!r}; "
-            "leave `tunnel` out, or name the ranks by `endpoints`"
-        )
+def _by_own_way(word: str, tunnel: object) -> str:
+    """What `cluster` names brings its own way; for SLURM there are two."""
+    scheme = word.partition(":")[0].rpartition("=")[2]
+    own = OWN_WAYS.get(scheme, (False,))
+    if tunnel is None or tunnel in own:
+        by_ssh = scheme == "slurm" and tunnel == "ssh" and not word.endswith(",ssh")
+        return f"{word},ssh" if by_ssh else word
+    ways = " or ".join(json.dumps(way) for way in own)
+    raise UsageError(
+        f"`tunnel`: what {word} names is reached by {ways}, not by {json.dumps(tunnel)}; leave "
+        "`tunnel` out, or name the ranks by `endpoints`"
+    )
 
 
 def _through(tunnel: object, word: str) -> str:

@@ -5,6 +5,7 @@ It is such a word, an object that has its parts by name, or a list of these.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,7 @@ from dap_mux.errors import UsageError
 Parts = Mapping[str, Any]
 EXAMPLES: Final = 'a word such as "oc:team/job/train", or {"kind": "oc", "pod": "trainer-0"}'
 DEFAULT: Final = "k8s"
+_NAMED: Final = re.compile(r"(?:[A-Za-z_][\w.-]*=)?[a-z][a-z0-9]*:.*[^/]$", re.DOTALL)
 EVERYWHERE: Final = ("kind", "group", "port", "ranks")
 _FIRST_PORT: Final = 5678
 
@@ -27,6 +29,8 @@ def cluster_words(cluster: object) -> list[str]:
 
 def _word_of(cluster: object) -> str:
     if isinstance(cluster, str):
+        if not _NAMED.match(cluster):
+            raise UsageError(f"`cluster` {cluster!r} names no ranks: it is {EXAMPLES}")
         return cluster
     if not isinstance(cluster, Mapping):
         raise UsageError(f"`cluster` is {EXAMPLES}, not {cluster!r}")

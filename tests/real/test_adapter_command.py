@@ -92,7 +92,7 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
         ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` is the number of ranks, not 0"),
         ({"endpoints": ["ray:7"]}, "comes with a later release"),
         ({"cluster": {"kind": "oc"}}, "`cluster`: oc needs pod or job or selector"),
-        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "reached by port-forwards"),
+        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "leave `tunnel` out"),
         ({"endpoints": "localhost"}, "a port is missing"),
         ({"endpoints": [":5678"], "view": "pretty"}, "launch.json view"),
     ],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from dap_mux.cluster.endpoints import read_word
+from dap_mux.cluster.kubernetes import source as kubernetes
+from dap_mux.cluster.source import Word
 from dap_mux.errors import UsageError
 from dap_mux.session.attributes import rank_words
 
 HERE = {"connect": {"port": 5678}, "ranks": 4}
 OC: dict[str, Any] = {"kind": "oc"}
-PODS = ("k8s", "oc")
+PODS = re.compile("(?:a=)?(k8s|oc):(.*)")
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,12 @@ PODS = ("k8s", "oc")
         ),
         ({"cluster": "oc:team/p", "tunnel": "port-forward"}, ["oc:team/p"]),
         ({"cluster": "slurm:4711", "tunnel": False}, ["slurm:4711"]),
+        (
+            {"cluster": ["a=slurm:1+4", "slurm:2,ssh"], "tunnel": "ssh"},
+            ["a=slurm:1+4,ssh", "slurm:2,ssh"],
+        ),
+        ({"cluster": "ssh:node1", "tunnel": "ssh"}, ["ssh:node1"]),
+        ({"cluster": "pid:1,2", "tunnel": False}, ["pid:1,2"]),
         ({**HERE, "tunnel": False}, ["localhost:5678+4"]),
         ({**HERE, "tunnel": "ssh:me@node1"}, ["ssh:me@node1:5678+4"]),
         ({**HERE, "tunnel": "oc:team/p"}, ["oc:team/p:5678+4"]),
@@ -56,8 +65,11 @@ PODS = ("k8s", "oc")
 def test_words(arguments: dict[str, Any], words: list[str]) -> None:
     assert rank_words(arguments) == words
     for word in words:
-        if word.partition(":")[0].rpartition("=")[2] not in PODS:
-            read_word(word)  # which is content with it
+        pods = PODS.fullmatch(word)  # of which reading the whole word asks for kubectl
+        if pods:
+            kubernetes.read(Word(pods[1], pods[2]))
+        else:
+            read_word(word)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +79,9 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
         ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` is the number of ranks, not 0"),
         ({"cluster": 7}, "`cluster` is a word such as"),
+        ({"cluster": "team/trainer-0"}, "`cluster` 'team/trainer-0' names no ranks: it is a word"),
+        ({"cluster": "oc"}, "`cluster` 'oc' names no ranks"),
+        ({"cluster": "oc:team/"}, "`cluster` 'oc:team/' names no ranks"),
         ({"cluster": [True]}, "`cluster` is a word such as"),
         ({"cluster": {"kind": "lsf", "job": 1}}, "kind is one of k8s, oc, slurm, ssh, not 'lsf'"),
         ({"cluster": {"kind": ["oc"]}}, "kind is one of"),
@@ -75,9 +90,10 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({"cluster": {"kind": "ssh", "host": "h", "namespace": "n"}}, "ssh has no namespace"),
         ({"cluster": {"pod": ["p"]}}, "pod is text, not ['p']"),
         ({"cluster": {"pod": "p", "ranks": "4"}}, "ranks is a number from 1, not '4'"),
-        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "reached by port-forwards, not by"),
+        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, 'is reached by "port-forward", not'),
         ({"cluster": "oc:team/p", "tunnel": False}, "leave `tunnel` out"),
-        ({"cluster": "slurm:1", "tunnel": "port-forward"}, "reached in their own way"),
+        ({"cluster": "slurm:1", "tunnel": "port-forward"}, 'reached by false or "ssh", not'),
+        ({"cluster": "pid:1", "tunnel": {}}, "reached by false, not by {}"),
         ({**HERE, "tunnel": "port-forward"}, '`tunnel` is "ssh", "ssh:HOST"'),
         ({**HERE, "tunnel": "vpn:office"}, "not 'vpn:office'"),
         ({**HERE, "tunnel": True}, "not True"),
