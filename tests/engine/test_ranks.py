@@ -424,3 +424,33 @@ def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
     book.pump()
     assert client.of("exited") == []
     assert len(client.of("terminated")) == 1
+
+
+def test_a_launcher_starts_a_rank_again_before_its_old_end_is_seen(play: Play) -> None:
+    """Another pid: the old process has ended, whatever its connection still says."""
+    book = play(1, launched=True)
+    book.know(0, pid=4000)
+    client = attached(book)
+    book.exited(0, None)
+    book.know(0, pid=4001)
+    assert states(client) == ["running"]
+    book.wait(2)  # the end that was seen was the old one's
+    assert states(client) == ["running"]
+    assert client.of("terminated") == []
+    book.exited(0, None)
+    book.feed(inputs.JobEnded(3))
+    book.wait(2)
+    assert client.of("exited") == [{"exitCode": 3}]
+    assert len(client.of("terminated")) == 1
+
+
+def test_ranks_that_have_not_come_end_with_their_launcher(play: Play) -> None:
+    book = play(0, launched=True)
+    for rank in range(2):
+        book.know(rank, ready=False, announces=True)
+    client = attached(book)
+    assert states(client) == ["waiting", "waiting"]
+    book.feed(inputs.JobEnded(1))
+    book.pump()
+    assert states(client) == ["exited", "exited"]
+    assert client.of("exited") == [{"exitCode": 1}]
