@@ -87,6 +87,15 @@ class LauncherJob:
         return found
 
 
+@dataclass(frozen=True)
+class Report:
+    """A rank has said that it listens. `process` is None where that is not of this machine."""
+
+    record: RankRecord
+    host: str
+    process: ForeignProcess | None
+
+
 class LaunchedJob:
     """The running launcher. `async with` starts it, and stops it at its end if it still runs."""
 
@@ -147,8 +156,8 @@ class LaunchedJob:
         """The launcher's."""
         return self._process.pid
 
-    async def reports(self) -> AsyncIterator[tuple[RankRecord, ForeignProcess | None]]:
-        """Each rank as it says that it listens, with its process if that is of this machine."""
+    async def reports(self) -> AsyncIterator[Report]:
+        """Each rank as it says that it listens."""
         while True:
             for path in sorted(self.rendezvous.glob("*.json")):
                 if path.name not in self._seen:
@@ -156,7 +165,7 @@ class LaunchedJob:
                     yield self._read(path)
             await anyio.sleep(POLL_STARTING if self._missing else POLL_LATER)
 
-    def _read(self, path: Path) -> tuple[RankRecord, ForeignProcess | None]:
+    def _read(self, path: Path) -> Report:
         record = record_of(json.loads(path.read_text("utf-8")), path.name)
         host, _, pid = path.stem.rpartition("-")
         self._missing -= 1
@@ -167,7 +176,7 @@ class LaunchedJob:
             with suppress(ProcessLookupError):
                 process = ForeignProcess(int(pid))
                 self._processes.append(process)
-        return replace(record, rank=record.rank or 0, ready=True), process
+        return Report(replace(record, rank=record.rank or 0, ready=True), host, process)
 
     async def ended(self) -> int:
         """Wait for the launcher's end; its exit code, -n for signal n."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from dap_mux.cluster.foreign import ForeignProcess
-from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
+from dap_mux.cluster.launcher import LaunchedJob, LauncherJob, Report
 from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config, LaunchOptions
 from dap_mux.engine import Settings, inputs
@@ -152,13 +153,16 @@ class LauncherRun:
     # Ranks
 
     async def _hear_ranks(self, tasks: TaskGroup) -> None:
-        async for record, process in self._launched.reports():
-            if process is None and record.host in LOOPBACK:
-                self._tell(_elsewhere(record))
+        async for report in self._launched.reports():
+            record, process = report.record, report.process
+            endpoint = endpoint_of(record)
+            if report.host != socket.gethostname() and record.host in LOOPBACK:
+                self._tell(f"rank {record.rank} {_elsewhere(report)}")
+                endpoint = replace(endpoint, way_down=_elsewhere(report))
             id = self._id_of(record)
             self._introduce(id[0], record.world_size or 0)
             self._ranks[id] = process
-            self._session.rank_known(*id, endpoint_of(record))
+            self._session.rank_known(*id, endpoint)
             if process is not None:
                 tasks.start_soon(self._watch, id, process)
 
@@ -211,7 +215,8 @@ class LauncherRun:
         self._session.driver.feed(inputs.Notice(text))
 
 
-def _elsewhere(record: RankRecord) -> str:
+def _elsewhere(report: Report) -> str:
     return (
-        f"rank {record.rank} runs on another machine and listens there on {record.endpoint} alone"
+        f"runs on {report.host} and listens on {report.record.endpoint} there, which this session "
+        "cannot reach: let ranks on other machines call it (docs/dial-out.md)"
     )

@@ -60,6 +60,25 @@ async def test_children_of_ranks_inherit_the_variables_and_are_none(user: User) 
     await user.nothing_is_left()
 
 
+async def test_a_rank_on_another_machine_is_not_taken_for_one_of_ours(user: User) -> None:
+    """It has said that it listens on its own loopback, where something else may listen here."""
+    text = "import json, os, time\n"
+    text += "record = {'rank': 0, 'host': '127.0.0.1', 'port': 5678, 'pid': 1, 'world_size': 1}\n"
+    text += "folder = os.environ['DAP_MUX_RENDEZVOUS']\n"
+    text += "with open(f'{folder}/part', 'w') as file:\n    json.dump(record, file)\n"
+    text += "os.rename(f'{folder}/part', f'{folder}/node2-1.json')\n"
+    text += "while not os.path.exists('go'):\n    time.sleep(0.01)\n"
+    run = await launch(user, user.script(text))
+    client = await run.client()
+    await client.handshake(ATTACH, timeout=LIMIT)
+    (entry,) = await listed(client, "state", "waiting")
+    assert entry["reason"].startswith("runs on node2 and listens on 127.0.0.1:5678 there")
+    assert "rank 0 runs on node2" in run.err
+    (user.folder / "go").touch()
+    await finish(client)
+    assert (await run.ends()).code == 0
+
+
 async def test_two_launchers_in_one_job_are_two_groups(user: User) -> None:
     script = user.script(PRINT_RANK)
     user.script(LAUNCH, "launch.py")
