@@ -50,7 +50,10 @@ class LauncherJob:
     stop_on_entry: bool = False
     """Whether each rank stops at its program's first line."""
     output: Path | None = None
-    """The file that takes what the launcher and its ranks print; None: our own streams."""
+    """The file that takes what the launcher and its ranks print; None: our own streams.
+
+    With a file our input is somebody else's, too: an editor's, or the console's.
+    """
     env: Mapping[str, str] = field(default_factory=dict)
     """On top of our own environment."""
     cwd: Path | None = None
@@ -143,7 +146,7 @@ class LaunchedJob:
                     executable=program,
                     cwd=self.job.cwd,
                     env=self.job.environment(self.rendezvous),
-                    stdin=_stdin(),
+                    stdin=subprocess.DEVNULL if out or not _is_fed() else None,
                     stdout=out,
                     stderr=out and subprocess.STDOUT,
                     start_new_session=True,
@@ -215,10 +218,6 @@ def _debugpy() -> str:
     return str(Path(spec.origin).parent) if spec and spec.origin else ""
 
 
-def _stdin() -> int | None:
-    """A pipe or a file is the job's; a terminal cannot be, for it is not the foreground's group."""
-    return (
-        None
-        if sys.stdin and not sys.stdin.closed and not sys.stdin.isatty()
-        else subprocess.DEVNULL
-    )
+def _is_fed() -> bool:
+    """Whether our input is the job's: a pipe or a file. A terminal's is the foreground group's."""
+    return sys.stdin is not None and not sys.stdin.closed and not sys.stdin.isatty()

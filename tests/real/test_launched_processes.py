@@ -196,3 +196,20 @@ async def test_ranks_stop_at_the_first_line_where_an_editor_wants_that(
     await go_on(editor.client, entries)
     await finish(editor.client)
     await editor.gone()
+
+
+async def test_a_launcher_does_not_read_what_the_editor_says(editor: Editor) -> None:
+    """As mpirun does, for its first rank."""
+    text = "import sys\nopen('heard', 'w').write(repr(sys.stdin.read()))\n"
+    reads = editor.user.script(text, "reads.py")
+    await editor_launch(editor.client, {"launcher": [sys.executable], "program": reads}, {})
+    await finish(editor.client)
+    await editor.gone()
+    assert (editor.user.folder / "heard").read_text() == "''"
+
+
+async def test_what_is_piped_into_run_is_the_jobs(user: User) -> None:
+    script = user.script("import sys\nprint(sys.stdin.read())\n")
+    run = await user.start("run", "--", sys.executable, script, piped=True)
+    out, _ = await run.process.communicate(b"data")
+    assert (run.process.returncode, out) == (0, b"data\n")
