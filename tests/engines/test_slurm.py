@@ -19,7 +19,9 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.cluster.slurm import Slurm
 from dap_mux.cluster.slurm_commands import time_left
+from dap_mux.cluster.source import Word
 from tests.engines import tour
 from tests.engines.pages import ours, typed
 from tests.support.commands import LIMIT, User, user
@@ -112,6 +114,13 @@ async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: Slurm
     assert (done.code, done.out) == (0, ""), done.err
 
 
+async def endpoints(rest: str) -> list[str]:
+    """Where the ranks of a word are, in their order."""
+    records = await Slurm(Word("slurm", rest)).discover()
+    assert [record.rank for record in records] == [*range(len(records))]
+    return [record.endpoint for record in records]
+
+
 async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmCluster) -> None:
     """Each job is wrong in its own way; the messages are SLURM's own words with what helps."""
     folder = user.folder
@@ -143,6 +152,15 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
         done = await user.does("attach", f"slurm:{word}")
         assert (done.code, done.out) == (3, ""), done
         assert message in done.err
+
+    dealt = slurm.submit("-N2", "-n3", "--wrap", "srun -m cyclic sleep 600", cwd=folder)
+    await until(lambda: len(slurm.steps(dealt)) == 2, within=60, what="a step and the script")
+    one, two = (host.address for host in slurm.nodes)
+    assert await endpoints(f"{dealt}") == [f"{one}:5678", f"{two}:5679", f"{one}:5680"]
+    assert await endpoints(f"{dealt}.0:6000+2") == [
+        *(f"{one}:6000", f"{one}:6001", f"{two}:6002", f"{two}:6003", f"{one}:6004", f"{one}:6005")
+    ]
+    assert await endpoints(f"{dealt}.batch+2") == [f"{one}:5678", f"{one}:5679"]
 
     pending = await user.start("attach", f"slurm:{held}", f"late=slurm:{empty}.0")
     await pending.says(f"job {held} waits in SLURM's queue (JobHeldUser)")

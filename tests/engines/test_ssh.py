@@ -145,3 +145,23 @@ async def test_two_hosts_behind_ssh(user: User, job: Job) -> None:
     tour.check_result(job.output, STEPS)
     attach.process.terminate()  # nobody tells it that released ranks have ended
     assert (await attach.ends()).code == 0
+
+
+async def test_hosts_that_let_nobody_in(user: User, ssh: SshHosts) -> None:
+    """A host that nobody knows yet, one that does not know the user, none at all, and no ssh."""
+    ours, address = ssh.environ["DAP_MUX_SSH"], ssh.hosts[0].address
+    known = ssh.configuration.with_name("known_hosts")
+    keyless = (
+        f"ssh -F none -o UserKnownHostsFile={known} -o IdentityFile=none -o IdentityAgent=none"
+    )
+    for command, host, said in (
+        (f"{ours} -o UserKnownHostsFile=none", "node1", "by hand (ssh node1) and accept its key"),
+        (keyless, f"root@{address}", "dap-mux cannot type a password: load a key"),
+        (ours, "nowhere.invalid", "Could not resolve hostname"),
+        ("no-such-ssh", "node1", "cannot start no-such-ssh"),
+    ):
+        attach = await user.start("attach", f"ssh:{host}", env={"DAP_MUX_SSH": command})
+        await attach.says(f"the tunnel to {host} is down: ")
+        await attach.says(said)
+        attach.process.terminate()
+        assert (await attach.ends()).code == 0

@@ -67,7 +67,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 @dataclass(frozen=True)
 class SlurmCluster:
-    """A running cluster of two nodes with four CPUs each."""
+    """A running cluster of two nodes with eight CPUs each."""
 
     folder: Path
     nodes: list[Host]
@@ -147,7 +147,7 @@ async def slurm_cluster(base: Path) -> AsyncIterator[SlurmCluster]:
 def _configure(cluster: SlurmCluster) -> Path:
     """Write its configuration; the path of the nodes' /etc/hosts."""
     lines = [
-        f"NodeName={n.name} NodeAddr={n.address} CPUs=4 RealMemory=1000" for n in cluster.nodes
+        f"NodeName={n.name} NodeAddr={n.address} CPUs=8 RealMemory=1000" for n in cluster.nodes
     ]
     text = _CONFIGURATION.format(
         name=socket.gethostname(),
