@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dap_mux.client import DapClient
 from tests.engines import tour
 from tests.engines.tools import command
 from tests.real.driving import line_of, script
-from tests.support.commands import User
+from tests.support.commands import LIMIT, Json, User
 from tests.support.kube_server import Cluster, KubeServer, Pod, cluster, kube_server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -102,3 +103,12 @@ async def shell(scene: Scene, script: str) -> AsyncIterator[asyncio.subprocess.P
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.communicate()
+
+
+async def quiet(client: DapClient, line: Json) -> None:
+    """Wait until no rank evaluates anything for us: debugpy's adapter dies of a cut while it does.
+
+    A rank answers in order, so its answer to this comes after all of those.
+    """
+    wanted = {"source": {"path": LOOP}, "breakpoints": [line] if line else []}
+    await client.request("setBreakpoints", wanted, timeout=LIMIT)

@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.engines import tour
-from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
+from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, quiet
 from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.kube_server import Pod
 from tests.support.private_network import possible
@@ -46,12 +46,13 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
     client = await attach.client()
     condition = f"__import__('os').path.exists({str(flag)!r})"
-    breakpoints = {LOOP: [{"line": COUNT, "condition": condition}]}
-    await client.handshake({"justMyCode": True}, breakpoints=breakpoints, timeout=LIMIT)
+    line = {"line": COUNT, "condition": condition}
+    await client.handshake({"justMyCode": True}, breakpoints={LOOP: [line]}, timeout=LIMIT)
     entries = await listed(client, "state", *["running"] * 4)
     rows = [entry["threadId"] for entry in entries]
 
     for time in range(10):
+        await quiet(client, line)
         await break_forward(scene, client, pods[time % 4], rows[time % 4], dropped=time % 2 == 1)
     assert "the tunnel to pod train-0-a is down (kubectl was ended by SIGKILL)" in attach.err
     assert "the tunnel to pod train-0-a is open again" in attach.err
@@ -60,6 +61,7 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
 
     flag.touch()
     await listed(client, "line", *[COUNT] * 4)
+    await quiet(client, line)
     await break_forward(scene, client, pods[2], rows[2])
     await listed(client, "line", *[COUNT] * 4)
     await restart_and_move(scene, client, pods, done)

@@ -15,7 +15,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.engines import tour
-from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
+from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, quiet, shell
 from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.private_network import possible
 from tests.support.proc_net import free_ports
@@ -79,6 +79,7 @@ async def test_a_loop_of_the_users_own(scene: Scene) -> None:
         await client.handshake({"justMyCode": True}, timeout=LIMIT)
         rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]
         for time in range(2):
+            await quiet(client, HERE[LOOP][0] if time else {})
             before = len(bodies(client, "thread"))
             scene.user.signal(scene.forward_of(pods[1]), signal.SIGKILL)
             is_back = partial(back, client, rows[1], before)
