@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from dap_mux.client import DapClient
 from tests.engines import tour
@@ -23,6 +28,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 JOB: Final = "train"
 LOOP: Final = script("until_told")
 COUNT: Final = line_of(LOOP, "count")
+OLDEST: Final = (1, 31)
 PYTHON: Final = {"PYTHONPATH": str(ROOT)}
 
 
@@ -76,7 +82,7 @@ class Scene:
 @asynccontextmanager
 async def kubernetes(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
     """Serve a cluster; the whole test moves to a network of its own."""
-    kubectl = Path(command("kubectl"))
+    kubectl = Path(_kubectl())
     logs = tmp_path / "logs"
     logs.mkdir()
     with cluster(logs) as made:
@@ -112,3 +118,14 @@ async def quiet(client: DapClient, line: Json) -> None:
     """
     wanted = {"source": {"path": LOOP}, "breakpoints": [line] if line else []}
     await client.request("setBreakpoints", wanted, timeout=LIMIT)
+
+
+def _kubectl() -> str:
+    """The path of a kubectl that speaks WebSocket, as the tests' API server does."""
+    path = command("kubectl")
+    words = [path, "version", "--client", "-o", "json"]
+    said = subprocess.run(words, capture_output=True, check=True, timeout=LIMIT).stdout
+    version = json.loads(said)["clientVersion"]["gitVersion"]
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST:
+        pytest.skip(f"{path} is {version}, and the tests' API server needs 1.31 or later")
+    return path

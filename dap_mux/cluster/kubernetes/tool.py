@@ -128,7 +128,7 @@ class Changes:
     async def next(self, *, before: float) -> Json | None:
         """The next event; None once there are no more, or at that time of the loop's clock."""
         text: list[str] = []
-        with anyio.move_on_at(before):
+        with anyio.CancelScope(deadline=before):
             async for line in self._lines:
                 text = [line] if line.startswith("{") else [*text, line]
                 if line.endswith("}") and line.strip(" ") == line:
