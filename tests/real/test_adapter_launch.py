@@ -13,6 +13,7 @@ from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.editor_process import STUBBORN, Editor, editor, launch
 from tests.support.launchers import LAUNCH
 from tests.support.proc_net import free_ports
+from tests.support.waiting import until
 
 __all__ = ["editor", "user"]
 
@@ -138,8 +139,9 @@ async def test_a_launcher_starts_the_ranks(editor: Editor) -> None:
     stop_at = editor.breakpoint("ranks(1,3): number > 0")
     await launch(editor.client, arguments, stop_at)
     await listed(editor.client, "state", "running", "stopped", "running", "stopped")
-    said = (editor.user.folder / "logs" / "launcher.log").read_text("utf-8")
-    assert "begin 2 mine" in said
+    log = editor.user.folder / "logs" / "launcher.log"
+    begun = "begin 2 mine"  # a rank that runs may not have come so far
+    await until(lambda: begun in log.read_text("utf-8"), within=LIMIT, what=begun)
     await editor.client.disconnect(terminateDebuggee=True)
     await editor.gone()
     await editor.user.nothing_is_left(within=LIMIT)
