@@ -16,7 +16,7 @@ from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.errors import PeerFault
 
 CONNECT: Final = 5.0  # s
-GREETING: Final = 5.0  # s for debugpy's first words
+GREETING: Final = 2.0  # s for debugpy's first words; who is late is spoken to first
 READY: Final = 3.0  # s for it to say that it has met its debuggee (K3); not said while it is taken
 ANSWER: Final = 10.0  # s
 REST: Final = 0.3  # s before anybody connects again (K4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session_files import SessionFile, find, running
 
 PID: Final = "pid:"
+MOMENT: Final = 1.0  # s
 OVER: Final = ("exited",)
 
 
@@ -50,7 +52,7 @@ async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
             _read_launch(order.folder, scene)
         scene.subjects += [each for each in endpoints if not _is_attached(each, scene)]
         scene.elsewhere = _elsewhere(scene, order.folder)
-        scene.subjects = [await _told(_looked(each, scene.machine)) for each in scene.subjects]
+        scene.subjects = await _examined(scene)
         commands = [*order.pythons, *_pythons_of(scene.configurations)]
         scene.pythons = [await pythons.ask(command) for command in commands]
         scene.looked_at += [f"the Python of `{command}`" for command in commands]
@@ -204,6 +206,16 @@ def _elsewhere(scene: Scene, folder: Path) -> dict[int, Process]:
         for port, holder in scene.machine.debugpy_ports()
         if port not in named and holder.folder == here
     }
+
+
+async def _examined(scene: Scene) -> list[Subject]:
+    """Look, again where something is odd, for connections come and go; then talk to all at once."""
+    looked = [_looked(each, scene.machine) for each in scene.subjects]
+    if not all(map(looks_well, looked)):
+        await asyncio.sleep(MOMENT)
+        scene.machine = Machine.read()
+        looked = [_looked(each, scene.machine) for each in scene.subjects]
+    return await asyncio.gather(*map(_told, looked))
 
 
 def _looked(subject: Subject, machine: Machine) -> Subject:

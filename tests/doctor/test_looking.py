@@ -49,12 +49,8 @@ while not Path(sys.argv[1]).exists():
 print("the end")
 """
 GOOD: Final = (
-    "number > limit",
-    "total < 0 and scale == 2",
-    "ranks(0): any(one > limit for one in parts)",
-    "$rank > 99 or len(sys.argv) > 9",
-    "(lambda x: x > limit)(total)",
-    "__name__ == 'no'",
+    "number > limit and scale == 2 and any(one > limit for one in parts)",
+    "ranks(0): $rank > 99 or (lambda x: x > limit)(total) or __name__ == 'no' or len(sys.argv) > 9",
 )
 
 

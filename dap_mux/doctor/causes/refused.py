@@ -43,9 +43,9 @@ def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
 
 
 def _evidence(subject: Subject) -> str:
-    if subject.who == "nobody" and subject.talk is None:
-        return f"no process of this machine listens on {subject.endpoint} ({subject.named})"
+    if subject.reason:
+        return f"the session says of rank {subject.ranks}: {subject.reason}"
     if subject.talk is not None:
         why = subject.talk.words or "connection refused"
         return f"{subject.endpoint} ({subject.named}): {why}"
-    return f"the session says of rank {subject.ranks}: {subject.reason}"
+    return f"no process of this machine listens on {subject.endpoint} ({subject.named})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
@@ -9,14 +10,14 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.scene import Scene, Subject
 
 CAUSE = "tunnel-down"
-HUNG_UP = ("the rank closed the connection", "the tunnel")  # a session's words
+# A session's words.
+DOWN = re.compile(r"^the rank closed the connection|^the tunnel .* is down|^(kubectl|oc|ssh) ")
 
 
 def applies(subject: Subject, _: Scene) -> bool:
     """It was there and is not; or a connection is taken, and ended at once."""
     lost = subject.state == "lost" and subject.who in ("nobody", "unknown", "forwarder")
-    ends = subject.state != "lost" and any(words in subject.reason for words in HUNG_UP)
-    return lost or ends or subject.outcome == "hung up"
+    return lost or bool(DOWN.search(subject.reason)) or subject.outcome == "hung up"
 
 
 def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
