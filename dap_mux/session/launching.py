@@ -167,7 +167,7 @@ class LauncherRun:
                 tasks.start_soon(self._watch, id, process)
 
     def _id_of(self, record: RankRecord) -> RankId:
-        """Two launchers in one job have the same ranks: whoever comes second is of another group."""
+        """Two launchers in one job have the same ranks: who comes second is of another group."""
         assert record.rank is not None
         group, number = record.group, 1
         while (process := self._ranks.get((group, record.rank))) and process.alive():
