@@ -156,6 +156,14 @@ class Line:
         self._given_up = threading.Event()
         self._closed = threading.Event()
         self._link: _Link | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_forked_child)
+
+    def _in_forked_child(self) -> None:
+        """A child that outlives us must not keep our connection open."""
+        if self._link is not None:
+            os.close(self._link.detach())
+            self._link = None
 
     def getsockname(self) -> tuple[str, int]:
         """The session's address."""

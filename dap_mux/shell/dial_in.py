@@ -51,7 +51,7 @@ class Desk(Protocol):
         """The call has ended, before it was taken up or after."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Call(asyncio.Protocol):
     """One connection of a rank; `rank` is what it says of itself, in the words of a ranks file."""
 

@@ -14,7 +14,7 @@ import pytest
 from dap_mux.client import DapClient
 from tests.support import proc_net
 from tests.support.callers import Caller, callers, told_by
-from tests.support.commands import LIMIT, Command, User, bodies, line_of, listed, user
+from tests.support.commands import LIMIT, Command, Json, User, bodies, line_of, listed, user
 from tests.support.run_command import COUNT, LAUNCH, log, resume
 from tests.support.waiting import until
 
@@ -184,8 +184,10 @@ async def test_the_session_killed_lets_all_run_on_and_the_next_one_gets_them(sce
 async def test_a_killed_rank_is_gone_and_the_others_notice_nothing(scene: Scene) -> None:
     scene.ranks[2].process.send_signal(signal.SIGKILL)
     await scene.ranks[2].ends()
-    entries = await listed(scene.client, "state", "stopped", "stopped", "exited", "stopped")
-    step = {"threadId": entries[0]["threadId"]}
+    await listed(scene.client, "state", "stopped", "stopped", "exited", "stopped")
+    # whichever stopped first has the focus; a thread beside it would step alone
+    focused = await scene.client.request("focus", {"rank": 0}, timeout=LIMIT)
+    step = {"threadId": focused["threadId"]}
     await scene.client.request("next", step, timeout=LIMIT)
     after = line_of(scene.script, "beat") + 1
     await listed(scene.client, "line", after, after, None, after)
@@ -209,6 +211,49 @@ async def test_a_rank_that_comes_late_waits_for_its_breakpoints(scene: Scene) ->
     await scene.client.disconnect()
     scene.ranks[2] = new
     await scene.end()
+
+
+async def test_processes_without_a_number_and_with_another_ones(user: User) -> None:
+    script, go = user.script(BEATS), user.folder / "go"
+    attach = await user.start("attach", "dial:2", "--dial-listen", "0")
+    told = {**await told_by(attach), "DAP_MUX_DIAL_TIMEOUT": str(LIMIT)}
+    (first,) = await callers(user, [-1], script, told, arguments=[str(go)])
+    client = await attach.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await listed(client, "state", "running", "waiting")
+    brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "1"}
+    (same,) = await callers(user, [0], script, brief, arguments=[str(go)])
+    assert await same.ends() == 125
+    assert f"rank 0 of group job is here already: process {first.process.pid} on " in same.output
+    (second,) = await callers(user, [-2], script, told, arguments=[str(go)])
+    entries = await listed(client, "state", "running", "running")
+    assert [entry["pid"] for entry in entries] == [first.process.pid, second.process.pid]
+    # One that is left before its program has begun waits for the next debugger.
+    await until(lambda: "beat" in second.output, within=LIMIT, what="it has begun")
+    await client.disconnect()
+    go.touch()
+    assert [await first.ends(), await second.ends()] == [0, 0]
+    assert (await attach.ends()).code == 0
+
+
+async def test_a_job_whose_ranks_call_is_restarted(user: User) -> None:
+    script = user.script(COUNT)
+    line = line_of(script, "loss")
+    run = await user.start("run", "--dial", "-n", "2", "--log-dir", "logs", script)
+    client = await run.client()
+    await client.handshake(LAUNCH, breakpoints={script: [line]}, timeout=LIMIT)
+    before = await listed(client, "line", line, line)
+    await client.request("restart", timeout=LIMIT)
+
+    def others(entries: list[Json]) -> bool:
+        return all(new["pid"] != old["pid"] for new, old in zip(entries, before, strict=True))
+
+    while not others(after := await listed(client, "line", line, line)):
+        pass
+    assert [entry["threadId"] for entry in after] == [entry["threadId"] for entry in before]
+    await client.disconnect(terminateDebuggee=True)
+    await run.ends()
+    await user.nothing_is_left()
 
 
 async def test_children_of_ranks_that_call_run_as_ever(user: User) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -33,8 +34,13 @@ class Caller:
         return self.log.read_text("utf-8", errors="replace")
 
     async def ends(self, *, within: float = LIMIT) -> int:
-        """Wait for its end; the exit code, -n for signal n."""
-        return await asyncio.wait_for(self.process.wait(), within)
+        """Wait for its end; the exit code, -n for signal n. Too late: it tells where it stands."""
+        try:
+            return await asyncio.wait_for(self.process.wait(), within)
+        except asyncio.TimeoutError:
+            self.process.send_signal(signal.SIGABRT)
+            await self.process.wait()
+            raise AssertionError(f"rank {self.rank} still ran: {self.output[-6000:]}") from None
 
 
 async def told_by(attach: Command) -> dict[str, str]:
@@ -69,12 +75,19 @@ async def _caller(
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "dap_mux.rank", *words),
             cwd=user.folder,
-            env={**user.environ, **numbers, "PYTHONUNBUFFERED": "1", **told},
+            env={
+                **user.environ,
+                **numbers,
+                "PYTHONUNBUFFERED": "1",
+                "PYTHONFAULTHANDLER": "1",
+                **told,
+            },
             stdin=asyncio.subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
         )
+    user.others.append(process)
     return Caller(rank, process, log)
 
 

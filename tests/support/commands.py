@@ -124,6 +124,7 @@ class User:
         self._runtime = folder / "runtime"
         self._runtime.mkdir()
         self.commands: list[Command] = []
+        self.others: list[asyncio.subprocess.Process] = []
         own = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(self._runtime)}
         self.environ = {**_clean_environment(), **own, "DAP_MUX_LISTEN": "127.0.0.1:0"}
 
@@ -191,6 +192,8 @@ class User:
             for pid in self.processes():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            for process in self.others:
+                await process.wait()
 
 
 @pytest.fixture
