@@ -89,10 +89,12 @@ LAYERS: dict[str, Layer] = {
             "cluster.injection",
             "cluster.processes",
             "cluster.records",
+            "cluster.slurm_commands",
             "engine.merge.files",
             "engine.rank_files",
             "session_files",
         ),
+        theirs=("msgspec",),
     ),
     "cli": Layer(
         ours=(

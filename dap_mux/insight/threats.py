@@ -82,11 +82,16 @@ def _left(one: Collective) -> float:
 
 
 def _schedulers(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
-    limited = {rank: one for rank, one in told.items() if one.job and one.left is not None}
+    limited = {rank: one for rank, one in told.items() if one.job}
     for job, ranks in _grouped(limited, lambda one: one.job).items():
-        left = min(limited[rank].left or 0.0 for rank in ranks)
+        times = [one.left for rank in ranks if (one := limited[rank]).left is not None]
         others = "" if len(ranks) == len(told) else f" ({_on(ranks, default_group)})"
-        text = f"SLURM ends job {job}{others} in {duration(left)}, paused or not"
+        left = min(times, default=None)
+        text = f"SLURM's clock of job {job}{others} runs on while ranks are paused"
+        if left is None:  # older releases of SLURM do not tell the job
+            text += f"; what is left of its time: squeue -h -j {job} -o %L"
+        else:
+            text += f": it ends the job in {duration(left)}"
         yield Threat("slurm", text, tuple(ranks), left)
 
 

@@ -247,6 +247,35 @@ async def test_pythons(doctor: Doctor, user: User) -> None:
     await doctor.only("python")
 
 
+# Clocks (those of torch: tests/engines/test_while_paused.py)
+
+
+async def test_the_schedulers_limit(
+    doctor: Doctor, user: User, tmp_path: Path, debugged: Debug
+) -> None:
+    """SLURM is asked for the job that the ranks say they are of."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    squeue = folder / "squeue"
+    user.environ["PATH"] = f"{folder}:{user.environ['PATH']}"
+    async with debugged(env={"SLURM_JOB_ID": "77"}) as job:
+        for left in ("UNLIMITED", "1-02:00:00"):
+            says(squeue, left)
+            assert await doctor.causes() == []
+        says(squeue, "3:20")
+        found = await doctor.only("clock")
+        assert found["ranks"] == "0-1"
+        assert "job 77" in found["evidence"][0]
+        assert "in 3 min" in found["evidence"][0]
+        await job.ends_well()
+
+
+def says(program: Path, text: str) -> None:
+    """A program that says just this."""
+    program.write_text(f'#!/bin/sh\n[ "$3" = 77 ] && echo {text}\n', "utf-8")
+    program.chmod(0o755)
+
+
 # Running processes
 
 SLEEPS: Final = "import ctypes, time; {}; print('up', flush=True); time.sleep(600)"

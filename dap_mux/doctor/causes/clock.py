@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
+from dap_mux.cluster.slurm_commands import time_left
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.picture import Picture
 from dap_mux.doctor.scene import Scene
+from dap_mux.errors import DapMuxError
 from dap_mux.insight.clocks import Clocks, clocks, look
 from dap_mux.insight.threats import Threat, threats
 from dap_mux.rank_sets import RankId, fold, parse
@@ -32,13 +36,26 @@ def _waits_for_us(picture: Picture) -> bool:
 
 async def _threats(picture: Picture) -> list[Threat]:
     told: dict[RankId, Clocks] = {}
+    limits: dict[str, Clocks] = {}  # asked once for each job
     for ranks, said in (await picture.ask(look(extends=False))).items():
         try:
             one = clocks(said)
         except ValueError:
             continue
+        if one.job and one.left is None:
+            limits[one.job] = limits.get(one.job) or await _limit(one.job)
+            one = replace(one, left=limits[one.job].left)
         told.update(dict.fromkeys(_ranks(ranks, picture), one))
     return threats(told, picture.default_group)
+
+
+async def _limit(job: str) -> Clocks:
+    """Ask SLURM where the rank does not know: older releases do not tell a job its end."""
+    try:
+        left = await time_left(job)
+    except DapMuxError:  # its commands are not on this machine
+        left = None
+    return Clocks(job=job, left=left.total_seconds() if left is not None else None)
 
 
 def _ranks(text: str, picture: Picture) -> list[RankId]:

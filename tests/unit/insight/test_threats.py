@@ -60,11 +60,16 @@ def test_an_unknown_clock_is_said_to_be_unknown() -> None:
 def test_the_time_of_the_scheduler() -> None:
     job = Clocks(job="77", left=3 * 3600 + 60)
     (threat,) = threats(ranks(job, job), "job")
-    assert threat.text == "SLURM ends job 77 in 3 h 1 min, paused or not"
+    assert threat.text == (
+        "SLURM's clock of job 77 runs on while ranks are paused: it ends the job in 3 h 1 min"
+    )
     assert not threat.urgent
     (threat,) = threats(ranks(Clocks(), Clocks(job="77", left=-5)), "job")
-    assert threat.text == "SLURM ends job 77 (on rank 1) in 0 s, paused or not"
+    assert threat.text.startswith("SLURM's clock of job 77 (on rank 1) runs on")
     assert threat.urgent
+    (threat,) = threats(ranks(Clocks(job="77")), "job")
+    assert threat.text.endswith("; what is left of its time: squeue -h -j 77 -o %L")
+    assert not threat.urgent
 
 
 def test_what_was_put_up_and_what_could_not_be() -> None:
