@@ -1,0 +1,117 @@
+"""Ranks that call us: a connection is one call, taken up when it is wanted, and made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dap_mux.engine import Engine, inputs, outputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.outputs import Output
+from dap_mux.protocol.messages import decode
+
+RANK = ("job", 0)
+
+
+class Scene:
+    """An engine with one rank that will call, and all that it has asked for."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        self.calls = 0
+        self.asked: list[Output] = []
+        self.feed(inputs.RankKnown(RANK, Endpoint("", 0, announces=True, dials=True)))
+
+    def feed(self, happened: inputs.Input) -> list[Output]:
+        """Let it happen; return what is asked for."""
+        out = self.engine.receive(happened)
+        self.asked += out
+        return out
+
+    def call(self, *, ready: bool = True) -> list[outputs.Connect]:
+        """The rank calls, or has hung up a call that nobody has taken."""
+        self.calls += ready
+        endpoint = Endpoint(
+            *("127.0.0.1", 40000 + self.calls),
+            announces=True,
+            dials=True,
+            ready=ready,
+            incarnation=f"call {self.calls}" if ready else "",
+        )
+        out = self.feed(inputs.RankKnown(RANK, endpoint))
+        return [one for one in out if isinstance(one, outputs.Connect)]
+
+    def attach(self) -> list[Output]:
+        """A client attaches and configures."""
+        self.feed(inputs.ClientConnected(1))
+        out = []
+        for seq, command in enumerate(("initialize", "attach", "configurationDone"), 1):
+            request: dict[str, Any] = {"seq": seq, "type": "request", "command": command}
+            request["arguments"] = {"adapterID": "debugpy"} if seq == 1 else {"a": 1}
+            out += self.feed(inputs.ClientSaid(1, decode(msgspec.json.encode(request))))
+        return out
+
+    @property
+    def state(self) -> str:
+        """As `list` says it."""
+        return self.engine.core.mains[RANK].state
+
+    def patience_ends(self) -> None:
+        """The last deadline of the length that a rank has for its next call."""
+        limit = self.engine.core.settings.redial_timeout
+        times = [one for one in self.asked if isinstance(one, outputs.SetDeadline)]
+        self.feed(inputs.Deadline([one for one in times if one.seconds == limit][-1].token))
+
+
+def test_nobody_connects_to_a_rank_that_has_not_called() -> None:
+    scene = Scene()
+    assert not any(isinstance(one, outputs.Connect) for one in scene.attach())
+    assert scene.state == "waiting"
+    (wanted,) = scene.call()
+    assert wanted.dials
+
+
+def test_a_call_is_held_until_a_client_comes() -> None:
+    scene = Scene()
+    assert scene.call() == []
+    (wanted,) = (one for one in scene.attach() if isinstance(one, outputs.Connect))
+    assert (wanted.dials, wanted.port) == (True, 40001)
+
+
+def test_a_call_that_broke_is_not_tried_again_but_waited_for() -> None:
+    scene = Scene()
+    scene.attach()
+    (first,) = scene.call()
+    scene.feed(inputs.LinkUp(first.link))
+    out = scene.feed(inputs.LinkDown(first.link, "the rank closed the connection"))
+    assert not any(isinstance(one, outputs.Connect) for one in out)
+    (second,) = scene.call()
+    assert second.link != first.link
+
+
+def test_a_rank_that_does_not_call_again_has_ended_and_is_back_when_it_does() -> None:
+    scene = Scene()
+    scene.attach()
+    other = Endpoint("", 0, announces=True, dials=True)
+    scene.feed(inputs.RankKnown(("job", 1), other))  # or the session would be over
+    (first,) = scene.call()
+    scene.feed(inputs.LinkDown(first.link, "gone"))
+    scene.patience_ends()
+    assert scene.state == "exited"
+    (again,) = scene.call()
+    assert again.dials
+
+
+def test_who_hangs_up_before_anybody_came_has_ended_unless_it_calls_again() -> None:
+    scene = Scene()
+    other = Endpoint("", 0, announces=True, dials=True)
+    scene.feed(inputs.RankKnown(("job", 1), other))
+    scene.call()
+    scene.call(ready=False)
+    scene.call()
+    scene.patience_ends()
+    assert scene.state == "waiting", "it has called in time: the deadline is an old one"
+    scene.call(ready=False)
+    scene.patience_ends()
+    assert scene.state == "exited"
