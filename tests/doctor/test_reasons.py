@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dap_mux.doctor.causes import examine
+from dap_mux.doctor.conversation import Outcome, Talk
 from dap_mux.doctor.machine import Machine
-from dap_mux.doctor.scene import Scene, Subject, Who
+from dap_mux.doctor.scene import WHO, Scene, Subject, Who
 
 
 def subject(reason: str, state: str = "waiting", who: Who = "unknown", number: int = 3) -> Subject:
@@ -42,6 +45,27 @@ async def test_what_a_session_says(reason: str, state: str, cause: str) -> None:
     (found,) = await examine(Scene(Machine(), [subject(reason, state)]))
     assert (found.cause, found.ranks, found.where) == (cause, "3", "node1:5681")
     assert reason in found.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "cause"),
+    [
+        ("refused", "refused"),
+        ("unreachable", "refused"),
+        ("hung up", "tunnel-down"),
+        ("stranger", "wrong-port"),
+        ("session", "wrong-port"),
+        ("taken", "already-attached"),
+        ("wedged", "wedged-adapter"),
+        ("refuses", "wedged-adapter"),
+    ],
+)
+async def test_every_end_of_a_conversation_is_a_cause(outcome: Outcome, cause: str) -> None:
+    alone = Subject("node1", 5678, "node1:5678", who=WHO.get(outcome, "unknown"))
+    (found,) = await examine(Scene(Machine(), [replace(alone, talk=Talk(outcome, "so it said"))]))
+    assert found.cause == cause
+    fine = replace(alone, who="unknown", talk=Talk("fine"))
+    assert await examine(Scene(Machine(), [fine])) == []
 
 
 @pytest.mark.parametrize("reason", ["", "the tunnel to pod trainer-0 is being opened"])

@@ -10,12 +10,13 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.scene import Scene, Subject
 
 CAUSE = "wedged-adapter"
+MUTE = ("wedged", "refuses")  # it takes a connection, and no debugger
 SILENT = "no answer"  # a session's words for a rank that takes connections and says nothing
 
 
 def applies(subject: Subject, _: Scene) -> bool:
     """It hangs, as its sockets or its silence show; or the rank is there, and its port is not."""
-    silent = subject.outcome == "wedged" or SILENT in subject.reason
+    silent = subject.outcome in MUTE or SILENT in subject.reason
     return silent or bool(_signs(subject))
 
 
@@ -43,7 +44,7 @@ def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
 
 def _evidence(subject: Subject) -> list[str]:
     signs = _signs(subject)
-    if subject.talk is not None and subject.outcome == "wedged":
+    if subject.talk is not None and subject.outcome in MUTE:
         signs.append(f"{subject.endpoint} takes connections: {subject.talk.words}")
     if SILENT in subject.reason:
         signs.append(f"the session says of rank {subject.ranks}: {subject.reason}")
