@@ -21,6 +21,7 @@ from tests.vscode.workbench import CONSOLE, VARIABLES, WATCH, Row, Window, brows
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.timeout(480),
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),

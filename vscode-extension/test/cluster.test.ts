@@ -5,6 +5,7 @@ import {
   isForbidden,
   namespaceWords,
   namesOf,
+  noTool,
   offersOf,
   openCluster,
   podWords,
@@ -96,6 +97,10 @@ describe('complaints', () => {
     ['oc', '', /did not say why/],
   ])('%s: %s', (tool, complaint, words) => {
     expect(explained(tool, complaint).message).toMatch(words);
+  });
+
+  test('without either tool there is another way', () => {
+    expect(noTool(['oc', 'kubectl']).message).toMatch(/needs oc or kubectl in PATH.*"endpoints"/);
   });
 
   test('who may not list namespaces can still say one', () => {
