@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any
 
@@ -40,12 +40,24 @@ def stop_at(error: BaseException, trace: TracebackType) -> bool:
     info.pydev_message = f"{kind.__module__}.{kind.__qualname__}"
     frame = _frame_to_show(debugger, trace)
     vars(error).pop(ABANDONED, None)
+    with _untraced(info):
+        debugger.do_stop_on_unhandled_exception(thread, frame, None, (kind, error, trace))
+    return ABANDONED not in vars(error)
+
+
+@contextmanager
+def _untraced(info: Any) -> Iterator[None]:
+    """Keep debugpy from tracing its own stop, which has not begun in a callback of its tracer."""
+    monitoring = sys.modules.get("_pydevd_sys_monitoring.pydevd_sys_monitoring")
+    suspend = getattr(monitoring, "suspend_current_thread_tracing", None)  # Python 3.12 on
+    traced = bool(suspend and suspend())
     info.is_tracing += 1
     try:
-        debugger.do_stop_on_unhandled_exception(thread, frame, None, (kind, error, trace))
+        yield
     finally:
         info.is_tracing -= 1
-    return ABANDONED not in vars(error)
+        if traced and monitoring is not None:
+            monitoring.resume_current_thread_tracing()
 
 
 def note_what_is_shown() -> None:
