@@ -53,9 +53,14 @@ class Paused:
                 self._wait(CALM)  # who stops again and again is not asked to put anything back
 
     def live(self, rank: Rank) -> None:
-        """A rank that comes while others are paused will wait for them too."""
-        if self._asked is not None and rank.main is None:
-            self._ask([rank])
+        """A rank that comes while others are paused will wait for them too.
+
+        Not asked at once: a tunnel that has just come back may break again, and debugpy's adapter
+        ends where it breaks while the rank evaluates (measured).
+        """
+        if self._asked is not None and self._held and rank.main is None:
+            self._asked.discard(rank.id)
+            self._wait(self._core.settings.clock_patience)
 
     def _wait(self, seconds: float) -> None:
         self._core.cancel(self._timer)
@@ -66,9 +71,8 @@ class Paused:
         if not self._held:
             self._over()
             return
-        if self._asked is None:
-            self._asked = set()
-        self._ask(self._live())
+        asked = self._asked = self._asked or set()
+        self._ask(rank for rank in self._live() if rank.id not in asked)
 
     def _live(self) -> list[Rank]:
         return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
