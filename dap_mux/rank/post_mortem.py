@@ -102,6 +102,7 @@ class Watch:
         """A process that `multiprocessing` has started catches its exceptions: there is no hook.
 
         It clears its finalizers as it begins, and then calls who is registered for forks.
+        Up to Python 3.12: from 3.13 on they run when the exception is dealt with, and it ends.
         """
         from multiprocessing import util  # noqa: PLC0415  (only where it is used anyway)
 
