@@ -22,7 +22,7 @@ from dap_mux.rank_sets import RankId
 from dap_mux.session.announcing import announce
 from dap_mux.session.running import Beside
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
-from dap_mux.session.voices import say, set_up_log
+from dap_mux.session.voices import Echo, say, set_up_log
 
 LOOPBACK = ("127.0.0.1", "::1")
 OWN_FAILURE = 125
@@ -89,6 +89,8 @@ class LauncherRun:
         self._launched = launched
         self._terminal = terminal
         self._beside = beside
+        output = launched.job.output if beside else None  # an editor hears what ranks print
+        self._echo = Echo.of_file(output) if output else Echo(())
         self._signal: signal.Signals | None = None
         self._stop = anyio.Event()
         self._again = anyio.Event()
@@ -110,9 +112,11 @@ class LauncherRun:
                 tasks.start_soon(self._heed_signals, tasks)
             if self._beside:
                 tasks.start_soon(self._beside.run)
+                tasks.start_soon(self._echo.follow)
             code = await self._see_it_through()
             await self._end(code)
             tasks.cancel_scope.cancel()
+        self._echo.catch_up(final=True)
         return 128 + self._signal if self._signal is not None else code
 
     async def _see_it_through(self) -> int:

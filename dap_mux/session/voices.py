@@ -90,6 +90,13 @@ class Echo:
         self._out = out
         self._tails = [_Tail(rank.log_path, self._label(rank, len(ranks))) for rank in ranks]
 
+    @classmethod
+    def of_file(cls, path: Path) -> Echo:
+        """Return one that repeats what a launcher writes to this file, all its ranks' lines."""
+        echo = cls(())
+        echo._tails.append(_Tail(path, ""))
+        return echo
+
     @staticmethod
     def _label(rank: RankProcess, count: int) -> str:
         return "" if count == 1 else f"[{rank.rank}] "

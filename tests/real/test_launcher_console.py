@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 async def test_ranks_stop_at_the_first_line_of_the_launched_script(tmux: Tmux, user: User) -> None:
-    text = "import sys\nsys.stdout.write('rank ' + os.environ['RANK'] + '\\n')\n"
+    text = "import sys\nsys.stdout.write('this is ' + os.environ['RANK'] + '\\n')\n"
     user.script('"""A docstring."""\nimport os\n' + text)
     user.script(LAUNCH, "launch.py")
     ours = [sys.executable, "-m", "dap_mux", "run", "--console", "--log-dir", "logs"]
@@ -29,7 +29,7 @@ async def test_ranks_stop_at_the_first_line_of_the_launched_script(tmux: Tmux, u
     screen = await tmux.shows("2 stopped", times=2)
     assert screen.count("train.<module>") == 2
     tmux.line("cast all c")
-    await tmux.shows("rank 0")
-    await tmux.shows("rank 1")
+    await tmux.shows("this is 0")
+    await tmux.shows("this is 1")
     log = (user.folder / "logs" / "launcher.log").read_text("utf-8")
-    assert sorted(log.splitlines()) == ["a helper", "rank 0", "rank 1"]
+    assert sorted(log.splitlines()) == ["a helper", "this is 0", "this is 1"]
