@@ -51,11 +51,7 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.start(name)
     await window.page.locator(".squiggly-warning").first.wait_for()
     await window.open_file(EXAMPLE, REDUCE)
-    await window.page.keyboard.press("Control+.")
-    fixes = window.page.locator(".action-widget .monaco-list-row", has_text="Add path mapping to")
-    await fixes.first.wait_for()
-    await window.page.keyboard.press("Enter")
-    await fixes.first.wait_for(state="hidden")
+    await window.quick_fix("Add path mapping to")
     await window.command("File: Save All")
     launch = user.folder / ".vscode/launch.json"
     await until(lambda: "/nowhere" not in launch.read_text(), within=LIMIT, what="mended")

@@ -46,10 +46,7 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
     await squiggle.first.wait_for(timeout=LIMIT * 1000)
 
     await window.page.locator(".view-line", has_text="all_reduce_mean(grad)").first.click()
-    await window.command("Quick Fix...")
-    fix = window.page.locator(".action-widget .monaco-list-row.focused", has_text="path mapping")
-    await fix.first.wait_for(timeout=LIMIT * 1000)
-    await window.page.keyboard.press("Enter")
+    await window.quick_fix("path mapping")
 
     async def written() -> Any:
         await window.command("File: Save All Files")

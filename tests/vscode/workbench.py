@@ -263,6 +263,19 @@ class Window:
         while await wanted.count():  # a menu that has just opened is deaf for a moment
             await self._press(wanted)
 
+    async def quick_fix(self, words: str) -> None:
+        """Take the fix with these words where the cursor is; it may not be offered at once."""
+        fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
+        for _ in range(int(LIMIT)):
+            await self.page.keyboard.press("Control+.")
+            with suppress(Late):
+                await fix.first.wait_for(timeout=_SOON)
+                await self.page.keyboard.press("Enter")
+                await fix.first.wait_for(state="hidden")
+                return
+            await self.page.keyboard.press("Escape")
+        raise AssertionError(f"no fix {words!r} is offered")
+
     @staticmethod
     async def _press(what: Locator) -> None:
         """Click it, if it stands still long enough."""
