@@ -126,10 +126,10 @@ async def test_every_program_stops_where_it_says(
     await records(tmp_path, agent)
     client = await attach(agent)
     await client.wait_event("stopped", timeout=START_UP)
-    assert not output <= set(agent.text().splitlines())
+    assert not all(words in agent.text() for words in output)
     await run_to_the_end(client)
     assert await agent.ends() == 0, agent.text()
-    assert output <= set(agent.text().splitlines())
+    assert all(words in agent.text() for words in output)  # threads may share a line
     await client.close()
 
 

@@ -25,7 +25,18 @@ from tests.support.waiting import until
 
 LIMIT: Final = 30.0  # s; not a wait
 _COMMAND: Final = Path(sys.executable).with_name("dap-mux")
-_FOREIGN: Final = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "DAP_MUX_", "DEBUG", "XDG_", "PYDEVD")
+_FOREIGN: Final = (
+    "COLUMNS",
+    "LINES",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_",
+    "MASTER_",
+    "DAP_MUX_",
+    "DEBUG",
+    "XDG_",
+    "PYDEVD",
+)
 Json = dict[str, Any]
 
 

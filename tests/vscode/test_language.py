@@ -55,6 +55,6 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.command("File: Save All")
     launch = user.folder / ".vscode/launch.json"
     await until(lambda: "/nowhere" not in launch.read_text(), within=LIMIT, what="mended")
-    (only,) = json.loads(launch.read_text())["configurations"]
+    mended_one, *_ = json.loads(launch.read_text())["configurations"]
     mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
-    assert only["pathMappings"] == [mended]
+    assert mended_one["pathMappings"] == [mended]
