@@ -97,6 +97,9 @@ class Slurm:
         shown = self._records
         while True:
             job = await self._present()
+            if job is None:  # one that is requeued may be in no state of the queue for a moment
+                await anyio.sleep(ASK_AGAIN)
+                job = await self._present()
             self._records = await self._ranks_of(job) if job else ()
             if self._records != shown or job is None:
                 shown = self._records

@@ -58,9 +58,12 @@ class Paused:
         Not asked at once: a tunnel that has just come back may break again, and debugpy's adapter
         ends where it breaks while the rank evaluates (measured).
         """
-        if self._asked is not None and self._held and rank.main is None:
-            self._asked.discard(rank.id)
-            self._wait(self._core.settings.clock_patience)
+        if self._asked is not None and rank.main is None:
+            self._core.after(self._core.settings.clock_patience, lambda: self._late(rank))
+
+    def _late(self, rank: Rank) -> None:
+        if self._asked is not None and rank.phase is Phase.LIVE:
+            self._ask([rank])
 
     def _wait(self, seconds: float) -> None:
         self._core.cancel(self._timer)
@@ -71,8 +74,9 @@ class Paused:
         if not self._held:
             self._over()
             return
-        asked = self._asked = self._asked or set()
-        self._ask(rank for rank in self._live() if rank.id not in asked)
+        if self._asked is None:
+            self._asked = set()
+        self._ask(self._live())
 
     def _live(self) -> list[Rank]:
         return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
