@@ -256,12 +256,20 @@ class Window:
         raise AssertionError(f"{label!r} does not expand: {await self.rows(root)}")
 
     async def context_menu(self, row: Locator, item: str) -> None:
-        """Right-click, and choose what has this name."""
-        await row.click(button="right")
+        """Right-click, and choose what has this name; a row that is drawn anew has no menu."""
         wanted = self.page.locator(".monaco-menu .action-item", has_text=item)
-        await wanted.wait_for()
-        while await wanted.count():  # a menu that has just opened is deaf for a moment
-            await self._press(wanted)
+        chosen = False
+        for _ in range(int(LIMIT)):
+            with suppress(Late):
+                await row.click(button="right", timeout=_SOON)
+                await wanted.wait_for(timeout=_SOON)
+            while await wanted.count():  # a menu that has just opened is deaf for a moment
+                with suppress(Late):
+                    await wanted.click(timeout=_SOON)
+                    chosen = True
+            if chosen:
+                return
+        raise AssertionError(f"no menu with {item!r}")
 
     async def quick_fix(self, words: str) -> None:
         """Take the fix with these words where the cursor is; it may not be offered at once."""
