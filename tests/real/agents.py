@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
+from tests.support.proc_net import free_ports
 
 START_UP = 30  # seconds; a limit, not a wait
 
@@ -128,19 +129,9 @@ PROGRAMS = pytest.mark.parametrize("program", [["script.py"], ["-m", "script"]],
 @contextmanager
 def neighbouring_ports(count: int) -> Iterator[list[socket.socket]]:
     """`count` sockets bound to ports in a row, not listening yet."""
-    for base in range(21000, 60000, count):
-        sockets = [socket.socket() for _ in range(count)]
-        try:
-            for offset, one in enumerate(sockets):
-                one.bind(("127.0.0.1", base + offset))
-        except OSError:
-            for one in sockets:
-                one.close()
-            continue
-        try:
-            yield sockets
-        finally:
-            for one in sockets:
-                one.close()
-        return
-    raise AssertionError("no row of free ports")
+    base = free_ports(count)  # of those that are ours where tests run side by side
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for offset, one in enumerate(sockets):
+            one.bind(("127.0.0.1", base + offset))
+        yield sockets
