@@ -11,6 +11,7 @@ import asyncio
 import struct
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -135,9 +136,13 @@ class Spdy:
             return
         stream = _Stream(int(headers["port"]), self._error_streams.pop(request))
         self._streams[number] = stream
-        task = asyncio.ensure_future(self._forward(number, stream))
+        task = asyncio.ensure_future(self._carry(number, stream))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, number: int, stream: _Stream) -> None:
+        with suppress(ConnectionError):  # kubectl has left: nobody is to be told of an end
+            await self._forward(number, stream)
 
     async def _forward(self, number: int, stream: _Stream) -> None:
         """Carry one connection, until either side ends it."""
