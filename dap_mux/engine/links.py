@@ -132,6 +132,7 @@ class Links:
         self._core.out.append(CloseLink(rank.link))
         rank.link = None
         upstream.fail_pending(self._core, rank, reason)
+        self._core.handles.expire_rank(rank.id)  # also what came while it was leaving
 
     # Taking leave
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import frame_of, introduce, stopped
+from tests.engine.scenes import attached, frame_of, introduce, stopped
 
 
 def test_before_attach(play: Play) -> None:
@@ -87,3 +87,18 @@ def test_evaluate_has_no_deadline(play: Play) -> None:
     with book.happens():
         book.rank(0).answers()
     assert waiting.body["result"] == "0"
+
+
+def test_an_answer_that_comes_while_its_rank_leaves(play: Play) -> None:
+    """What it gives out then ends with the connection, as everything before."""
+    book = play(2)
+    client = attached(book)
+    book.rank(0).data.values["loss"] = "{'mean': 1.5}"
+    book.rank(0).silent = {"evaluate"}
+    waiting = client.ask("evaluate", expression="loss")
+    client.ask("release", ranks="all")
+    with book.happens():
+        book.rank(0).answers()
+    assert waiting.body["variablesReference"]
+    book.wait(2)
+    assert len(book.engine.core.handles) == 0

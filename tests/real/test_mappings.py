@@ -152,18 +152,22 @@ async def set_lines(driver: Driver, path: str, *lines: int) -> list[Json]:
     return list(body["breakpoints"])
 
 
-async def news(driver: Driver, told: Json, words: str) -> Json:
-    """Wait until one of our breakpoints has a message with these words.
+async def news(driver: Driver, told: Json, *words: str) -> Json:
+    """Wait until one of our breakpoints has a message with all these words.
 
-    Ranks that answer before the slowest has taken the breakpoint are in its answer already.
+    Ranks that answer before the slowest has taken the breakpoint are in its answer already;
+    each that answers later is told by an event of its own.
     """
-    if words in told.get("message", ""):
-        return told
+
+    def complete(about: Json) -> bool:
+        return all(each in about.get("message", "") for each in words)
 
     def wanted(body: Json) -> bool:
         about: Json = body["breakpoint"]
-        return about["id"] == told["id"] and words in about.get("message", "")
+        return about["id"] == told["id"] and complete(about)
 
+    if complete(told):
+        return told
     event = await driver.client.wait_event("breakpoint", wanted, timeout=LIMIT)
     now: Json = event["breakpoint"]
     return now
@@ -210,7 +214,7 @@ async def test_a_proposed_mapping_works_when_pasted(project: Project) -> None:
         (told,) = await set_lines(driver, project.train, step)
         assert not told["verified"]
         assert told["message"].startswith("file missing on ranks 0-3 (node1, node2): ")
-        told = await news(driver, told, '["node2"]')
+        told = await news(driver, told, '["node1"]', '["node2"]')
         proposed = [json.loads(each) for each in re.findall(r"add (\{.*?\}) to", told["message"])]
         assert [each["hosts"] for each in proposed] == [["node1"], ["node2"]]
         assert project.train.startswith(proposed[0]["localRoot"])
