@@ -73,6 +73,7 @@ class LiveEditor:
         except AssertionError as error:
             model = self.model
             state = f"{model.threads} focus {model.focus} arrow {model.arrow} {model.notices}"
+            state += f" unanswered {sorted(model._waiting)} of {model.requests_sent}"
             raise AssertionError(f"{error}: {state} {self.asked[-12:]}") from None
 
     @property

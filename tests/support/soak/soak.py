@@ -64,6 +64,7 @@ class Soak:
         self._chance = Random(self.seed)
         self._lines = [line_of(self.script, mark) for mark in MARKS]
         self._visitors: list[Visitor] = []
+        self._direct: set[Visitor] = set()  # not over the line that breaks
         self._names = 0
         self._began = time.monotonic()
         self._broken: dict[FaultProxy, asyncio.Task[None]] = {}
@@ -110,6 +111,8 @@ class Soak:
             self._tell("join", f"failed: {error}")
             return
         self._visitors.append(visitor)
+        if port == self.running.port:
+            self._direct.add(visitor)
         self._tell("join", visitor.name)
 
     async def _somebody_acts(self) -> None:
@@ -144,10 +147,12 @@ class Soak:
     def _notice_ends(self) -> None:
         """Whose line has broken is no client any more."""
         for visitor in [visitor for visitor in self._visitors if not visitor.here]:
+            assert visitor not in self._direct, f"{visitor.name} was hung up on"
             self._forget(visitor)
 
     def _forget(self, visitor: Visitor) -> None:
         self._visitors.remove(visitor)
+        self._direct.discard(visitor)
         self.counts["stop"] += visitor.stops
 
     # Faults

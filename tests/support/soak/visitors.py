@@ -124,9 +124,12 @@ class EditorVisitor(Visitor):
 
     async def leave(self) -> None:
         await self._editor.until(
-            lambda: self._editor.at_rest, f"{self.name} is answered", within=LIMIT
+            lambda: self._editor.at_rest or self._editor.ended(),
+            f"{self.name} is answered",
+            within=LIMIT,
         )
-        self._editor.ask("disconnect", {"terminateDebuggee": False})
+        if self._editor.at_rest:  # else its line has broken just now
+            self._editor.ask("disconnect", {"terminateDebuggee": False})
         await until(self._editor.ended, within=LIMIT, what=f"{self.name} is let go")
         await self._editor.close()
 
