@@ -103,7 +103,9 @@ async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: Slurm
     before = await processes(client)
     slurm.tell("scontrol", "requeue", str(job))
     await slurm.reaches(job, "PENDING")
-    slurm.tell("scontrol", "update", f"JobId={job}", "StartTime=now")  # it would wait 2 minutes
+    # It would wait for 2 minutes. In the second in which its credential was revoked slurmd refuses
+    # a new one, and the job fails.
+    slurm.tell("scontrol", "update", f"JobId={job}", "StartTime=now+2")
     await others_than(before, client)
     await tour.two_held(client)
     await tour.ask_and_step(client)

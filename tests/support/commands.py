@@ -195,9 +195,10 @@ class User:
         await until(lambda: not self.processes(), within=within, what="nothing is left")
 
     async def close(self) -> None:
-        """End everything, adapters too."""
+        """End everything, adapters too; pytest shows what they said where the test has failed."""
         try:
             for command in self.commands:
+                print(f"{command.err_path.name}: {command.process.returncode}\n{command.err}")
                 await command.close()
         finally:
             for pid in self.processes():
