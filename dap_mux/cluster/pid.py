@@ -59,7 +59,7 @@ class Pids:
                 self._ranks = left
                 yield [*left.values()]
 
-    knows_end = False
+    lingers = 0.0
     reach = staticmethod(reach_directly)
 
 

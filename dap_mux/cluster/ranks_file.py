@@ -18,7 +18,7 @@ LOOK: Final = 1.0  # s between two looks at the file
 class RanksFile:
     """A `Source`: the ranks are those in the file, and reached as it says."""
 
-    knows_end = False
+    lingers = 0.0
     reach = staticmethod(reach_directly)
 
     def __init__(self, path: str) -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 import anyio
@@ -75,7 +76,7 @@ class Name:
 class Slurm:
     """The ranks of one job's step, as SLURM has placed them."""
 
-    knows_end = True  # a requeued job loses all of its ranks for a while
+    lingers = inf  # a requeued job loses all of its ranks for a while
 
     def __init__(self, word: Word) -> None:
         self._name = Name.read(word)

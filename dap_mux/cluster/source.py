@@ -48,10 +48,11 @@ class Source(Protocol):
     """The ranks that one word of the command line names."""
 
     @property
-    def knows_end(self) -> bool:
-        """Whether it sees the end of the job, as which `watch` yields nobody.
+    def lingers(self) -> float:
+        """How long after its last rank the session waits for ranks that start again (seconds).
 
-        Until then ranks that exit may start again, and the session waits for them.
+        Longer where a rank `waits` by then. It ends where `watch` yields nobody: inf waits for
+        that alone, 0 for nothing.
         """
 
     async def discover(self) -> Sequence[RankRecord]:
@@ -62,7 +63,7 @@ class Source(Protocol):
         """
 
     def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """All ranks, again whenever they are others: later ones, restarted, moved.
+        """All ranks, whenever they are others: later ones, restarted, moved.
 
         Who is missing has ended for good; who is expected back stays, with `waits` saying why it
         is not there. Raises `DapMuxError` where it cannot see them now: it is asked again.

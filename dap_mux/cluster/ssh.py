@@ -26,7 +26,7 @@ _NAME: Final = re.compile(
 class Ssh:
     """Ranks that listen on a host's loopback, where only ssh comes."""
 
-    knows_end = False
+    lingers = 0.0
 
     def __init__(self, word: Word) -> None:
         found = _NAME.fullmatch(word.rest)

@@ -26,7 +26,6 @@ class Flow:
     job_over: bool = False  # whoever starts the ranks starts none any more
     job_code: int | None = None  # of the launcher, once it has ended
     ended: bool = False
-    closing: bool = False
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it
 
 

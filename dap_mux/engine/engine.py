@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from operator import attrgetter
 from typing import Final
 
@@ -24,6 +23,7 @@ from dap_mux.engine.commands.values import Values
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
 from dap_mux.engine.drawer import Drawer
+from dap_mux.engine.ending import Ending
 from dap_mux.engine.evaluation import Evaluation
 from dap_mux.engine.events import Events
 from dap_mux.engine.files import Files
@@ -32,9 +32,8 @@ from dap_mux.engine.job import Job
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Client, Dropped, Rank
-from dap_mux.engine.outputs import CloseClient, Finished, Output, ToRank
+from dap_mux.engine.outputs import CloseClient, Output, ToRank
 from dap_mux.engine.paused import Paused
-from dap_mux.engine.phases import Phase
 from dap_mux.engine.progress import Progress
 from dap_mux.engine.rank_events import RankEvents
 from dap_mux.engine.rank_news import RankNews
@@ -48,8 +47,6 @@ from dap_mux.protocol.messages import Message, Response, encode, plain
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
-END_GRACE = 2.0  # s to wait for exit codes after the last rank's connection has ended
-
 
 # What is done about each input: a method of `Engine`.
 INPUTS: Final = {
@@ -115,6 +112,7 @@ class Engine:
             self.breakpoints,
             self.capabilities,
         )
+        self.ending = Ending(core, self.lifecycle, self.clients, self.heard, self.progress)
         self.casting = Cast(
             core, self.meshes, self.asking, self.arrivals, self.control, self.drawer
         )
@@ -198,18 +196,13 @@ class Engine:
             self.lifecycle.exited(rank, happened.code)
 
     def _job_ended(self, happened: inputs.JobEnded) -> None:
-        self.core.flow.job_over = True
-        self.core.flow.job_code = happened.code
-        for rank in self.core.sorted_mains():
-            if rank.link is None:
-                self.lifecycle.ended(rank)
-        self._consider_end()
+        self.ending.job_ended(happened.code)
 
     def _job_restarted(self, happened: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False
         if happened.problem:
             self.clients.notice(happened.problem)
-        self._consider_end()
+        self.ending.consider()
 
     def _ranks_found(self, happened: inputs.RanksFound) -> None:
         if happened.settings:
@@ -286,7 +279,7 @@ class Engine:
         self.drawer.lost(rank)
         self.arrivals.moved(rank)
         self.paused.moved(rank)
-        self._consider_end()
+        self.ending.consider()
 
     def moved(self, rank: Rank) -> None:
         """What `list` shows of a rank has changed."""
@@ -295,46 +288,8 @@ class Engine:
             self.arrivals.moved(rank)
             self.paused.moved(rank)
 
-    # The end
-
-    def _consider_end(self) -> None:
-        ranks = self.core.mains.values()
-        if self.core.flow.ended or self.core.flow.restarting:
-            return
-        if self.core.settings.launched:
-            if self.core.flow.job_over:
-                self._end()
-            return  # whoever is gone may be started again
-        if any(rank.phase is not Phase.GONE for rank in ranks):
-            return
-        if not ranks and not self.lifecycle.wanted:
-            return  # nobody has said yet who the ranks are
-        if self.core.settings.owns_job and any(rank.exit_code is None for rank in ranks):
-            if not self.core.flow.closing:
-                self.core.flow.closing = True
-                self.core.after(END_GRACE, self._end)
-            return
-        self._end()
-
-    def _end(self) -> None:
-        if self.core.flow.ended or any(r.phase is not Phase.GONE for r in self.core.mains.values()):
-            return
-        self.core.flow.ended = True
-        self.heard.flush(everything=True)
-        self.progress.end()
-        self.clients.say_goodbye()
-        self.core.out.append(Finished())
-
     def _deadline(self, happened: inputs.Deadline) -> None:
         self.core.fire(happened.token)
 
     def _shutdown(self, happened: inputs.Shutdown) -> None:
-        """SIGTERM and its like: every rank runs on, every client is told; once."""
-        if self.core.flow.ended:
-            return
-        self.core.log(logging.INFO, "session", f"shutting down: {happened.reason}")
-        self.core.flow.ended = True
-        self.lifecycle.wanted = False
-        for rank in self.core.sorted_ranks():
-            self.lifecycle.leave(rank, release=False)
-        self.clients.say_goodbye()
+        self.ending.shut_down(happened.reason)

@@ -71,7 +71,7 @@ class RankExited(Struct, frozen=True, gc=False):
 
 
 class JobEnded(Struct, frozen=True, gc=False):
-    """The launcher of the ranks ended (`Settings.launched`), or the job that has them.
+    """The launcher of the ranks ended (`Settings.lingers`), or the job that has them.
 
     `code` is what a shell would show, None where nobody knows it. Ranks that are not connected have
     ended with it.

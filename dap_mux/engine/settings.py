@@ -12,7 +12,8 @@ from dap_mux.rank_sets import Mesh
 class Settings:
     """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
     `folder` stands for a client's workspace that it does not name.
-    `launched`: somebody starts the ranks, perhaps again and again, and says when the job is over.
+    `lingers`: how long the session waits after its last rank for its launcher, or its pod, to
+    start ranks again; inf: until the job is over.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     """
 
@@ -34,7 +35,7 @@ class Settings:
     clock_patience: float = 0.0  # a stop that lasts longer threatens the job; 0: nobody is asked
     redial_timeout: float = 15.0
     owns_job: bool = False
-    launched: bool = False
+    lingers: float = 0.0
     ranks_from_client: bool = False
     redirect_output: bool = False
     job_name: str = ""

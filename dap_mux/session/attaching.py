@@ -83,7 +83,7 @@ def attach_settings(config: Config, following: Following, groups: Sequence[str] 
     if config.mesh and home not in groups:
         raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
     settings = settings_of(config, group=home, meshes=meshes_of(following.records))
-    return replace(settings, launched=following.knows_end)
+    return replace(settings, lingers=following.lingers)
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:

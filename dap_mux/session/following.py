@@ -58,9 +58,9 @@ class Following:
         return range(min(ports), max(ports) + 1) if ports else range(0)
 
     @property
-    def knows_end(self) -> bool:
-        """Whether a source says when the job is over."""
-        return any(one.knows_end for one in self._followed)
+    def lingers(self) -> float:
+        """How long the session waits after its last rank (`Source.lingers`)."""
+        return max((one.lingers for one in self._followed), default=0.0)
 
     def introduce(self, session: Session) -> None:
         """Tell the engine who is there."""
@@ -72,7 +72,7 @@ class Following:
         """Follow every source until cancelled."""
 
         def over() -> None:
-            if all(one.over for one in self._followed if one.knows_end):
+            if all(one.over for one in self._followed if one.lingers):
                 session.driver.feed(inputs.JobEnded(None))
 
         async with anyio.create_task_group() as tasks:
@@ -95,7 +95,7 @@ class _Followed:
         self._roll = roll
         self._hosts: dict[str, _Host] = {}
         self._told: set[str] = set()
-        self.knows_end = source.knows_end
+        self.lingers = source.lingers
         self.over = False
         self._records = roll.enter(self, named.records)
 
@@ -115,8 +115,8 @@ class _Followed:
                         self._told.clear()
                         self._now(session, self._named.grouped(records))
                         self._reach(session, tasks)
-                        if self.knows_end and not records:
-                            self.over = True
+                        self.over = bool(self.lingers and not records)
+                        if self.over:
                             over()
                 except DapMuxError as error:
                     self._once(session, f"{self._named.word}: {error}; asked again")

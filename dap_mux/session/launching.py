@@ -6,6 +6,7 @@ import signal
 import socket
 import tempfile
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import anyio
@@ -68,7 +69,7 @@ def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) 
 def launcher_settings(config: Config, command: tuple[str, ...]) -> Settings:
     """Return what the engine needs to know of a job whose ranks a launcher starts."""
     settings = settings_of(config, owns_job=True)
-    return replace(settings, launched=True, job_name=Path(command[0]).name)
+    return replace(settings, lingers=inf, job_name=Path(command[0]).name)
 
 
 class LauncherRun:

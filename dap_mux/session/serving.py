@@ -32,7 +32,7 @@ logger = logging.getLogger("dap_mux.session")
 RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
-GOODBYE = 1.0  # s for clients to take leave after `terminated`
+GOODBYE = 2.0  # s for clients to take leave after `terminated`
 
 
 class Session:
@@ -75,6 +75,10 @@ class Session:
     async def over(self) -> None:
         """Wait until every rank is gone and the clients were told; let them take leave."""
         await self.driver.finished.wait()
+        await self._take_leave()
+
+    async def _take_leave(self) -> None:
+        """Clients were told of the end: their last requests are answered."""
         with anyio.move_on_after(GOODBYE):
             await self.driver.no_clients()
 
@@ -87,6 +91,7 @@ class Session:
         self.driver.feed(inputs.Shutdown(reason))
         with anyio.move_on_after(RELEASE_LIMIT):
             await self.driver.no_links()
+            await self._take_leave()
 
 
 def settings_of(

@@ -77,6 +77,12 @@ def editing(book: Playbook, kind: str) -> EditorClient:
     return client
 
 
+def told_by_us(client: Client) -> list[str]:
+    """What the session itself has said to the client's user."""
+    texts = (event["output"] for event in client.of("output"))
+    return [text for text in texts if text.startswith("dap-mux: ")]
+
+
 def frame_of(client: Client, thread: int) -> int:
     """Our id of a thread's top frame."""
     frames = client.ask("stackTrace", threadId=thread).body["stackFrames"]

@@ -10,7 +10,7 @@ import pytest
 
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, introduce, stopped
+from tests.engine.scenes import LINE, attach, attached, introduce, stopped, told_by_us
 from tests.support.fake_disk import arguments_of
 from tests.support.playbook import PATH, Playbook
 from tests.support.players import Client
@@ -42,11 +42,6 @@ def set_in(client: Client, path: str = FILE, **wanted: Any) -> dict[str, Any]:
 def last_news(client: Client) -> dict[str, Any]:
     news: dict[str, Any] = client.of("breakpoint")[-1]["breakpoint"]
     return news
-
-
-def said_by_us(client: Client) -> list[str]:
-    texts = (event["output"] for event in client.of("output"))
-    return [text for text in texts if text.startswith("dap-mux: ")]
 
 
 def given(book: Playbook) -> list[Any]:
@@ -108,7 +103,7 @@ def test_a_workspace_that_no_editor_has_filled_in(play: Play) -> None:
     client.ask("attach", pathMappings=[mapping("${workspaceFolder}", "/data")])
     assert given(book) == [[mapping(f"{HOME}/", "/data/")]]
     client.ask("configurationDone")
-    assert said_by_us(client) == [f"dap-mux: pathMappings: the workspace is taken to be {HOME}\n"]
+    assert told_by_us(client) == [f"dap-mux: pathMappings: the workspace is taken to be {HOME}\n"]
 
 
 def test_a_workspace_that_the_client_names(play: Play) -> None:
@@ -121,7 +116,7 @@ def test_a_workspace_that_the_client_names(play: Play) -> None:
     client.ask("attach", workspaceFolder=unfilled, cwd=HOME, pathMappings=[entry])
     client.ask("configurationDone")
     assert given(book) == [[mapping(f"{HOME}/", ".")]]
-    assert said_by_us(client) == []
+    assert told_by_us(client) == []
 
 
 def test_mappings_of_the_client_before_are_undone(play: Play) -> None:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attach, attached, editing, introduce, stopped
+from tests.engine.scenes import (
+    LINE,
+    all_stopped,
+    attach,
+    attached,
+    editing,
+    introduce,
+    stopped,
+    told_by_us,
+)
 from tests.support.playbook import Playbook
 from tests.support.players import Client
 
@@ -406,12 +417,15 @@ def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:
 
 def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
     """Requeued by its scheduler: the session waits until that says that the job is over."""
-    book = play(1, launched=True)
+    book = play(1, lingers=inf)
     book.know(0, ready=False, incarnation="first")
     client = attached(book)
     with book.happens():
         book.rank(0).exits()
-    book.wait(3)
+    book.wait(9)
+    assert not any("waits for ranks" in each for each in told_by_us(client))
+    book.wait(2)
+    assert len([each for each in told_by_us(client) if "waits for ranks" in each]) == 1
     assert states(client) == ["exited"]
     assert client.of("terminated") == []
     book.know(0, ready=False, incarnation="first", way_down="job 12 waits in the queue")
@@ -426,9 +440,28 @@ def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
     assert len(client.of("terminated")) == 1
 
 
+def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
+    """The session waits a while; longer, where the rank's place says that it comes back."""
+    book = play(1, lingers=10)
+    client = attached(book)
+    with book.happens():
+        book.rank(0).exits()
+    book.know(0, ready=False, way_down="pod t-0 does not run now: CrashLoopBackOff")
+    book.wait(11)
+    assert len([each for each in told_by_us(client) if "waits for ranks" in each]) == 1
+    book.know(0, ready=False, incarnation="second")
+    assert states(client) == ["running"]
+    with book.happens():
+        book.rank(0).exits()
+    book.wait(9)
+    assert client.of("terminated") == []
+    book.wait(2)
+    assert len(client.of("terminated")) == 1
+
+
 def test_a_launcher_starts_a_rank_again_before_its_old_end_is_seen(play: Play) -> None:
     """Another pid: the old process has ended, whatever its connection still says."""
-    book = play(1, launched=True)
+    book = play(1, lingers=inf)
     book.know(0, pid=4000)
     client = attached(book)
     book.exited(0, None)
@@ -445,7 +478,7 @@ def test_a_launcher_starts_a_rank_again_before_its_old_end_is_seen(play: Play) -
 
 
 def test_ranks_that_have_not_come_end_with_their_launcher(play: Play) -> None:
-    book = play(0, launched=True)
+    book = play(0, lingers=inf)
     for rank in range(2):
         book.know(rank, ready=False, announces=True)
     client = attached(book)

@@ -101,6 +101,40 @@ def back(client: DapClient, row: int, seen: int) -> bool:
     return {"reason": "started", "threadId": row} in later
 
 
+async def test_every_rank_ends_and_its_pod_starts_again(scene: Scene) -> None:
+    """Also as another pod, where its job makes one: the session waits until the job has done."""
+    (pod,), done = await scene.loops(1)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    for again in ("the container", "the job"):
+        await listed(client, "line", COUNT)
+        done.touch()
+        await runs_on(client)
+        await listed(client, "state", "exited")
+        done.unlink()
+        if again == "the container":
+            await pod.restarts_now()
+        else:
+            await pod.fails()
+            pod = scene.pod(0, "b")
+        await scene.run(pod, LOOP, str(done))
+    await listed(client, "line", COUNT)
+    assert bodies(client, "terminated") == []
+    done.touch()
+    await runs_on(client)
+    assert await pod.ended(within=LIMIT) == 0
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.close()
+    assert (await attach.ends()).code == 0
+
+
+async def runs_on(client: DapClient) -> None:
+    """Continue the one rank."""
+    (entry,) = await listed(client, "state", "stopped")
+    await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+
+
 async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:
     """What, why, and what helps; no traceback, and nothing hangs."""
     others = "other-context", "nowhere"

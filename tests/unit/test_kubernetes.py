@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.cluster.kubernetes.pods import deleted, ranks_of
+from dap_mux.cluster.kubernetes.pods import missed, ranks_of
 from dap_mux.cluster.kubernetes.source import read
 from dap_mux.cluster.kubernetes.tool import tool_for
 from dap_mux.cluster.source import Word
@@ -201,15 +201,33 @@ def test_a_pod_that_was_only_just_made_says_little() -> None:
     assert (record.rank, record.waits) == (0, "pod t-0 is Pending")
 
 
-def test_a_pod_that_was_deleted_is_waited_for_until_another_has_its_number() -> None:
-    gone = deleted(pod("t-a", rank="0", restarts=2, creationTimestamp="2026-01-01"))
+JOB_OWNS: dict[str, Any] = {"ownerReferences": [{"kind": "Job", "controller": True}]}
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [(None, "was deleted"), (pod("t-a", phase="Failed", **JOB_OWNS), "has failed")],
+)
+def test_a_pod_is_missed_until_another_has_its_number(now: dict[str, Any] | None, why: str) -> None:
+    before = pod("t-a", rank="0", restarts=2, creationTimestamp="2026-01-01")
+    gone = missed(before, now)
+    assert gone
     (waiting,) = ranks_of([gone], ONE, by_name=True)
-    assert waiting.waits == "pod t-a was deleted; perhaps another is made in its place"
-    (before,) = ranks_of([pod("t-a", rank="0", restarts=2)], ONE, by_name=True)
-    assert waiting.incarnation == before.incarnation
+    assert waiting.waits == f"pod t-a {why}; perhaps another is made in its place"
+    assert waiting.incarnation == ranks_of([before], ONE, by_name=True)[0].incarnation
     (again,) = ranks_of([gone, pod("t-b", rank="0")], ONE, by_name=True)
     assert (again.host, again.waits) == ("t-b", "")
 
 
-def test_a_pod_that_was_deleted_after_its_end_is_not_waited_for() -> None:
-    assert ranks_of([deleted(pod("t-a", phase="Succeeded"))], ONE, by_name=True) == []
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (pod("t-a", phase="Succeeded"), None),
+        (pod("t-a"), pod("t-a", restarts=1)),
+        (pod("t-a"), pod("t-a", phase="Succeeded", **JOB_OWNS)),
+        (pod("t-a"), pod("t-a", phase="Failed")),
+    ],
+    ids=["it had ended", "it is there", "it has done its work", "nobody makes another"],
+)
+def test_a_pod_that_is_not_missed(before: dict[str, Any], now: dict[str, Any] | None) -> None:
+    assert missed(before, now) is None

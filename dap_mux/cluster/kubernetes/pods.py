@@ -15,7 +15,7 @@ INDEXES: Final = (
     "apps.kubernetes.io/pod-index",
 )
 ENDED: Final = ("Succeeded", "Failed")  # phases
-DELETED: Final = "deleted"  # a phase of ours
+MISSED: Final = ("deleted", "failed")  # phases of ours: another may come in its place
 ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
@@ -24,17 +24,36 @@ def name_of(pod: Json) -> str:
     return str(pod["metadata"]["name"])
 
 
-def deleted(pod: Json) -> Json:
-    """Return a pod as it is waited for once it was deleted; one that had ended stays ended."""
-    status = _status(pod)
-    if status.get("phase") in ENDED:
-        return pod
+def has_ended(pod: Json) -> bool:
+    """Whether it will not run again."""
+    return _status(pod).get("phase") in ENDED
+
+
+def missed(pod: Json, now: Json | None) -> Json | None:
+    """Return a pod as it is waited for, where another may come in the place of what it is `now`.
+
+    That is so for one that was deleted (None), and where somebody who makes new ones (a job, say)
+    has one that failed. None for any other, and for a pod that had ended before.
+    """
+    if has_ended(pod):
+        return None
+    if now is None:
+        phase = MISSED[0]
+    elif _status(now).get("phase") == "Failed" and _is_controlled(now):
+        phase = MISSED[1]
+    else:
+        return None
     containers = [{**each, "state": {}} for each in _containers(pod)]
     return {
         **pod,
-        "metadata": {**pod["metadata"], "deletionTimestamp": DELETED},
-        "status": {**status, "phase": DELETED, "containerStatuses": containers},
+        "metadata": {**pod["metadata"], "deletionTimestamp": phase},
+        "status": {**_status(pod), "phase": phase, "containerStatuses": containers},
     }
+
+
+def _is_controlled(pod: Json) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or []
+    return any(owner.get("controller") for owner in owners)
 
 
 def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankRecord]:
@@ -44,7 +63,7 @@ def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankR
     several ports it counts pods, and ranks count on. None where not every pod has a number: then
     ranks take their places in the order of names.
     """
-    there = [pod for pod in pods if _status(pod).get("phase") not in ENDED]
+    there = [pod for pod in pods if not has_ended(pod)]
     there.sort(key=lambda pod: _natural(name_of(pod)))
     numbers = [_number(pod) for pod in there]
     if None in numbers:
@@ -84,8 +103,9 @@ def _waits(pod: Json) -> str:
     phase = _status(pod).get("phase", "Unknown")
     if phase == "Running" and states:
         return f"pod {name} does not run now{why or ': its container has ended'}"
-    if phase == DELETED:
-        return f"pod {name} was deleted; perhaps another is made in its place"
+    if phase in MISSED:
+        what = "was deleted" if phase == MISSED[0] else "has failed"
+        return f"pod {name} {what}; perhaps another is made in its place"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
 
 

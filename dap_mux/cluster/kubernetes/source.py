@@ -8,14 +8,14 @@ k8s:job/train:5678+4       four ranks in each pod  oc:...                 the sa
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import anyio
 
-from dap_mux.cluster.kubernetes.pods import Json, deleted, name_of, ranks_of
+from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.kubernetes.way import keep_open
 from dap_mux.cluster.records import LAST_PORT, RankRecord
@@ -25,7 +25,7 @@ from dap_mux.errors import UsageError
 DEFAULT_PORT: Final = 5678
 WATCH: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
 NONSENSE: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
-LINGER: Final = 30.0  # s that a deleted pod is waited for: another is often made in its place
+LINGER: Final = 30.0  # s that a missed pod is waited for: another is often made in its place
 POLL: Final = 5.0  # s between two lists where watching is not allowed
 EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
 
@@ -85,34 +85,49 @@ def _ports(match: re.Match[str], word: Word) -> range:
 class Kubernetes:
     """A `Source`: pods of a cluster that kubectl or oc knows."""
 
-    knows_end = False
+    lingers = 10.0  # by then the cluster says so, where it starts a container again
 
     def __init__(self, word: Word) -> None:
         self._word = word
         self._wanted = read(word)
         self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
-        self._pods: dict[str, Json] = {}
-        self._gone: dict[str, float] = {}  # pods that were deleted, and how long one may follow
+        self._pods: Mapping[str, Json] = {}
+        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait
         self._local: dict[tuple[str, int], int] = {}
 
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
         pods = await self._tool.pods(self._wanted.selection)
-        self._pods, self._gone = {name_of(pod): pod for pod in pods}, {}
+        self._take({name_of(pod): pod for pod in pods})
         if not self._pods and self._wanted.namespace:
             await self._tool.check_namespace(self._wanted.namespace)
         return self._ranks()
 
+    def _take(self, pods: Mapping[str, Json]) -> None:
+        """These are the pods now; of those that were there before some are missed for a while."""
+        now = anyio.current_time()
+        for name, pod in self._pods.items():
+            if waited_for := missed(pod, pods.get(name)):
+                self._missed[name] = waited_for, now + LINGER
+        back = {name for name, pod in pods.items() if not has_ended(pod)}
+        self._missed = {
+            name: (pod, until)
+            for name, (pod, until) in self._missed.items()
+            if until > now and name not in back
+        }
+        self._pods = pods
+
     def _ranks(self) -> list[RankRecord]:
         by_name = not self._wanted.one_pod
+        pods = [*self._pods.values(), *(pod for pod, _ in self._missed.values())]
         try:
-            return ranks_of(self._pods.values(), self._wanted.ports, by_name=by_name)
+            return ranks_of(pods, self._wanted.ports, by_name=by_name)
         except NONSENSE as error:
             raise UsageError(f"{self._tool.name}: a pod that makes no sense: {error!r}") from None
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """The ranks whenever they are others; by looking every few seconds where it must be so."""
-        last: Sequence[RankRecord] | None = None
+        last: Sequence[RankRecord] = self._ranks()
         while True:
             started = anyio.current_time()
             if (now := await self.discover()) != last:
@@ -120,7 +135,7 @@ class Kubernetes:
             last = now
             async with self._tool.watching(self._wanted.selection) as changes:
                 while event := await changes.next(
-                    before=min([started + WATCH, *self._gone.values()])
+                    before=min([started + WATCH, *(until for _, until in self._missed.values())])
                 ):
                     self._apply(event)
                     if (now := self._ranks()) != last:
@@ -134,13 +149,9 @@ class Kubernetes:
         pod = event.get("object")
         if not isinstance(pod, dict) or pod.get("kind") != "Pod":
             return
-        name = name_of(pod)
-        if event.get("type") == "DELETED":
-            self._pods[name] = deleted(pod)
-            self._gone[name] = anyio.current_time() + LINGER
-        else:
-            self._pods[name] = pod
-            self._gone.pop(name, None)
+        others = {name: each for name, each in self._pods.items() if name != name_of(pod)}
+        deleted = event.get("type") == "DELETED"
+        self._take(others if deleted else {**others, name_of(pod): pod})
 
     @asynccontextmanager
     async def reach(

@@ -80,6 +80,12 @@ class Pod:
         self.state = {"waiting": {"reason": reason}}
         self.changed("MODIFIED", self)
 
+    async def fails(self) -> None:
+        """It ends, and whoever made it may make another."""
+        await self.kill()
+        self.phase, self.state = "Failed", {"terminated": {"exitCode": 1, "reason": "Error"}}
+        self.changed("MODIFIED", self)
+
     async def kill(self) -> None:
         """End everything that runs in it."""
         for pid in _ip("netns", "pids", self.network).split():
@@ -104,7 +110,10 @@ class Pod:
         return await asyncio.open_connection(sock=sock)
 
     def json(self) -> Json:
-        """The pod as the API shows it."""
+        """The pod as the API shows it; a job makes another where one of its pods fails."""
+        job = self.labels.get("job-name")
+        owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": job,
+                   "controller": True}]  # fmt: skip
         env = [{"name": name, "value": value} for name, value in self.env.items()]
         container = {"name": "main", "image": "python", "env": env}
         status = {"name": "main", "ready": self.phase == "Running", "restartCount": self.restarts,
@@ -119,6 +128,7 @@ class Pod:
                 "labels": dict(self.labels),
                 "annotations": dict(self.annotations),
                 "creationTimestamp": _CREATED,
+                "ownerReferences": owners if job else [],
             },
             "spec": {"nodeName": "node1", "restartPolicy": "OnFailure", "containers": [container]},
             "status": {

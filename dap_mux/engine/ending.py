@@ -1,0 +1,115 @@
+"""When the session is over: `terminated`, once, and what is waited for before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from dap_mux.engine.clients import Clients
+from dap_mux.engine.core import Core
+from dap_mux.engine.lifecycle import Lifecycle
+from dap_mux.engine.outputs import Finished
+from dap_mux.engine.phases import Phase
+from dap_mux.engine.progress import Progress
+from dap_mux.engine.rank_events import RankEvents
+
+GRACE: Final = 2.0  # s to wait for exit codes after the last rank's connection has ended
+PATIENCE: Final = 10.0  # s without a rank, before it is said that others are waited for
+WAITS: Final = (
+    "every rank has ended, and the job is not over: the session waits for ranks that it starts "
+    "again"
+)
+
+
+class Ending:
+    """The engine's part that ends the session: with its last rank, its job, or at once."""
+
+    def __init__(
+        self,
+        core: Core,
+        lifecycle: Lifecycle,
+        clients: Clients,
+        heard: RankEvents,
+        progress: Progress,
+    ) -> None:
+        self._core = core
+        self._lifecycle = lifecycle
+        self._clients = clients
+        self._heard = heard
+        self._progress = progress
+        self._timer: int | None = None
+
+    def consider(self) -> None:
+        """A rank has gone, or the job has ended: was that the last?"""
+        flow, settings = self._core.flow, self._core.settings
+        if flow.ended or flow.restarting:
+            return
+        ranks = self._core.mains.values()
+        if not self._all_gone():
+            return
+        if settings.lingers and not flow.job_over:  # whoever is gone may be started again
+            if ranks:
+                self._wait(min(settings.lingers, PATIENCE), self._nobody_came)
+        elif settings.lingers or not settings.owns_job:
+            if ranks or self._lifecycle.wanted or flow.job_over:
+                self._end()  # else nobody has said yet who the ranks are
+        elif any(rank.exit_code is None for rank in ranks):
+            self._wait(GRACE, self._end)
+        else:
+            self._end()
+
+    def job_ended(self, code: int | None) -> None:
+        """Nobody starts ranks any more; those that have not come will not."""
+        self._core.flow.job_over = True
+        self._core.flow.job_code = code
+        for rank in self._core.sorted_mains():
+            if rank.link is None:
+                self._lifecycle.ended(rank)
+        self.consider()
+
+    def shut_down(self, reason: str) -> None:
+        """SIGTERM and its like: every rank runs on, every client is told; once."""
+        if self._core.flow.ended:
+            return
+        self._core.log(logging.INFO, "session", f"shutting down: {reason}")
+        self._core.flow.ended = True
+        self._lifecycle.wanted = False
+        for rank in self._core.sorted_ranks():
+            self._lifecycle.leave(rank, release=False)
+        self._clients.say_goodbye()
+
+    def _all_gone(self) -> bool:
+        return all(rank.phase is Phase.GONE for rank in self._core.mains.values())
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        """Do it later; what is waited for already is waited for once."""
+
+        def passed() -> None:
+            self._timer = None
+            then()
+
+        if self._timer is None:
+            self._timer = self._core.after(seconds, passed)
+
+    def _nobody_came(self) -> None:
+        """Are there to be more? Where a rank's place says nothing against it, it was the program
+        that has ended, and not what it ran in."""
+        expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
+        if not self._all_gone():
+            return
+        if expected or self._core.settings.lingers == inf:
+            self._clients.notice(WAITS)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if self._core.flow.ended or not self._all_gone():
+            return
+        self._core.cancel(self._timer)
+        self._core.flow.ended = True
+        self._heard.flush(everything=True)
+        self._progress.end()
+        self._clients.say_goodbye()
+        self._core.out.append(Finished())
