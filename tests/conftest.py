@@ -30,22 +30,9 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that tests side by side end together.
-
-    All of VS Code's go to one worker: they share a server and a browser.
-    """
-    for item in items:
-        if item.path.parent.name == "vscode":
-            item.add_marker(pytest.mark.xdist_group("vscode"))
-    items.sort(key=_urgency)
-
-
-def _urgency(item: pytest.Item) -> int:
-    if item.path.parent.name == "vscode":
-        return 0
-    return 1 if item.get_closest_marker("long") else 2
+    """What takes longest begins first, so that tests side by side end together."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 class Connect(Protocol):

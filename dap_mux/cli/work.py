@@ -78,14 +78,12 @@ def run_options(args: Namespace) -> RunOptions:
 
 def launch_options(args: Namespace) -> LaunchOptions:
     """Check the words of `run -- LAUNCHER`. Raises UsageError."""
-    if args.dial:
-        raise UsageError("--dial goes with a script; a launcher's ranks say where they listen")
     if args.world_size is not None:
         raise UsageError(
             f"-n {args.world_size}: how many ranks there are is for the launcher to say "
             f"({args.launcher[0]}); -n goes with a script"
         )
-    return LaunchOptions(load_config(args), tuple(args.launcher))
+    return LaunchOptions(load_config(args), tuple(args.launcher), dial=args.dial)
 
 
 def world_size(text: str) -> int:

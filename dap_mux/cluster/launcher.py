@@ -60,9 +60,9 @@ class LauncherJob:
 
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
-        environ = {**os.environ, **self.env}
-        for name in (MARK, DIAL):  # we may be a rank's child ourselves: of another session
-            environ.pop(name, None)
+        others = (MARK, DIAL)  # we may be a rank's child ourselves: of another session
+        environ = {name: text for name, text in os.environ.items() if name not in others}
+        environ.update(self.env)
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)

@@ -52,7 +52,7 @@ OPTIONS: tuple[Option, ...] = (
            RUN, "rank 0's debugpy port; rank N takes this + N, or the next free one"),
     Option("dial_listen", ADDRESS, Address("127.0.0.1", 5676),
            "--dial-listen", "DAP_MUX_DIAL_LISTEN", "dialListen",
-           ("attach",), "where ranks call that are told to (attach dial:N)"),
+           ("attach", "run"), "where ranks call that are told to (attach dial:N, run --dial)"),
     Option("mesh", MESH, None,
            "--mesh", "DAP_MUX_MESH", "mesh",
            ALL, "how ranks are laid out, the last dimension varying fastest"),

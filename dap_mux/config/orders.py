@@ -25,6 +25,8 @@ class LaunchOptions:
 
     config: Config
     command: tuple[str, ...]
+    dial: bool = False
+    """Ranks call the session, on `config.dial_listen`, instead of listening."""
 
 
 @dataclass(frozen=True)

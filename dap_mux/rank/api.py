@@ -161,7 +161,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
-        return _dial(place, target, setup.ready_file)
+        return _dial(place, target, setup)
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
@@ -169,12 +169,17 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     return address
 
 
-def _dial(place: Place, target: Target, ready_file: Path | None) -> tuple[str, int]:
-    """The session knows from the call itself; whoever waits for the file learns that it was."""
+def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
+    """The session knows from the call itself; whoever waits for a file learns that it was."""
+    if not setup.quiet:
+        say(place, f"calls the debug session at {target}")
     address = dial(place, target)
     hide_our_frames()
-    if ready_file is not None:
-        write_ready_file(ready_file, record_of(place, *address))
+    record, folder = record_of(place, *address), os.environ.get(RENDEZVOUS)
+    if setup.ready_file is not None:
+        write_ready_file(setup.ready_file, record)
+    if setup.quiet and folder and Path(folder).is_dir():  # our launcher's; not on other hosts
+        write_to_rendezvous(Path(folder), record)
     return address
 
 

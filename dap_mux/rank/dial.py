@@ -30,7 +30,7 @@ import debugpy  # noqa: T100
 from dap_mux.rank.environ import Place
 from dap_mux.rank.listen import CannotListen
 from dap_mux.rank.options import seconds
-from dap_mux.rank.ready import record_of, say
+from dap_mux.rank.ready import record_of
 from dap_mux.rank.token_proof import Refused, introduce
 
 ADDRESS = "DAP_MUX_DIAL"
@@ -105,7 +105,6 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
 
     Raises `CannotDial` where it did not within `target.timeout` seconds, or says no.
     """
-    say(place, f"calls the debug session at {target}")
     import_module("debugpy.server.api")  # it brings pydevd
     debugpy.configure(subProcess=False)
     line = Line(place, target)

@@ -33,6 +33,7 @@ from dap_mux.shell.dial_in import Call, Refusal, listen_for_calls, taker
 WORD: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")
 MOST: Final = 65536  # ranks of a group
 ADDRESS, TOKEN, TOKEN_FILE = "DAP_MUX_DIAL", "DAP_MUX_DIAL_TOKEN", "DAP_MUX_DIAL_TOKEN_FILE"
+EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104  (addresses that nobody can call)
 LOOKS: Final = (0.3, 1.0, 3.0)  # s after the end of a call: it takes a process a moment to end
 
 
@@ -60,13 +61,14 @@ def dial_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
 
 @dataclass(frozen=True)
 class Process:
-    """What a call says of its rank. `rank` None: it knows no number."""
+    """What a call says of its rank. `rank` None: it knows no number. `size`: of its group."""
 
     group: str
     rank: int | None
     host: str
     pid: int
     coords: dict[str, int]
+    size: int
 
     @property
     def place(self) -> str:
@@ -78,15 +80,19 @@ def process_of(said: Mapping[str, Any]) -> Process:
     """Read what a rank says of itself. Raises ValueError: its bytes are hostile too."""
     group, rank, host = said.get("group"), said.get("rank"), said.get("host")
     pid, coords = said.get("pid"), said.get("coords") or {}
+    size = said.get("world_size") or 0
     if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
         raise ValueError("it names no group")
     if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
         raise ValueError("it names no host")
     if not (rank is None or _is_number(rank, MOST)) or not _is_number(pid, 2**32):
         raise ValueError("its rank or pid is no number")
+    if not _is_number(size, MOST + 1):
+        raise ValueError("its world_size makes no sense")
     if not isinstance(coords, dict) or not all(_is_number(one, MOST) for one in coords.values()):
         raise ValueError("its coords make no sense")
-    return Process(group, rank, host, pid, {str(dim): place for dim, place in coords.items()})
+    places = {str(dim): place for dim, place in coords.items()}
+    return Process(group, rank, host, pid, places, size)
 
 
 def _is_number(value: object, limit: int) -> TypeGuard[int]:
@@ -94,11 +100,19 @@ def _is_number(value: object, limit: int) -> TypeGuard[int]:
 
 
 class Calls:
-    """The calls of one session: which rank each is, held until the engine wants it."""
+    """The calls of one session: which rank each is, held until the engine wants it.
 
-    def __init__(self, session: Session, expected: Mapping[str, int], *, ours: bool) -> None:
+    `expected`: how many of each group will call; None: the first of each group says so.
+    """
+
+    def __init__(
+        self, session: Session, expected: Mapping[str, int] | None, *, ours: bool = False
+    ) -> None:
         self._session = session
-        self._expected = {(group, rank) for group, n in expected.items() for rank in range(n)}
+        self._ask_them = expected is None
+        self._expected = {
+            (group, rank) for group, n in (expected or {}).items() for rank in range(n)
+        }
         self._missing = set(self._expected)
         self._ours = ours  # started by us, who see their ends ourselves
         self._now: dict[RankId, Call] = {}
@@ -109,9 +123,19 @@ class Calls:
 
     def introduce(self) -> None:
         """Tell the engine who will call."""
-        for group, rank in sorted(self._expected):
+        self._introduce(self._expected)
+
+    def _introduce(self, ranks: set[RankId]) -> None:
+        for group, rank in sorted(ranks):
             waiting = Endpoint("", 0, announces=True, dials=True)
             self._session.rank_known(group, rank, waiting)
+
+    def _expect_all_of(self, process: Process) -> None:
+        """The first of a group says how many there are: the others are shown as waiting."""
+        group = {(process.group, rank) for rank in range(process.size)}
+        if self._ask_them and not group & self._expected:
+            self._expected |= group
+            self._introduce(group - set(self._processes))
 
     def called(self, call: Call) -> Refusal | None:
         """A rank has shown the token: find its place (`shell.dial_in.Desk`)."""
@@ -119,6 +143,7 @@ class Calls:
             process = process_of(call.rank)
         except ValueError as error:
             return Refusal(f"the session does not understand who calls: {error}", final=True)
+        self._expect_all_of(process)
         id = self._place(process)
         other = self._now.get(id)
         if other is not None and self._processes[id] != process:
@@ -228,22 +253,25 @@ async def taking_calls(
     session: Session,
     config: Config,
     at: Address,
-    expected: Mapping[str, int],
+    expected: Mapping[str, int] | None,
     *,
     ours: bool = False,
 ) -> AsyncIterator[Door]:
     """Take ranks' calls until the block is left. `ours`: the ranks are started by us.
 
-    Raises Refused, UsageError, DapMuxError.
+    `expected` None: by a launcher of ours, so that they get the token from us, too. Raises
+    Refused, UsageError, DapMuxError.
     """
-    check_calls(config, at.host)
+    told_by_us = ours or expected is None
+    check_calls(config, at.host, told_by_us=told_by_us)
     secret = session.file.token
     assert secret is not None
     calls = Calls(session, expected, ours=ours)
     session.driver.take_call = taker(session.driver, calls.take)
     server, port = await listen_for_calls(session.driver, calls, secret, at.host, at.port)
-    host = f"[{at.host}]" if ":" in at.host else at.host
-    made = None if ours or config.token_file else _write_token(secret)
+    host = socket.gethostname() if at.host in EVERYWHERE else at.host
+    host = f"[{host}]" if ":" in host else host
+    made = None if told_by_us or config.token_file else _write_token(secret)
     try:
         yield Door(calls, f"{host}:{port}", made or config.token_file, secret)
     finally:
@@ -253,11 +281,11 @@ async def taking_calls(
             made.unlink(missing_ok=True)
 
 
-def check_calls(config: Config, host: str) -> None:
+def check_calls(config: Config, host: str, *, told_by_us: bool) -> None:
     """Raise Refused for an address beyond loopback that has not been asked for in so many words."""
     if is_loopback(host):
         return
-    if not config.token_file:
+    if not (config.token_file or told_by_us):
         raise Refused(
             f"refused to take ranks' calls on {host} without a token of yours: the ranks need it "
             "in a file (--token-file here, DAP_MUX_DIAL_TOKEN_FILE there)"

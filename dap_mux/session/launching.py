@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import socket
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -16,11 +18,13 @@ from dap_mux.cluster.foreign import ForeignProcess
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob, Report
 from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config, LaunchOptions
+from dap_mux.config.values import Address
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 from dap_mux.session.announcing import announce
+from dap_mux.session.dialling import taking_calls
 from dap_mux.session.running import Beside
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
@@ -47,12 +51,29 @@ async def run_launcher(options: LaunchOptions, beside: Beside | None = None) -> 
     job.program()
     avoid = range(config.base_port, config.base_port + 1024)
     settings = launcher_settings(config, options.command)
-    async with serving(config, settings, avoid=avoid) as session, LaunchedJob(job) as launched:
+    async with (
+        serving(config, settings, avoid=avoid) as session,
+        _calls(session, config, dial=options.dial) as told,
+        LaunchedJob(replace(job, env=told)) as launched,
+    ):
         announced = beside is None and await announce(session.file, settings.job_name)
         say(f"one session for the ranks of {settings.job_name} on {session.address}")
         if config.wait and beside is None and not announced:
             say('ranks wait for a debugger: in VS Code start "Remote Attach to Cluster"')
-        return await LauncherRun(session, launched, beside=beside).run()
+        return await LauncherRun(session, launched, beside=beside, dial=options.dial).run()
+
+
+@asynccontextmanager
+async def _calls(session: Session, config: Config, *, dial: bool) -> AsyncIterator[dict[str, str]]:
+    """Take the calls of ranks, wherever the launcher starts them; what their environment says."""
+    if not dial:
+        yield {}
+        return
+    at = config.dial_listen
+    if at.host in LOOPBACK:
+        at = Address(at.host, 0)  # they are told: two jobs may call side by side
+    async with taking_calls(session, config, at, None) as door:
+        yield door.environment
 
 
 def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) -> LauncherJob:
@@ -85,8 +106,10 @@ class LauncherRun:
         *,
         terminal: bool = True,
         beside: Beside | None = None,
+        dial: bool = False,
     ) -> None:
         self._session = session
+        self._dial = dial
         self._launched = launched
         self._terminal = terminal
         self._beside = beside
@@ -146,7 +169,7 @@ class LauncherRun:
 
     async def _end(self, code: int) -> None:
         """The launcher has ended: so has the job, and who still runs is let go."""
-        if not self._ranks:
+        if not self._session.knows_ranks:
             self._tell(NOBODY)
         self._session.driver.feed(inputs.JobEnded(code))
         with anyio.move_on_after(LAST_WORDS):
@@ -160,6 +183,8 @@ class LauncherRun:
     async def _hear_ranks(self, tasks: TaskGroup) -> None:
         async for report in self._launched.reports():
             record, process = report.record, report.process
+            if self._dial:
+                continue  # its call has said all that
             endpoint = endpoint_of(record)
             if report.host != socket.gethostname() and record.host in LOOPBACK:
                 self._tell(f"rank {record.rank} {_elsewhere(report)}")
@@ -223,5 +248,5 @@ class LauncherRun:
 def _elsewhere(report: Report) -> str:
     return (
         f"runs on {report.host} and listens on {report.record.endpoint} there, which this session "
-        "cannot reach: let ranks on other machines call it (docs/dial-out.md)"
+        "cannot reach: with `dap-mux run --dial` ranks on other machines call it (docs/dial-out.md)"
     )

@@ -68,6 +68,11 @@ class Session:
             endpoint = replace(endpoint_of(record), way_down=down, host_name=host_name)
             self.rank_known(record.group, record.rank, endpoint)
 
+    @property
+    def knows_ranks(self) -> bool:
+        """Whether any rank has been there."""
+        return bool(self.driver.engine.core.mains)
+
     def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
         """Tell the engine of one rank."""
         self.driver.feed(inputs.RankKnown((group, rank), endpoint))

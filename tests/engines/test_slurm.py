@@ -195,14 +195,18 @@ async def test_ranks_on_loopback_behind_ssh(
         assert (await attach.ends()).code == 0
 
 
+@pytest.mark.parametrize(("nodes", "block"), [(1, 3), (2, 4)])
 async def test_a_job_that_dap_mux_runs_inside_an_allocation(
-    user: User, slurm: SlurmCluster
+    user: User, slurm: SlurmCluster, nodes: int, block: int
 ) -> None:
-    """`dap-mux run -- srun`, on the node; its editor comes by the session's unix socket."""
-    (words,) = typed("slurm.md", 3)
-    user.script(TRAIN.format(address="127.0.0.1", program=tour.PROGRAM))
-    command = shlex.join([*words, *tour.OPTIONS])
-    job = slurm.submit("-n4", "-N1", "--wrap", command, cwd=user.folder, env=user.environ)
+    """`dap-mux run -- srun`, on a node; its editor comes by the session's unix socket.
+
+    Where there are several nodes, ranks call the session.
+    """
+    (words,) = typed("slurm.md", block)
+    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
+    command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])  # $ means what it does
+    job = slurm.submit("-n4", f"-N{nodes}", "--wrap", command, cwd=user.folder, env=user.environ)
     sessions = user.sessions
     await until(
         lambda: [*sessions.glob("*.json")] or "FAILED" in slurm.state(job),

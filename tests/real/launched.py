@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+
+import pytest
 
 from dap_mux.client import DapClient
 from tests.support.commands import LIMIT, Command, Json, User
@@ -10,6 +13,9 @@ from tests.support.proc_net import free_ports
 from tests.support.run_command import resume
 
 ATTACH = {"justMyCode": True}
+listening_or_calling = pytest.mark.parametrize(
+    "options", [(), ("--dial",)], ids=["ranks-listen", "ranks-call"]
+)
 
 
 async def launch(
@@ -18,6 +24,12 @@ async def launch(
     """Start `run -- PYTHON WORDS`."""
     ports = ["--base-port", str(free_ports(8))]
     return await user.start("run", *ports, *options, "--", python, *words, env=env)
+
+
+def adapters(user: User) -> int:
+    """How many of debugpy's adapters there are: one for each rank that listens."""
+    lines = [Path(f"/proc/{pid}/cmdline") for pid in user.processes()]
+    return sum(b"debugpy/adapter" in line.read_bytes() for line in lines)
 
 
 async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:

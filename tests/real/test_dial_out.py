@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -326,16 +327,19 @@ async def test_strangers_on_the_port_for_calls_learn_and_do_nothing(user: User, 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--dial-listen", "0.0.0.0:0"], "without a token of yours"),
-        (["--dial-listen", "0.0.0.0:0", "--token-file", "token"], "is in the clear"),
+        (["attach", "dial:1"], "without a token of yours"),
+        (["attach", "dial:1", "--token-file", "token"], "is in the clear"),
+        (["run", "--dial"], "is in the clear"),
     ],
-    ids=["no-token", "in-the-clear"],
+    ids=["no-token", "in-the-clear", "launcher"],
 )
 async def test_calls_from_elsewhere_are_taken_only_where_it_is_said(
     user: User, words: list[str], why: str
 ) -> None:
-    done = await user.does("attach", "dial:1", *words)
-    assert done.code == 4
+    runs = words[0] == "run"
+    launcher = ["--", sys.executable, user.script("")] if runs else []
+    done = await user.does(*words, "--dial-listen", "0.0.0.0:0", *launcher)
+    assert done.code == (125 if runs else 4)
     assert why in done.err
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
-from tests.real.launched import ATTACH, finish, go_on, launch
+from tests.real.launched import ATTACH, finish, go_on, launch, listening_or_calling
 from tests.real.test_restart import anew
 from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.launchers import LAUNCH
@@ -69,9 +69,10 @@ async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
     await user.nothing_is_left()
 
 
-async def test_a_client_can_end_the_job(user: User) -> None:
+@listening_or_calling
+async def test_a_client_can_end_the_job(user: User, options: tuple[str, ...]) -> None:
     script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
-    run = await launch(user, launcher, "2", script)
+    run = await launch(user, launcher, "2", script, options=options)
     client = await run.client()
     await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
     await listed(client, "state", "stopped", "stopped")
@@ -96,9 +97,10 @@ async def test_a_client_that_leaves_lets_the_job_run(user: User) -> None:
     assert (done.code, done.out.count("end")) == (0, 2)
 
 
-async def test_a_client_can_start_it_again(user: User) -> None:
+@listening_or_calling
+async def test_a_client_can_start_it_again(user: User, options: tuple[str, ...]) -> None:
     script, launcher = user.script(WAIT), user.script(LAUNCH, "launch.py")
-    run = await launch(user, launcher, "2", script)
+    run = await launch(user, launcher, "2", script, options=options)
     client = await run.client()
     wait = line_of(script, "wait")
     await client.handshake(ATTACH, breakpoints={script: [wait]}, timeout=LIMIT)
@@ -114,12 +116,15 @@ async def test_a_client_can_start_it_again(user: User) -> None:
     assert (await run.ends()).code == 0
 
 
-async def test_ranks_that_outlive_their_launcher_are_let_go(user: User) -> None:
+@listening_or_calling
+async def test_ranks_that_outlive_their_launcher_are_let_go(
+    user: User, options: tuple[str, ...]
+) -> None:
     script = user.script(WAIT)
     text = "import os, subprocess, sys\n"
     text += "subprocess.Popen([sys.executable, sys.argv[1]], env={**os.environ, 'RANK': '0'})\n"
     text += "while not os.path.exists('over'):\n    pass\n"
-    run = await launch(user, user.script(text, "leaves.py"), script)
+    run = await launch(user, user.script(text, "leaves.py"), script, options=options)
     client = await run.client()
     await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
     await listed(client, "state", "stopped")

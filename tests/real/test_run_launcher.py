@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.real.launched import ATTACH, finish, go_on, launch
+from tests.real.launched import ATTACH, adapters, finish, go_on, launch, listening_or_calling
 from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.launchers import LAUNCH
 
@@ -25,9 +25,12 @@ sys.stdout.write(f"end {rank} {sys.argv[1:]} {ours}\\n")  # in one go: the other
 
 
 @pytest.mark.quick
-async def test_ranks_of_a_launcher_from_the_first_line_to_the_exit_code(user: User) -> None:
+@listening_or_calling
+async def test_ranks_of_a_launcher_from_the_first_line_to_the_exit_code(
+    user: User, options: tuple[str, ...]
+) -> None:
     script, launcher = user.script(TRAIN), user.script(LAUNCH, "launch.py")
-    run = await launch(user, launcher, "4", script, "--epochs", "3")
+    run = await launch(user, launcher, "4", script, "--epochs", "3", options=options)
     client = await run.client()
     mine = [{"line": line_of(script, "loss"), "condition": "ranks(1,3): step == 1"}]
     await client.handshake(
@@ -35,6 +38,7 @@ async def test_ranks_of_a_launcher_from_the_first_line_to_the_exit_code(user: Us
     )
     entries = await listed(client, "line", 1, 1, 1, 1)
     assert {entry["state"] for entry in entries} == {"stopped"}
+    assert adapters(user) == (0 if options else 4)
     await go_on(client, entries)
     entries = await listed(client, "state", "exited", "stopped", "exited", "stopped")
     frames = await go_on(client, entries)
@@ -70,11 +74,12 @@ async def test_a_launcher_that_dies_of_a_signal(user: User) -> None:
     assert "none of its Python processes was a rank" in done.err
 
 
-async def test_a_rank_that_its_launcher_starts_again(user: User) -> None:
+@listening_or_calling
+async def test_a_rank_that_its_launcher_starts_again(user: User, options: tuple[str, ...]) -> None:
     text = "import os\nif os.environ['RANK'] == '1' and not os.path.exists('again'):\n"
     text += "    open('again', 'w').close()\n    os._exit(75)\nprint('here')  # here\n"
     script = user.script(text)
-    run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script)
+    run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script, options=options)
     client = await run.client()
     await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
     entries = await listed(client, "state", "stopped", "stopped")

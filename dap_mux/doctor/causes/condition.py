@@ -48,9 +48,10 @@ async def _of_breakpoint(picture: Picture, one: Json) -> Finding | None:
         return None
     file = str(one["path"]).replace("\\", "/").rpartition("/")[2]
     answers = await picture.ask(UNKNOWN.format(open_, file))
-    if not answers or any(not isinstance(names, list) for names in answers.values()):
+    lists = [names for names in answers.values() if isinstance(names, list)]
+    if not lists or len(lists) < len(answers):
         return None
-    unknown = [name for name in open_ if all(name in names for names in answers.values())]  # type: ignore[operator]
+    unknown = [name for name in open_ if all(name in names for names in lists)]
     return _finding(one, unknown, known or frozenset()) if unknown else None
 
 
