@@ -36,6 +36,16 @@ def configuration(user: User, port: int, **changed: Any) -> str:
     return name
 
 
+def mappings(launch: Path) -> list[dict[str, str]]:
+    """The path mappings of a launch.json's first configuration; none while it is being written."""
+    try:
+        one = json.loads(launch.read_text("utf-8"))["configurations"][0]
+    except ValueError:
+        return []
+    found: list[dict[str, str]] = one["pathMappings"]
+    return found
+
+
 def example_line(mark: str) -> int:
     """The number of the example's only line that contains this."""
     lines = (REPOSITORY / EXAMPLE).read_text("utf-8").splitlines()

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import User
 from tests.support.proc_net import free_ports
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
 from tests.vscode.workbench import LIMIT
 
 pytestmark = [
@@ -50,7 +50,7 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
 
     async def written() -> Any:
         await window.command("File: Save All Files")
-        return json.loads(launch.read_text("utf-8"))["configurations"][0]["pathMappings"]
+        return mappings(launch)
 
     right = {"localRoot": "${workspaceFolder}", "remoteRoot": str(node)}
     await window.becomes(written, lambda entries: right in entries, "the mapping is written")
