@@ -147,7 +147,8 @@ async def ids_are_small_and_last_as_long_as_their_call(bench: Bench) -> None:
     await bench.client.wait_event("stopped")
     second = await bench.stack()
     assert second[1]["id"] == first[1]["id"]
-    assert second[0]["id"] != first[0]["id"]
+    # That of the call which has returned may be given out again: pydevd makes it of an address.
+    assert second[0]["id"] != second[1]["id"]
 
 
 async def wrong_ids_are_errors(bench: Bench) -> None:
