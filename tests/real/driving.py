@@ -14,6 +14,7 @@ from tests.support.session import Session
 
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 _LOOK_AGAIN: Final = 0.02  # s between two `list` requests
+LIMIT: Final = 30.0  # s; not a wait
 Lines = Mapping[str, Iterable[int | Mapping[str, Any]]]
 
 
@@ -59,11 +60,11 @@ class Driver:
 
     async def entries(self) -> list[Json]:
         """The entries of `list`, by rank."""
-        body = await self.client.request("list", timeout=5)
+        body = await self.client.request("list", timeout=LIMIT)
         return list(body["ranks"])
 
     async def until(
-        self, holds: Callable[[list[Json]], object], *, within: float = 10, what: str = "this"
+        self, holds: Callable[[list[Json]], object], *, within: float = LIMIT, what: str = "this"
     ) -> list[Json]:
         """Ask `list` until its entries satisfy `holds`; return them."""
         deadline = time.monotonic() + within
@@ -72,7 +73,7 @@ class Driver:
             await asyncio.sleep(_LOOK_AGAIN)
         return entries
 
-    async def states(self, *wanted: str, within: float = 10) -> list[Json]:
+    async def states(self, *wanted: str, within: float = LIMIT) -> list[Json]:
         """Wait until the ranks are in these states, in order."""
         return await self.until(
             lambda entries: [entry["state"] for entry in entries] == [*wanted],
@@ -80,7 +81,7 @@ class Driver:
             what=" ".join(wanted),
         )
 
-    async def stopped(self, line: int, count: int = 4, *, within: float = 10) -> list[Json]:
+    async def stopped(self, line: int, count: int = 4, *, within: float = LIMIT) -> list[Json]:
         """Wait until all `count` ranks are stopped at `line`."""
         return await self.until(
             lambda entries: [entry["line"] for entry in entries] == [line] * count,
@@ -88,11 +89,11 @@ class Driver:
             what=f"{count} ranks on line {line}",
         )
 
-    async def live(self, count: int = 1, *, within: float = 10) -> Driver:
+    async def live(self, count: int = 1, *, within: float = LIMIT) -> Driver:
         """Wait until `count` ranks are attached: their rows are there (one rank: its threads)."""
 
         async def rows() -> int:
-            return len((await self.client.request("threads", timeout=5))["threads"])
+            return len((await self.client.request("threads", timeout=LIMIT))["threads"])
 
         deadline = time.monotonic() + within
         while await rows() < count:
@@ -109,10 +110,10 @@ class Driver:
     async def control(self, command: str, rank: int | None = None, **more: object) -> Json:
         """Send a control request for a rank's row, or for the row that the user is at.
 
-        It is answered at once, whatever ranks do.
+        It is answered at once, whatever ranks do: before anybody gives up a silent one.
         """
         row = self.focus if rank is None else self.row(rank)
-        return await self.client.request(command, {"threadId": row, **more}, timeout=2)
+        return await self.client.request(command, {"threadId": row, **more}, timeout=4)
 
     @property
     def focus(self) -> int:
@@ -131,7 +132,7 @@ class Driver:
     async def frames(self, rank: int, **more: int) -> list[Json]:
         """The stack of a rank."""
         arguments = {"threadId": self.row(rank), **more}
-        body = await self.client.request("stackTrace", arguments, timeout=5)
+        body = await self.client.request("stackTrace", arguments, timeout=LIMIT)
         return list(body["stackFrames"])
 
     async def value(self, rank: int, expression: str) -> str:
@@ -143,7 +144,7 @@ class Driver:
     async def look(self, rank: int) -> None:
         """Click on the top frame of a stopped rank: the user is at it."""
         frame = (await self.frames(rank, levels=1))[0]["id"]
-        await self.client.request("scopes", {"frameId": frame}, timeout=5)
+        await self.client.request("scopes", {"frameId": frame}, timeout=LIMIT)
         self._looked = len(self.stops), self.row(rank)
 
     async def go_on(self) -> None:
@@ -154,7 +155,7 @@ class Driver:
     async def evaluate(self, expression: str, **more: object) -> str:
         """Evaluate, without a frame where none is given."""
         arguments = {"expression": expression, "context": "watch", **more}
-        body = await self.client.request("evaluate", arguments, timeout=5)
+        body = await self.client.request("evaluate", arguments, timeout=LIMIT)
         return str(body["result"])
 
     async def leave(self) -> None:

@@ -190,7 +190,7 @@ class User:
         assert pid in self.processes(), f"{pid} is not ours"
         os.kill(pid, number)
 
-    async def nothing_is_left(self, *, within: float = 5) -> None:
+    async def nothing_is_left(self, *, within: float = LIMIT) -> None:
         """Wait until all of them are gone: commands, ranks, debugpy's adapters."""
         await until(lambda: not self.processes(), within=within, what="nothing is left")
 

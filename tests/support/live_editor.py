@@ -60,7 +60,7 @@ class LiveEditor:
         runs = ("continue", "next", "stepIn", "stepOut")
         return [(command, thread) for command, thread in self.asked if command in runs]
 
-    async def until(self, holds: Callable[[], object], what: str, *, within: float = 10) -> None:
+    async def until(self, holds: Callable[[], object], what: str, *, within: float = 30) -> None:
         """Wait until the user sees something."""
 
         def seen() -> object:
