@@ -120,7 +120,9 @@ async def _join(
     scene.pictures.append(picture)
     ranks = [entry for entry in picture.ranks if entry["worker"] is None]
     scene.looked_at.append(f"{_named(picture)} with {len(ranks)} ranks")
-    troubled = [one for one in ranks if one["state"] not in (*ATTACHED, *OVER)]
+    # Who calls the session listens nowhere: nobody can be looked at there, and nothing is wrong.
+    listening = [one for one in ranks if one["endpoint"] is not None]
+    troubled = [one for one in listening if one["state"] not in (*ATTACHED, *OVER)]
     scene.subjects += [_of_session(picture, one) for one in troubled]
 
 
@@ -199,6 +201,7 @@ def _elsewhere(scene: Scene, folder: Path) -> dict[int, Process]:
         int(str(entry["endpoint"]).rpartition(":")[2] or 0)
         for picture in scene.pictures
         for entry in picture.ranks
+        if entry["endpoint"] is not None
     }
     here = folder.resolve()
     return {

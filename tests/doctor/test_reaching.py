@@ -138,6 +138,29 @@ async def test_a_session_and_its_launch_configuration_are_healthy(
     await attach_and_finish(connect, [], done)
 
 
+async def test_ranks_that_call_their_session_are_healthy(
+    doctor: Doctor, user: User, done: Path
+) -> None:
+    """They listen nowhere: before anybody is attached, while somebody is, and after that."""
+    run = await user.start("run", "--dial", "-n", "2", PROGRAM, str(done))
+    client = await run.client()
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    await listed(client, "host", "127.0.0.1", "127.0.0.1")  # both have called
+    entries = await listed(client, "state", "waiting", "waiting")
+    assert [entry["endpoint"] for entry in entries] == [None, None]
+    assert await doctor.causes() == []
+    other = await run.client("other")
+    await other.handshake({**ATTACH, "justMyCode": True}, timeout=LIMIT)
+    await listed(client, "state", "running", "running")
+    assert await doctor.causes() == []
+    await other.disconnect(timeout=LIMIT)
+    await listed(client, "state", "waiting", "waiting")
+    assert await doctor.causes() == []
+    let_end(done)
+    assert (await run.ends()).code == 0
+
+
 def write_launch(user: User, *configurations: dict[str, Any]) -> None:
     """A launch.json as VS Code makes it."""
     (user.folder / ".vscode").mkdir()

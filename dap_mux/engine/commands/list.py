@@ -42,7 +42,7 @@ def entry(core: Core, view: View, rank: Rank) -> Body:
         "coords": coords_of(core, rank) or None,
         "host": host_of(rank) or None,
         "pid": rank.endpoint.pid,
-        "endpoint": str(rank.endpoint),
+        "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
         "state": rank.state,
         "reason": (stop.reason if stop else rank.reason) or None,
         "thread": rank.threads.get(stop.thread) if stop else None,

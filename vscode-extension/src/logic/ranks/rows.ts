@@ -20,7 +20,7 @@ export interface Row {
   readonly coords: Readonly<Record<string, number>> | null;
   readonly host: string | null;
   readonly pid: number | null;
-  readonly endpoint: string;
+  readonly endpoint: string | null;
   readonly state: string;
   readonly reason: string | null;
   readonly thread: string | null;
