@@ -12,7 +12,7 @@ SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
 # Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time. A real VS Code
 # has the machine to itself: what its user sees is drawn too late beside others.
-SIDE_BY_SIDE ?= 2
+SIDE_BY_SIDE ?= 3
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
