@@ -1,4 +1,4 @@
-"""Ranks that call the session, for places where nothing may call in: who they are, and the words.
+"""Ranks that call the session, for places where nothing may call in: the words, and the door.
 
 `dial:4` on the command line of `attach` stands for ranks 0 to 3 of a group; they may call in any
 order, at any time and again. Others that call are taken as well. See docs/dial-out.md.
@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Final
 
 from dap_mux.addresses import is_loopback
 from dap_mux.cluster.records import DEFAULT_GROUP
@@ -25,13 +25,13 @@ from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import Refused, UsageError
 from dap_mux.rank_sets import RankId
+from dap_mux.session.callers import MOST, Process, process_of, runs
 from dap_mux.session.serving import Session
 from dap_mux.session.voices import say
 from dap_mux.session_files import session_folder
 from dap_mux.shell.dial_in import Call, Refusal, listen_for_calls, taker
 
 WORD: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")
-MOST: Final = 65536  # ranks of a group
 ADDRESS, TOKEN, TOKEN_FILE = "DAP_MUX_DIAL", "DAP_MUX_DIAL_TOKEN", "DAP_MUX_DIAL_TOKEN_FILE"
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104  (addresses that nobody can call)
 LOOKS: Final = (0.3, 1.0, 3.0)  # s after the end of a call: it takes a process a moment to end
@@ -57,46 +57,6 @@ def dial_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
             raise UsageError(f"{word}: the ranks of group {group} are there twice")
         groups[group] = int(number)
     return groups, rest
-
-
-@dataclass(frozen=True)
-class Process:
-    """What a call says of its rank. `rank` None: it knows no number. `size`: of its group."""
-
-    group: str
-    rank: int | None
-    host: str
-    pid: int
-    coords: dict[str, int]
-    size: int
-
-    @property
-    def place(self) -> str:
-        """For people."""
-        return f"process {self.pid} on {self.host}"
-
-
-def process_of(said: Mapping[str, Any]) -> Process:
-    """Read what a rank says of itself. Raises ValueError: its bytes are hostile too."""
-    group, rank, host = said.get("group"), said.get("rank"), said.get("host")
-    pid, coords = said.get("pid"), said.get("coords") or {}
-    size = said.get("world_size") or 0
-    if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
-        raise ValueError("it names no group")
-    if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
-        raise ValueError("it names no host")
-    if not (rank is None or _is_number(rank, MOST)) or not _is_number(pid, 2**32):
-        raise ValueError("its rank or pid is no number")
-    if not _is_number(size, MOST + 1):
-        raise ValueError("its world_size makes no sense")
-    if not isinstance(coords, dict) or not all(_is_number(one, MOST) for one in coords.values()):
-        raise ValueError("its coords make no sense")
-    places = {str(dim): place for dim, place in coords.items()}
-    return Process(group, rank, host, pid, places, size)
-
-
-def _is_number(value: object, limit: int) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
 class Calls:
@@ -296,15 +256,6 @@ def check_calls(config: Config, host: str, *, told_by_us: bool) -> None:
             "sending it, but what follows is in the clear. Say --insecure where nobody can listen "
             "in, or take calls on 127.0.0.1 and forward the port (ssh -R)"
         )
-
-
-def runs(pid: int) -> bool:
-    """Whether a process of this number runs here; False where the system does not tell."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[:1] != ["Z"]
 
 
 def _write_token(secret: str) -> Path:

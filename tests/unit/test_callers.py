@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.session.dialling import MOST, Process, process_of
+from dap_mux.session.callers import MOST, Process, process_of
 
 SAID = {"group": "job", "rank": 3, "host": "node1", "pid": 4711, "coords": {"tp": 1},
         "world_size": 8}  # fmt: skip
