@@ -37,7 +37,7 @@ test-engines: $(DEV_STAMP) vsix  ## torchrun, MPI, SLURM, kubectl and the like
 	$(PYTEST) -n $(SIDE_BY_SIDE) tests/engines
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
-	$(PYTEST) --ignore=tests/engines -q -m "quick or not (real or slow)"
+	$(PYTEST) -n auto --maxprocesses 4 --ignore=tests/engines -q -m "quick or not (real or slow)"
 
 lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff format --check $(SOURCES)
