@@ -77,6 +77,11 @@ def editing(book: Playbook, kind: str) -> EditorClient:
     return client
 
 
+def states(client: Client) -> list[str]:
+    """The ranks' states, as `list` says them to the client."""
+    return [entry["state"] for entry in client.ask("list").body["ranks"]]
+
+
 def told_by_us(client: Client) -> list[str]:
     """What the session itself has said to the client's user."""
     texts = (event["output"] for event in client.of("output"))

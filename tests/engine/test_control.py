@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, stopped
+from tests.engine.scenes import LINE, attached, states, stopped
 from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
 
 
 def lines(book: Playbook) -> list[int]:
@@ -14,10 +13,6 @@ def lines(book: Playbook) -> list[int]:
 
 def held(book: Playbook) -> list[int]:
     return [rank.number for rank in book.ranks.values() if rank.data.stopped]
-
-
-def states(client: Client) -> list[str]:
-    return [entry["state"] for entry in client.ask("list").body["ranks"]]
 
 
 class TestK1:
