@@ -84,28 +84,27 @@ class Ending:
         return all(rank.phase is Phase.GONE for rank in self._core.mains.values())
 
     def _wait(self, seconds: float, then: Callable[[], None]) -> None:
-        """Do it later; what is waited for already is waited for once."""
+        """Do it so long after the last rank's end, unless one has come back, or is to."""
 
         def passed() -> None:
             self._timer = None
-            then()
+            if self._all_gone() and not self._core.flow.restarting:
+                then()
 
-        if self._timer is None:
-            self._timer = self._core.after(seconds, passed)
+        self._core.cancel(self._timer)
+        self._timer = self._core.after(seconds, passed)
 
     def _nobody_came(self) -> None:
         """Are there to be more? Where a rank's place says nothing against it, it was the program
         that has ended, and not what it ran in."""
         expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
-        if not self._all_gone():
-            return
         if expected or self._core.settings.lingers == inf:
             self._clients.notice(WAITS)
         else:
             self._end()
 
     def _end(self) -> None:
-        if self._core.flow.ended or not self._all_gone():
+        if self._core.flow.ended:
             return
         self._core.cancel(self._timer)
         self._core.flow.ended = True

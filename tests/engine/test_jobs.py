@@ -150,6 +150,23 @@ def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
     assert len(client.of("terminated")) == 1
 
 
+def test_each_end_of_all_ranks_is_waited_out_anew(play: Play) -> None:
+    """A container that fails at once, again and again: each time there is time for the next."""
+    book = play(1, lingers=10)
+    client = attached(book)
+    with book.happens():
+        book.rank(0).exits()
+    book.wait(5)
+    book.know(0, ready=False, incarnation="second")
+    assert states(client) == ["running"]
+    with book.happens():
+        book.rank(0).exits()
+    book.wait(6)  # eleven since the first end
+    assert client.of("terminated") == []
+    book.wait(5)
+    assert len(client.of("terminated")) == 1
+
+
 def test_a_launcher_starts_a_rank_again_before_its_old_end_is_seen(play: Play) -> None:
     """Another pid: the old process has ended, whatever its connection still says."""
     book = play(1, lingers=inf)
