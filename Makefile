@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell tools/find-python)
 SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
-# Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time. A real VS Code
-# has the machine to itself: what its user sees is drawn too late beside others.
+# Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time. Those marked
+# `alone`, every one of VS Code among them, have the machine to themselves.
 SIDE_BY_SIDE ?= 3
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
@@ -29,8 +29,8 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) tests/vscode
-	$(PYTEST) -n $(SIDE_BY_SIDE) --ignore=tests/vscode --ignore=tests/engines
+	$(PYTEST) --ignore=tests/engines -m alone
+	$(PYTEST) -n $(SIDE_BY_SIDE) --ignore=tests/engines -m "not alone"
 
 test-engines: $(DEV_STAMP) vsix  ## torchrun, MPI, SLURM, kubectl and the like
 	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped

@@ -18,6 +18,7 @@ from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

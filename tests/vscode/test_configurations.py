@@ -16,6 +16,7 @@ from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
 from tests.vscode.workbench import LIMIT, Window
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

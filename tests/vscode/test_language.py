@@ -13,6 +13,7 @@ from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, mappings, stopped
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

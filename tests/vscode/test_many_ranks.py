@@ -18,6 +18,7 @@ from tests.vscode.scene import OpenWindow, configuration
 from tests.vscode.workbench import CALL_STACK, LIMIT, Window
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -16,6 +16,7 @@ from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
 from tests.vscode.workbench import LIMIT
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -19,6 +19,7 @@ from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
 from tests.vscode.workbench import LIMIT, RANKS, VARIABLES, Row, Window
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

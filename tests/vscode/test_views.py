@@ -12,6 +12,7 @@ from tests.vscode.scene import REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import VARIABLES, Window
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),
