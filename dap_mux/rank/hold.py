@@ -21,6 +21,9 @@ OnTimeout: TypeAlias = Literal["exit", "continue"]
 
 _turn = threading.Lock()
 """debugpy can end one wait only, the last begun: threads wait one after another."""
+_ending = threading.Lock()
+"""Held while a wait is ended: nobody else's may begin meanwhile."""
+LOOK_AGAIN = 0.01  # s
 
 
 def timeout_of(environ: Mapping[str, str]) -> float | None:
@@ -81,11 +84,14 @@ def _wait(timeout: float | None) -> None:
     if timeout is None:
         debugpy.wait_for_client()  # noqa: T100
         return
-    clock = _hidden_timer(max(timeout, 0))
+    over = threading.Event()
+    clock = _hidden_timer(max(timeout, 0), over)
     clock.start()
     try:
         debugpy.wait_for_client()  # noqa: T100
     finally:
+        with _ending:
+            over.set()
         clock.cancel()
 
 
@@ -98,9 +104,9 @@ def stop_at_first_line() -> None:
         sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI().stop_on_entry()
 
 
-def _hidden_timer(seconds: float) -> threading.Timer:
+def _hidden_timer(seconds: float, over: threading.Event) -> threading.Timer:
     """A timer that ends the wait, and that debugpy does not show among the user's threads."""
-    clock = threading.Timer(seconds, _end_the_wait)
+    clock = threading.Timer(seconds, _end_the_wait, [over])
     clock.daemon = True
     # The marks that debugpy puts on threads of its own.
     clock.pydev_do_not_trace = True  # type: ignore[attr-defined]
@@ -108,5 +114,12 @@ def _hidden_timer(seconds: float) -> threading.Timer:
     return clock
 
 
-def _end_the_wait() -> None:
-    debugpy.wait_for_client.cancel()  # the wait has put this function there
+def _end_the_wait(over: threading.Event) -> None:
+    """End it also where it has not begun yet: only then is there the function that can.
+
+    Until then it is missing, or an earlier wait's, which does no harm.
+    """
+    while not over.wait(LOOK_AGAIN):
+        with _ending, suppress(RuntimeError):
+            if not over.is_set():  # else it might be the next one's
+                debugpy.wait_for_client.cancel()
