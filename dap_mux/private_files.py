@@ -12,6 +12,7 @@ import re
 import secrets
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -46,17 +47,30 @@ def read_token(path: Path) -> str:
 
 def token_of(path: Path) -> str:
     """Return the token in a file, which is made with a new one where there is none yet."""
-    token = new_token()
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if os.path.lexists(path):
         return read_token(path)
+    try:
+        # mkstemp makes 0600 files. Another session may look at this moment: it sees a whole one.
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(new_token() + "\n")
+            _put(Path(name), path)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"the token file {path} cannot be made: {error.strerror}") from None
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(token + "\n")
     return read_token(path)
+
+
+def _put(made: Path, path: Path) -> None:
+    """Give the file its name, unless another session was faster: then both have that one."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        made.replace(path)
 
 
 def check_private(path: Path, status: os.stat_result) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,35 @@ def test_s4_a_missing_token_file_is_made_for_us_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text() == token + "\n"
     assert token_of(path) == read_token(path) == token, "and is kept"
+
+
+def test_two_sessions_that_make_it_at_once_have_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second looks while the first one writes."""
+    path = tmp_path / "token"
+    second: list[str] = []
+    fdopen = os.fdopen
+
+    def meanwhile(*words: Any, **more: Any) -> Any:
+        if not second:
+            second.append("")
+            second[0] = token_of(path)
+        return fdopen(*words, **more)
+
+    monkeypatch.setattr(os, "fdopen", meanwhile)
+    assert token_of(path) == second[0] == read_token(path)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*words: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refused)
+    path = tmp_path / "token"
+    assert token_of(path) == read_token(path)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660, 0o644, 0o602, 0o777])
