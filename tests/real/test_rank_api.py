@@ -34,7 +34,8 @@ async def python(tmp_path: Path) -> AsyncIterator[Python]:
     async def start(source: str, **environ: str) -> Agent:
         number = next(numbers)
         script, log = tmp_path / "program.py", tmp_path / f"log-{number}"
-        script.write_text(source)
+        if not script.exists() or script.read_text() != source:  # a rank may just be reading it
+            script.write_text(source)
         folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "DAP_MUX_POST_MORTEM": "0"}
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
