@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine import inputs
+from dap_mux.engine import Settings, inputs
 from tests.real.driving import Driver, line_of
 from tests.support.commands import User, listed, user
 from tests.support.hosts import FarRank, Host, folders, namespaces, ranks_on, tools_present
@@ -24,6 +24,7 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 LIMIT: Final = 30.0  # s; not a wait
+PATIENT: Final = Settings(request_timeout=LIMIT, breakpoint_timeout=LIMIT)
 Json = dict[str, Any]
 
 TRAIN: Final = """\
@@ -101,7 +102,7 @@ class Project:
         async with (
             ranks_on([first], 2, f"{self.roots[0]}/train.py", go, folder=self.logs(1)) as near,
             ranks_on([second], 2, f"{self.roots[1]}/train.py", go, folder=self.logs(2)) as far,
-            session() as running,
+            session(settings=PATIENT) as running,
         ):
             ranks = [*near, *far]
             for number, rank in enumerate(ranks):
@@ -247,13 +248,17 @@ async def test_a_file_that_only_a_host_has(project: Project) -> None:
         await set_lines(driver, remote, 2)
         await driver.look(0)
         await driver.control("continue")
-        await driver.until(lambda e: e[0]["line"] == 2, within=LIMIT, what="the remote file")
+        await driver.until(
+            lambda entries: [e["line"] for e in entries[:2]] == [2, 2],
+            within=LIMIT,
+            what="the remote file on its host",
+        )
         (source,) = (f["source"] for f in await driver.frames(0, levels=1))
         assert source["path"] == str(project.home / "site_of_the_host.py")
         number = source["sourceReference"]
         assert number > 0
         await set_lines(driver, remote)
-        await driver.control("continue")
+        await driver.go_on()
         await driver.states(*["running"] * 4, within=LIMIT)
         asked = {"source": source, "sourceReference": number}
         body = await driver.client.request("source", asked, timeout=LIMIT)
