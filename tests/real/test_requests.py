@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.client import RequestFailed
 from dap_mux.engine.routes import ROUTES
+from tests.real.driving import Driver
 from tests.real.touring import (
     AFTER,
     CALL,
@@ -28,6 +29,11 @@ from tests.real.touring import (
 )
 
 pytestmark = pytest.mark.real
+
+
+async def says(driver: Driver, text: str) -> None:
+    """Wait until the client has heard that: what ranks say comes from each by itself."""
+    await driver.client.wait_for(lambda: text in driver.output, timeout=PATIENCE, what=text)
 
 
 class TestBreakpoints:
@@ -60,7 +66,8 @@ class TestBreakpoints:
         said = {"line": TURN, "logMessage": "ranks(1,2): turn {turn} of $rank"}
         async with tour(said, CALL) as (driver, ranks):
             await driver.stopped(CALL)
-            await driver.client.wait_for(lambda: "[2] turn 7 of 2" in driver.output)
+            for last in ("[1] turn 7 of 1\n", "[2] turn 7 of 2\n"):
+                await says(driver, last)
             for rank in (1, 2):
                 lines = [f"[{rank}] turn {turn} of {rank}" for turn in range(8)]
                 said_lines = driver.output.splitlines()
@@ -129,7 +136,9 @@ class TestExceptions:
     async def test_uncaught_in_one_rank(self) -> None:
         async with tour(exceptions=("uncaught",), arguments=("fail",)) as (driver, ranks):
             await driver.states("exited", "exited", "stopped", "exited")
-            await driver.client.wait_for(lambda: bool(driver.stops), what="its stop told")
+            await driver.client.wait_for(
+                lambda: bool(driver.stops), timeout=PATIENCE, what="its stop told"
+            )
             failed = (await driver.entries())[2]
             assert (failed["line"], failed["reason"]) == (FAIL, "exception")
             about = await driver.client.request("exceptionInfo", {"threadId": driver.row(2)})

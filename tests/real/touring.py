@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from dap_mux.client.wire import Json
-from tests.real.driving import Driver, line_of, script
+from dap_mux.engine import Settings
+from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
@@ -20,7 +21,9 @@ TURN, CALL, AFTER, NESTED, PRODUCT, BOTTOM, TWICE, RISKY, CAUGHT, MADE_UP, PRINT
     )
 )  # fmt: skip
 FOUR: Final = range(4)
-PATIENCE: Final = 1  # s for what is answered without asking a rank, or never
+PATIENCE: Final = LIMIT  # for what is answered without asking a rank, or never
+# Whoever asks a rank in vain waits longer than that, and no rank is given up for being slow.
+PATIENT: Final = Settings(request_timeout=2 * LIMIT, breakpoint_timeout=2 * LIMIT)
 
 
 @asynccontextmanager
@@ -30,7 +33,7 @@ async def tour(
     """Four ranks held at these breakpoints of the tour, and whoever drives them."""
     async with (
         debugpy_ranks(4, TOUR, arguments=arguments) as ranks,
-        session([rank.port for rank in ranks]) as running,
+        session([rank.port for rank in ranks], settings=PATIENT) as running,
     ):
         driver = await Driver.attach(
             running, breakpoints={TOUR: breakpoints}, exceptions=exceptions
@@ -45,7 +48,7 @@ async def everywhere(driver: Driver, expression: str) -> list[str]:
 
 
 async def finished(ranks: list[Rank], codes: list[int] | None = None) -> None:
-    assert [await rank.ended() for rank in ranks] == (codes or [0] * 4)
+    assert [await rank.ended(within=LIMIT) for rank in ranks] == (codes or [0] * 4)
 
 
 async def locals_of(driver: Driver, rank: int) -> tuple[int, int, dict[str, Json]]:
