@@ -185,6 +185,7 @@ async def test_switched_off_nothing_is_held(start: Start, failing: Path) -> None
     agent = await start("script.py", DAP_MUX_POST_MORTEM="off")
     client = await attach(agent)
     assert await agent.ends() == 1
+    await client.wait_event("terminated", timeout=START_UP)
     assert not [event for event in client.events if event["event"] == "stopped"]
     await client.close()
 
@@ -205,6 +206,7 @@ async def test_what_is_not_held(start: Start, script: Path, source: str, code: i
     agent = await start("script.py")
     client = await attach(agent)
     assert await agent.ends() == code
+    await client.wait_event("terminated", timeout=START_UP)
     assert not [event for event in client.events if event["event"] == "stopped"]
     await client.close()
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.callers import callers, told_by
 from tests.support.commands import LIMIT, User, listed, user
+from tests.support.proc_net import free_ports
 from tests.support.run_command import LAUNCH
 from tests.support.waiting import until
 
@@ -22,13 +23,15 @@ async def test_the_session_is_killed_there_and_the_next_one_still_finds_it(user:
     token.write_text("t" * 43 + "\n")
     token.chmod(0o600)
     words = ["attach", "dial:1", "--token-file", str(token)]
-    first = await user.start(*words, "--dial-listen", "0")
+    # A port of this test's own: what the system draws, it may draw again for somebody else.
+    first = await user.start(*words, "--dial-listen", str(free_ports(1)))
     told = await told_by(first)
     (rank,) = await callers(user, [0], script, told, world=1)
     client = await first.client(all_answered=False)
     await client.handshake(LAUNCH, timeout=LIMIT)
     await listed(client, "reason", "exception")
     first.process.send_signal(signal.SIGKILL)
+    await first.ends()
     await until(lambda: "it is held again" in rank.output, within=LIMIT, what="held again")
 
     second = await user.start(*words, "--dial-listen", told["DAP_MUX_DIAL"])

@@ -95,7 +95,7 @@ async def test_nobody_is_there_and_an_editor_that_comes_finds_it(
         driver = await Driver.attach(running)
         await held(driver)
         assert await driver.value(2, "loss") == "2.5"
-        await driver.client.request("release", {"ranks": "2"}, timeout=5)
+        await driver.client.request("release", {"ranks": "2"}, timeout=START_UP)
         assert await agents[2].ends() == 1
     program.with_name("go").touch()
     assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
