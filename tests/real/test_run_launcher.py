@@ -82,8 +82,8 @@ async def test_a_rank_that_its_launcher_starts_again(user: User, options: tuple[
     run = await launch(user, user.script(LAUNCH, "launch.py"), "2", script, options=options)
     client = await run.client()
     await client.handshake(ATTACH, breakpoints={script: [line_of(script, "here")]}, timeout=LIMIT)
-    entries = await listed(client, "state", "stopped", "stopped")
-    assert [entry["line"] for entry in entries] == [5, 5]
+    entries = await listed(client, "line", 5, 5)
+    assert [entry["state"] for entry in entries] == ["stopped", "stopped"]
     await go_on(client, entries)
     await finish(client)
     done = await run.ends()
