@@ -10,7 +10,8 @@ from tests.real.driving import Driver, line_of, script
 from tests.support.ranks import debugpy_ranks
 from tests.support.session import session
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(300)]
+LIMIT: Final = 60.0  # s; not a wait
 TOUR: Final = script("tour")
 CALL, PRODUCT, PRINT = (line_of(TOUR, mark) for mark in ("call", "product", "print"))
 
@@ -22,15 +23,15 @@ async def test_stop_step_continue_and_end(count: int) -> None:
         session([rank.port for rank in ranks]) as running,
     ):
         driver = await Driver.attach(running, breakpoints={TOUR: [CALL, PRINT]})
-        await driver.stopped(CALL, count, within=30)
+        await driver.stopped(CALL, count, within=LIMIT)
         await driver.look(0)
         await driver.control("stepIn")
-        await driver.stopped(PRODUCT, count)
+        await driver.stopped(PRODUCT, count, within=LIMIT)
         for rank in range(0, count, 5):
             assert await driver.value(rank, "width") == str(rank + 1)
         await driver.go_on()
-        await driver.stopped(PRINT, count)
+        await driver.stopped(PRINT, count, within=LIMIT)
         await driver.go_on()
-        assert [await rank.ended(within=20) for rank in ranks] == [0] * count
-        await driver.client.wait_event("terminated")
+        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * count
+        await driver.client.wait_event("terminated", timeout=LIMIT)
         assert len(driver.events("terminated")) == 1
