@@ -31,6 +31,7 @@ async def user() -> AsyncIterator[User]:
         yield somebody
     finally:
         await somebody.close()
+        await somebody.nothing_is_left()  # who is being killed may write into it still
         shutil.rmtree(folder)
 
 
