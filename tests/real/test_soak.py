@@ -115,7 +115,7 @@ async def soak(user: User, ranks: list[Rank], seconds: float, *, kills: bool) ->
     ):
         life = Soak(SEED, running, ranks, tunnels, line, user, JOB, kills=kills)
         try:
-            await life.run(seconds)
+            await life.run(seconds, stops=seconds / 5, faults=seconds / 10)
             core = running.engine.core
             assert not len(core.handles), "handles are left"
             assert not running.driver._timers
@@ -130,10 +130,15 @@ async def soak(user: User, ranks: list[Rank], seconds: float, *, kills: bool) ->
 async def nothing_is_left(files: dict[str, str], tasks: set[asyncio.Task[Any]]) -> None:
     """No task, socket or file of ours is there that was not before."""
     current = asyncio.current_task()
-    left = [task for task in asyncio.all_tasks() - tasks if task is not current]
-    assert not left
+
+    def left() -> list[asyncio.Task[Any]]:
+        return [task for task in asyncio.all_tasks() - tasks if task is not current]
+
+    await until(lambda: not left(), within=LIMIT, what=f"no task is left: {left()}")
     gc.collect()
     new = set(open_files()) - set(files)
     await until(
-        lambda: not set(open_files()) - set(files), within=5, what=f"no file is left open: {new}"
+        lambda: not set(open_files()) - set(files),
+        within=LIMIT,
+        what=f"no file is left open: {new}",
     )

@@ -69,10 +69,19 @@ class Soak:
         self._began = time.monotonic()
         self._broken: dict[FaultProxy, asyncio.Task[None]] = {}
 
-    async def run(self, seconds: float) -> None:
-        """Let things happen for so long, then let everybody leave."""
+    async def run(self, seconds: float, *, stops: float, faults: float) -> None:
+        """Let things happen for so long, and until there were more than so many; then all leave.
+
+        A slow machine has `LIMIT` seconds more for them.
+        """
         actions = [action for action, weight in self._actions() for _ in range(weight)]
-        while time.monotonic() - self._began < seconds:
+
+        def goes_on() -> bool:
+            passed = time.monotonic() - self._began
+            enough = self._stops() > stops and self.counts["fault"] > faults
+            return passed < seconds or (not enough and passed < seconds + LIMIT)
+
+        while goes_on():
             await self._chance.choice(actions)()
             self._notice_ends()
             await asyncio.sleep(self._chance.expovariate(20))  # the pace of it: 20 a second
@@ -140,6 +149,10 @@ class Soak:
         done = await self.user.does("list", f"127.0.0.1:{self.running.port}", "--json")
         assert done.code == 0, done
         assert '"rank": 3' in done.out, done
+
+    def _stops(self) -> int:
+        """How many were told, those of who has left included."""
+        return self.counts["stop"] + sum(visitor.stops for visitor in self._visitors)
 
     def _somebody(self) -> Visitor | None:
         return self._chance.choice(self._visitors) if self._visitors else None
