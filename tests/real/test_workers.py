@@ -21,7 +21,7 @@ from tests.support.waiting import until
 
 __all__ = ["start"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 WORKERS: Final = script("workers")
 NESTED: Final = script("nested")
@@ -104,11 +104,19 @@ async def at_their_work(running: Session, job: Job) -> tuple[Driver, list[Json]]
     await driver.live(len(job.ranks))
     job.begin()
     count = 6 * len(job.ranks)
-    return driver, await driver.until(at_work(count), within=60, what=f"{count} at work")
+    entries = await driver.until(at_work(count), within=2 * PATIENCE, what=f"{count} at work")
+    await is_told(driver)
+    return driver, entries
+
+
+async def is_told(driver: Driver) -> None:
+    """Wait until the user has been shown a stop: `list` knows of it before, their rank runs on."""
+    await driver.client.wait_for(lambda: bool(driver.stops), timeout=PATIENCE, what="a stop")
 
 
 async def go_on(driver: Driver) -> None:
     """Let everybody run on, from the row that the user is at."""
+    await is_told(driver)
     row = {"threadId": driver.focus}
     frames = (await driver.client.request("stackTrace", row))["stackFrames"]
     await driver.client.request("scopes", {"frameId": frames[0]["id"]})
@@ -161,7 +169,6 @@ async def released(running: Session) -> None:
 
 
 class TestTheyAreDebugged:
-    @pytest.mark.timeout(180)
     async def test_four_ranks(self, job: Job) -> None:
         """A breakpoint in a worker, a step and a value there, and on to the end of the job."""
         async with session(await job.start(4)) as running:
@@ -223,13 +230,12 @@ class TestTheyAreDebugged:
             left = await driver.until(at_work(5), within=PATIENCE)
             assert victim["worker"] not in pids(left)
             gone = {"reason": "exited", "threadId": victim["threadId"]}
-            await driver.client.wait_event("thread", lambda body: body == gone)
+            await driver.client.wait_event("thread", lambda body: body == gone, timeout=PATIENCE)
             await go_on(driver)
             job.end()
             assert await job.ranks[0].ended(within=PATIENCE) == 1
             assert job.ranks[0].output.count("-9") == 1
 
-    @pytest.mark.timeout(120)
     async def test_the_client_leaves_while_they_are_stopped(self, job: Job) -> None:
         async with session(await job.start(2)) as running:
             driver, _ = await at_their_work(running, job)
