@@ -17,7 +17,7 @@ from dap_mux.client.wire import Json, Tap, Wire
 
 Arguments = Mapping[str, Any]
 T = TypeVar("T")
-_PATIENCE: Final = 10.0  # seconds; a hang should name what was waited for, not the test's limit
+_PATIENCE: Final = 30.0  # seconds; a hang should name what was waited for, not the test's limit
 
 
 class DapClient:
