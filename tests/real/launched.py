@@ -37,8 +37,15 @@ def adapters(user: User) -> int:
 
 
 async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:
-    """Look at the first stopped rank, as an editor does, and continue all; the frames seen."""
-    row = next(entry["threadId"] for entry in entries if entry["state"] == "stopped")
+    """Look at the first stopped rank, as an editor does, and continue all; the frames seen.
+
+    Where the focus' rank has just ended the session goes to another one, which need not be the
+    first that is stopped by now, and for a moment nobody's look takes it from there: ask for it.
+    """
+    first = next(entry for entry in entries if entry["state"] == "stopped")
+    place = {"rank": first["rank"], "group": first["group"]}
+    await client.request("focus", place, timeout=LIMIT)
+    row = first["threadId"]
     trace = await client.request("stackTrace", {"threadId": row}, timeout=LIMIT)
     frames: list[Json] = trace["stackFrames"]
     await client.request("scopes", {"frameId": frames[0]["id"]}, timeout=LIMIT)
