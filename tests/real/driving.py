@@ -52,7 +52,11 @@ class Driver:
         client = await session.client(client_id)
         attach = {"justMyCode": False, **arguments}
         await client.handshake(
-            attach, breakpoints=breakpoints, exception_filters=exceptions, client_id=client_id
+            attach,
+            breakpoints=breakpoints,
+            exception_filters=exceptions,
+            client_id=client_id,
+            timeout=LIMIT,
         )
         return cls(session, client)
 
@@ -160,7 +164,7 @@ class Driver:
 
     async def leave(self) -> None:
         """Disconnect as a well-behaved client does."""
-        await self.client.disconnect()
+        await self.client.disconnect(timeout=LIMIT)
 
     def events(self, name: str) -> list[Json]:
         """The bodies of all events of this name so far."""

@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 HOST: Final = "127.0.0.1"
 _START: Final = 60.0  # seconds: 32 ranks at once on two busy cores
-_END: Final = 10.0
+_END: Final = 30.0
 Style = Literal["module", "script"]
 """`python -m debugpy --listen` around the script, or a script that calls `debugpy.listen`
 itself, on the port in `DEBUGPY_PORT`."""
