@@ -10,13 +10,15 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import RequestFailed
-from tests.real.driving import Driver, line_of, script
+from dap_mux.engine import Settings
+from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 VALUES: Final = script("values")
 HERE: Final = line_of(VALUES, "here")
+PATIENT: Final = Settings(request_timeout=LIMIT)  # a slow rank is not a silent one
 
 
 @asynccontextmanager
@@ -24,16 +26,16 @@ async def four() -> AsyncIterator[tuple[Driver, list[Rank]]]:
     """Four ranks that stand where their values are."""
     async with (
         debugpy_ranks(4, VALUES) as ranks,
-        session([rank.port for rank in ranks]) as running,
+        session([rank.port for rank in ranks], settings=PATIENT) as running,
     ):
         driver = await Driver.attach(running, breakpoints={VALUES: [HERE]})
-        await driver.stopped(HERE, within=20)
+        await driver.stopped(HERE)
         yield driver, ranks
 
 
 async def compare(driver: Driver, expression: str, **more: Any) -> dict[str, Any]:
-    arguments = {"expression": expression, **more}
-    return await driver.client.request("compare", arguments, timeout=20)
+    arguments = {"expression": expression, "timeout": LIMIT, **more}
+    return await driver.client.request("compare", arguments, timeout=2 * LIMIT)
 
 
 async def test_numbers_arrays_and_text() -> None:
@@ -74,9 +76,9 @@ async def test_frames_errors_running_and_hung_ranks() -> None:
         assert body["values"] == [{"ranks": "0-3", "value": "'__main__'"}]
 
         await driver.control("continue", 3, singleThread=True)
-        await driver.until(lambda entries: entries[3]["state"] == "stopped", within=20)
+        await driver.until(lambda entries: entries[3]["state"] == "stopped")
         await driver.control("continue", 3, singleThread=True)
-        await driver.until(lambda entries: entries[3]["state"] == "running", within=20)
+        await driver.until(lambda entries: entries[3]["state"] == "running")
         body = await compare(driver, "mesh.mesh_dim_names")
         assert body["values"] == [
             {"ranks": "0-2", "value": "('dp', 'tp')"},
@@ -84,7 +86,7 @@ async def test_frames_errors_running_and_hung_ranks() -> None:
         ]
 
         ranks[1].kill(signal.SIGSTOP)
-        body = await compare(driver, "loss", timeout=2)
+        body = await compare(driver, "loss", timeout=10)  # what the others need at most
         assert body["missing"] == "1"
         assert [one["ranks"] for one in body["values"]] == ["0,3", "2"]
         ranks[1].kill(signal.SIGCONT)
@@ -101,9 +103,9 @@ async def test_dimensions_of_the_ranks_own_mesh() -> None:
             {"dp": dp, "tp": tp} for dp in range(2) for tp in range(2)
         ]
         for _ in range(2):
-            await driver.states(*["stopped"] * 4, within=20)
+            await driver.states(*["stopped"] * 4)
             await driver.go_on()
-        await driver.states(*["running"] * 4, within=20)
+        await driver.states(*["running"] * 4)
         with pytest.raises(RequestFailed, match="no dimension 'shrad': did you mean shard"):
             await compare(driver, "loss", ranks="ranks(shrad=0)")
         body = await compare(driver, "$replicate", ranks="ranks(replicate=(1,3), shard=0)")

@@ -7,26 +7,26 @@ from typing import Any
 import pytest
 
 from dap_mux.client import RequestFailed
-from tests.real.driving import Driver
+from tests.real.driving import LIMIT, Driver
 from tests.real.test_compare import HERE, four
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 
 async def evaluate(driver: Driver, text: str, context: str = "repl", **more: int) -> dict[str, Any]:
     arguments = {"expression": text, "context": context, **more}
-    return await driver.client.request("evaluate", arguments, timeout=20)
+    return await driver.client.request("evaluate", arguments, timeout=LIMIT)
 
 
 async def unfold(driver: Driver, reference: int) -> dict[str, dict[str, Any]]:
     arguments = {"variablesReference": reference}
-    body = await driver.client.request("variables", arguments, timeout=20)
+    body = await driver.client.request("variables", arguments, timeout=LIMIT)
     return {one["name"]: one for one in body["variables"]}
 
 
 async def offered(driver: Driver, text: str, **more: int) -> list[str]:
     arguments = {"text": text, "column": len(text) + 1, **more}
-    body = await driver.client.request("completions", arguments, timeout=20)
+    body = await driver.client.request("completions", arguments, timeout=LIMIT)
     for target in body["targets"]:
         typed = text[target["start"] :]
         assert target.get("text", target["label"]).startswith(typed), target
@@ -46,7 +46,7 @@ async def test_a_tree_of_several_ranks() -> None:
         assert of_rank_0["'lr'"]["value"] == "0.2"
 
         await driver.control("next", 3, singleThread=True)
-        await driver.until(lambda entries: entries[3]["line"] == HERE + 1, within=20)
+        await driver.until(lambda entries: entries[3]["line"] == HERE + 1)
         with pytest.raises(RequestFailed, match="rank 3 has run on since"):
             await unfold(driver, value["variablesReference"])
         # rank 1 has not moved, and speaks for itself
