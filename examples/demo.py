@@ -50,14 +50,15 @@ async def demonstrate() -> None:
         where = {str(SCRIPT): [{"line": line, "condition": condition}]}
         await client.handshake({"justMyCode": True}, breakpoints=where)
         tell(f"breakpoint at {SCRIPT.name}:{line}, condition {condition!r}")
-        stop = await client.wait_event("stopped", timeout=60)
-        tell("all ranks have stopped, in one event")
-        await show_list(client)
+        ranks = await all_stopped(client)
+        tell("all ranks have stopped")
+        show_list(ranks)
         for expression in ("step", "batch.unit", "loss"):
             await show_values(client, expression)
-        await step_together(client, stop["threadId"])
+        focused = await client.request("focus", {"rank": 0})  # we looked at the others meanwhile
+        await step_together(client, focused["threadId"])
         await client.request("setBreakpoints", {"source": {"path": str(SCRIPT)}, "breakpoints": []})
-        await client.request("continue", {"threadId": stop["threadId"]})
+        await client.request("continue", {"threadId": focused["threadId"]})
         tell("breakpoint cleared; all ranks run on")
         await client.wait_event("terminated", timeout=60)
         await client.disconnect()
@@ -107,12 +108,20 @@ async def pass_on(stream: asyncio.StreamReader) -> None:
         print(line.decode(), end="", flush=True)
 
 
-async def show_list(client: DapClient) -> None:
+async def all_stopped(client: DapClient) -> list[Json]:
+    """Wait until every rank stands: mostly one event tells all; a late rank has one of its own."""
+    while True:
+        ranks: list[Json] = (await client.request("list"))["ranks"]
+        if all(rank["state"] == "stopped" for rank in ranks):
+            return ranks
+        await client.wait_event("stopped", timeout=60)
+
+
+def show_list(ranks: list[Json]) -> None:
     """Print where every rank stands."""
-    body = await client.request("list")
     print()
     print("  RANK  STATE    REASON      FUNCTION  LINE")
-    for rank in body["ranks"]:
+    for rank in ranks:
         state, reason = rank["state"], rank["reason"] or ""
         function, line = rank["function"] or "", rank["line"] or ""
         print(f"  {rank['rank']:<5} {state:<8} {reason:<11} {function:<9} {line}")
@@ -149,12 +158,9 @@ def short(value: str) -> str:
 async def step_together(client: DapClient, thread: int) -> None:
     """Step all ranks over the all-reduce: one request, everybody moves."""
     print()
-    await client.request("focus", {"rank": 0})  # we looked at the others meanwhile
-    await client.wait_event("stopped")
     for _ in range(STEPS):
         await client.request("next", {"threadId": thread})
-        await client.wait_event("stopped", timeout=60)
-        lines = {rank["line"] for rank in (await client.request("list"))["ranks"]}
+        lines = {rank["line"] for rank in await all_stopped(client)}
         tell(f"stepped over: all {RANKS} ranks stand on line {', '.join(map(str, lines))}")
         if len(lines) != 1:
             raise SystemExit("the ranks were torn apart")
