@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
 from tests.support.commands import LIMIT, Command, User, line_of, listed, user
 from tests.support.run_command import COUNT, LAUNCH, start
 from tests.support.security import bytes_as_nobody
+from tests.support.waiting import until
 
 __all__ = ["user"]
 
@@ -43,13 +48,15 @@ class Netcat:
 
     async def close(self) -> None:
         self._writer.close()
-        await self._writer.wait_closed()
+        with suppress(ConnectionError):  # the other end was faster, and left words unread
+            await self._writer.wait_closed()
 
 
 async def served(user: User) -> tuple[Command, int]:
     """Serve consoles on a free port."""
     command = await user.start("console", "--serve", "0")
-    await command.says("dap-mux: consoles on 127.0.0.1:")
+    await command.says("; try `nc ")
+    await until(lambda: command.err.endswith("\n"), within=LIMIT, what="the whole line")
     found = re.search(r"consoles on 127\.0\.0\.1:(\d+); try `nc 127\.0\.0\.1 \1`", command.err)
     assert found is not None
     return command, int(found[1])
@@ -86,6 +93,18 @@ async def test_two_people_with_nc(user: User) -> None:
     assert (await command.ends()).code == 0, "no session, nothing to serve"
 
 
+@contextmanager
+def held(command: Command) -> Iterator[None]:
+    """The command does nothing meanwhile: what comes is there when it looks."""
+    pid = command.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # it has
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 @pytest.mark.parametrize(
     "hello",
     [
@@ -98,8 +117,9 @@ async def test_s6_a_browser_is_no_person(user: User, hello: bytes) -> None:
     run = await start(user, user.script(COUNT), n=1)
     await run.session()
     command, port = await served(user)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(hello)
+    with held(command):  # else a person has come who says nothing, if our words take 0.2 s
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(hello)
     assert await asyncio.wait_for(reader.read(), LIMIT) == b"", "not a word"
     writer.close()
     shown = await user.does("list")

@@ -78,8 +78,9 @@ async def test_a_visit(tmux: Tmux, user: User) -> None:
     tmux.line("b train.py:" + str(loss))
     await tmux.shows("breakpoint 2: ")
     tmux.line("cast all c")
+    await tmux.shows(f"stopped at train.py:{loss} ")  # not those that stood before that
     await tmux.shows(": 4 stopped")
-    tmux.clear()
+    await tmux.clear()
     await look_at_rank_3(tmux, loss)
     await come_back(tmux)
 
@@ -104,13 +105,13 @@ async def look_at_rank_3(tmux: Tmux, loss: int) -> None:
 
 
 async def come_back(tmux: Tmux) -> None:
-    tmux.clear()
+    await tmux.clear()
     tmux.line("attach 3")
     await tmux.shows("(Pdb 3)")
     await tmux.shows("\n1030\n")  # its last output
     tmux.line("continue")
     await tmux.shows("Detached from debug session for rank 3")
-    tmux.clear()
+    await tmux.clear()
     tmux.line("list")
     await tmux.shows("stopped │ breakpoint")
     tmux.line("c")

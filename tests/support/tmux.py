@@ -52,19 +52,31 @@ class Tmux:
 
     async def shows(self, words: str, times: int = 1) -> str:
         """Wait until words stand there; return the screen."""
+        screen = ""
+
+        def shown() -> bool:
+            nonlocal screen
+            screen = self.screen()
+            return screen.count(words) >= times
+
         try:
-            await until(lambda: self.screen().count(words) >= times, within=LIMIT, what=words)
+            await until(shown, within=LIMIT, what=words)
         except AssertionError:
-            raise AssertionError(f"{words!r} (times {times}) is not in:\n{self.screen()}") from None
-        return self.screen()
+            raise AssertionError(f"{words!r} (times {times}) is not in:\n{screen}") from None
+        return screen
 
     async def loses(self, words: str) -> None:
         """Wait until words stand there no longer."""
         await until(lambda: words not in self.screen(), within=LIMIT, what=f"no {words!r}")
 
-    def clear(self) -> None:
-        """Empty the screen, so that what is waited for next is new."""
+    async def clear(self) -> None:
+        """Empty the screen, so that what is waited for next is new: prompt and status are left."""
         self.keys("C-l")
+        await until(
+            lambda: len([*filter(None, self.screen().splitlines())]) <= 2,
+            within=LIMIT,
+            what="an empty screen",
+        )
 
     def end(self) -> None:
         """Close it; what runs in it hears of that."""
