@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from dap_mux.client import RequestFailed
+from dap_mux.client import DapClient, RequestFailed
 from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.editor_process import STUBBORN, Editor, editor, launch
 from tests.support.launchers import LAUNCH
@@ -20,17 +21,24 @@ __all__ = ["editor", "user"]
 pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
 
 
+def said(client: DapClient) -> str:
+    """All output so far."""
+    return "".join(body["output"] for body in bodies(client, "output"))
+
+
 async def test_launch_and_stop(editor: Editor) -> None:
     client = await editor.launches(
         nproc=2, cwd=str(editor.user.folder.parent), env={"MARK": "mine"}
     )
     entries = await listed(client, "state", "stopped", "stopped")
     assert [entry["line"] for entry in entries] == [editor.line] * 2
+    begun = [f"begin {rank} mine {editor.user.folder.parent}\n" for rank in range(2)]
+    # What ranks print is folded with what others print, for a moment: `list` may be faster.
+    await client.wait_for(
+        lambda: all(words in said(client) for words in begun), timeout=LIMIT, what="both begin"
+    )
     (process,) = bodies(client, "process")
     assert process["name"] == f"{editor.script} (2 ranks)"
-    said = "".join(body["output"] for body in bodies(client, "output"))
-    for rank in range(2):
-        assert f"begin {rank} mine {editor.user.folder.parent}\n" in said
     pids = {entry["pid"] for entry in entries}
     assert pids <= editor.user.processes()
     await client.disconnect(terminateDebuggee=True)
@@ -44,7 +52,8 @@ async def test_stop_ends_also_a_rank_that_does_not_want_to(user: User) -> None:
     client = await editor.launches(nproc=1)
     await listed(client, "state", "stopped")
     await client.request("disconnect", {"terminateDebuggee": True}, timeout=LIMIT)
-    editor.adapter.process.send_signal(signal.SIGTERM)
+    with suppress(ProcessLookupError):  # it has ended already
+        editor.adapter.process.send_signal(signal.SIGTERM)
     await editor.gone()
     await user.nothing_is_left()
 
@@ -83,9 +92,8 @@ async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> No
     editor = Editor(user, await user.start("adapter", piped=True, env=env))
     await editor.launches(nproc=1)
     await editor.client.wait_event("terminated", timeout=LIMIT)
-    said = "".join(body["output"] for body in bodies(editor.client, "output"))
-    assert "rank 0 exited with 7 before it listened for a debugger" in said
-    assert "no licence" in said
+    assert "rank 0 exited with 7 before it listened for a debugger" in said(editor.client)
+    assert "no licence" in said(editor.client)
     assert bodies(editor.client, "exited") == [{"exitCode": 7}]
     await editor.client.disconnect()
     await editor.gone()
@@ -119,6 +127,7 @@ async def test_stop_on_entry_stops_every_rank_at_the_first_line(editor: Editor) 
     await launch(editor.client, arguments, {})
     entries = await listed(editor.client, "state", "stopped", "stopped")
     assert [entry["line"] for entry in entries] == [1, 1]
+    await editor.client.wait_event("stopped", timeout=LIMIT)  # it is told a moment after `list`
     assert {body["reason"] for body in bodies(editor.client, "stopped")} == {"entry"}
     await editor.client.disconnect(terminateDebuggee=True)
     await editor.gone()

@@ -139,8 +139,9 @@ async def test_ranks_that_come_later_get_their_breakpoints(user: User, job: Job)
     attach = await user.start("attach", f"localhost:{base}+2", "-v")
     client = await attach.client()
     await client.handshake(ATTACH, breakpoints=job.breakpoint("number == 1"), timeout=LIMIT)
-    entries = await listed(client, "state", "waiting", "waiting")
-    assert entries[1]["reason"] == f"nothing listens on localhost:{base + 1} yet"
+    await listed(client, "state", "waiting", "waiting")
+    yet = [f"nothing listens on localhost:{port} yet" for port in (base, base + 1)]
+    await listed(client, "reason", *yet)
     assert (await client.request("threads"))["threads"] == []
     ranks = await job.start(2, base_port=base)
     entries = await listed(client, "state", "stopped", "stopped")
@@ -184,6 +185,7 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
     assert (await attach.ends()).code == 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 async def test_whatever_ends_it_every_rank_runs_on_and_can_be_attached_again(
     user: User, job: Job, number: signal.Signals
