@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -61,6 +62,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
                 "sh", "-ec", command,
                 cwd=tmp_path, env={**clean_environment(), **folder, **environ},
                 stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,  # so that what the shell has started ends with it
             )  # fmt: skip
         agents.append(Agent(process, log))
         return agents[-1]
@@ -68,7 +70,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
     yield start
     for agent in agents:
         if agent.process.returncode is None:
-            agent.process.kill()
+            os.killpg(agent.process.pid, signal.SIGKILL)
             await agent.process.wait()
 
 

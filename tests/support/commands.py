@@ -201,9 +201,11 @@ class User:
                 print(f"{command.err_path.name}: {command.process.returncode}\n{command.err}")
                 await command.close()
         finally:
-            for pid in self.processes():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            while pids := self.processes():  # again: one may have started another meanwhile
+                for pid in pids:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                await asyncio.sleep(0.01)
             for process in self.others:
                 await process.wait()
 
