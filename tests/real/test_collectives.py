@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from tests.real.driving import Driver, brief, line_of, script
+from tests.real.driving import LIMIT, Driver, brief, line_of, script
 from tests.support import proc_net
 from tests.support.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 PROGRAM: Final = script("all_reduce")
 LATE, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("late", "reduce", "count"))
 TIMES: Final = 20
@@ -42,12 +42,14 @@ async def step(driver: Driver) -> None:
     """Step as a user does: press the key, look where the editor goes, do not look at others."""
     focus, seen = driver.focus, len(driver.stops)
     await driver.control("next")
-    await driver.client.wait_for(lambda: focus in driver.stops[seen:], what="the next stop")
+    await driver.client.wait_for(
+        lambda: focus in driver.stops[seen:], timeout=LIMIT, what="the next stop"
+    )
 
 
 async def end_well(ranks: list[Rank]) -> None:
     for rank in ranks:
-        assert await rank.ended(within=20) == 0
+        assert await rank.ended() == 0
         assert f"total {TOTAL}" in rank.output
 
 
