@@ -14,8 +14,8 @@ from dap_mux.engine.outputs import Finished
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.progress import Progress
 from dap_mux.engine.rank_events import RankEvents
+from dap_mux.rank_sets import fold
 
-GRACE: Final = 2.0  # s to wait for exit codes after the last rank's connection has ended
 PATIENCE: Final = 10.0  # s without a rank, before it is said that others are waited for
 WAITS: Final = (
     "every rank has ended, and the job is not over: the session waits for ranks that it starts "
@@ -56,7 +56,7 @@ class Ending:
             if ranks or self._lifecycle.wanted or flow.job_over:
                 self._end()  # else nobody has said yet who the ranks are
         elif any(rank.exit_code is None for rank in ranks):
-            self._wait(GRACE, self._end)
+            self._wait(PATIENCE, self._still_ends)  # what it does at its end is work, too
         else:
             self._end()
 
@@ -93,6 +93,12 @@ class Ending:
 
         self._core.cancel(self._timer)
         self._timer = self._core.after(seconds, passed)
+
+    def _still_ends(self) -> None:
+        """Ranks have said goodbye to debugpy, and their processes are not over."""
+        late = [rank.rank_id for rank in self._core.sorted_mains() if rank.exit_code is None]
+        ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
+        self._clients.notice(f"the program of {ranks} is over, and the session waits for its end")
 
     def _nobody_came(self) -> None:
         """Are there to be more? Where a rank's place says nothing against it, it was the program

@@ -193,6 +193,26 @@ def test_terminated_once_with_the_exit_code(play: Play) -> None:
     assert book.finished
 
 
+def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
+    """A rank has said goodbye to its debugger, and writes its model: nobody may end it."""
+    book = play(2, owns_job=True)
+    client = book.client()
+    with book.quietly("both ranks are attached"):
+        attach(client)
+        book.wait(1)
+    with book.happens():
+        book.rank(0).exits()
+        book.rank(1).exits()
+    book.exited(0, 0)
+    book.wait(60)
+    assert not book.finished
+    assert not client.of("terminated")
+    assert "rank 1 is over, and the session waits" in client.of("output")[-1]["output"]
+    book.exited(1, 3)
+    assert client.of("exited") == [{"exitCode": 3}]
+    assert book.finished
+
+
 @pytest.mark.parametrize("owner", [True, False], ids=["owner", "guest"])
 def test_terminate(play: Play, owner: bool) -> None:
     """`terminate` ends the job where it is ours, and is refused elsewhere (R9)."""
