@@ -42,11 +42,13 @@ class Following:
         self._again = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
         self._doubts = asyncio.Event()  # the breakpoints may be others now
+        self._heard: list[list[Body]] = []  # changes of ranks that came before we have drawn any
 
     async def run(self) -> None:
         """Follow sessions until cancelled. Never raises: an editor keeps its language server."""
         pause = LOOK
         while True:
+            self._again.clear()
             joined = await self._visit()
             pause = LOOK if joined is not False else min(2 * pause, LONGEST)
             again = asyncio.ensure_future(self._again.wait())
@@ -54,7 +56,6 @@ class Following:
                 await asyncio.wait({again}, timeout=pause)
             finally:
                 again.cancel()
-            self._again.clear()
 
     async def prefer(self, session: str | None) -> None:
         """Follow this session from now on; None for whichever runs."""
@@ -89,9 +90,14 @@ class Following:
         return self._left()
 
     async def _stay(self, session: SessionFile, client: DapClient) -> None:
+        self._heard.clear()
         client.on_event.append(self._hear)
         body = await client.request("list", timeout=PATIENCE)
+        if self._again.is_set():
+            return  # another one is preferred meanwhile
         self.picture.draw(body["ranks"])
+        for changed in self._heard:  # what came right behind the list is newer
+            self.picture.change(changed)
         self.session, self._client = session, client
         self._tell()
         self._doubts.set()
@@ -115,7 +121,9 @@ class Following:
         return was_in
 
     def _hear(self, event: Body) -> None:
-        if event["event"] == "ranks":
+        if event["event"] == "ranks" and self._client is None:
+            self._heard.append(event["body"]["changed"])
+        elif event["event"] == "ranks":
             self.picture.change(event["body"]["changed"])
             self._tell()
         elif event["event"] == "breakpoints":

@@ -1,0 +1,116 @@
+"""How the language server joins a session: what moves or is preferred meanwhile is not lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux.client import DapClient
+from dap_mux.lsp.following import Following
+from dap_mux.lsp.watch import Watch
+from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.session_files import SessionFile
+from tests.support.commands import LIMIT
+from tests.support.waiting import until
+
+PROGRAM = "/job/train.py"
+Json = dict[str, Any]
+
+
+def row(line: int | None) -> Json:
+    """What `list` and the event `ranks` say of rank 0: it stands at a line, or runs."""
+    state, reason = ("running", None) if line is None else ("stopped", "step")
+    where = {"path": line and PROGRAM, "line": line, "host": "h"}
+    return {"rank": 0, "group": "job", "worker": None, "state": state, "reason": reason, **where}
+
+
+class Peer:
+    """A session of one rank that runs; right behind its list it stops at line 7."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self._seq = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        framer = Framer()
+        while data := await reader.read(4096):
+            for body in framer.feed(data):
+                request = json.loads(body)
+                said = self._answer(request, {"breakpoints": []})
+                if request["command"] == "list":
+                    self.asked.set()
+                    await self.may_answer.wait()
+                    news = {"changed": [row(7)]}
+                    said = self._answer(request, {"ranks": [row(None)]})
+                    said += self._frame({"type": "event", "event": "ranks", "body": news})
+                writer.write(said)  # in one piece
+        writer.close()
+
+    def _answer(self, request: Json, body: Json) -> bytes:
+        same = {"request_seq": request["seq"], "command": request["command"]}
+        return self._frame({"type": "response", "success": True, "body": body, **same})
+
+    def _frame(self, message: Json) -> bytes:
+        self._seq += 1
+        return encode_frame(json.dumps({"seq": self._seq, **message}).encode())
+
+
+@asynccontextmanager
+async def serving(peer: Peer) -> AsyncIterator[str]:
+    """Yield its address."""
+    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+@asynccontextmanager
+async def join(session: SessionFile) -> AsyncIterator[DapClient]:
+    client = await DapClient.connect(session.host, session.port)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+async def following(tmp_path: Path) -> AsyncIterator[Following]:
+    """It follows whom `prefer` says."""
+    made = Following(join, lambda: None)
+    made.watch = Watch(folder=tmp_path / "dap-mux")
+    running = asyncio.create_task(made.run())
+    yield made
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def test_what_moves_right_behind_the_list_is_not_undone_by_it(following: Following) -> None:
+    async with serving(Peer()) as address:
+        await following.prefer(address)
+
+        def lines() -> list[int]:
+            return [one.line for one in following.picture.standing(PROGRAM)]
+
+        await until(lambda: lines() == [7], within=LIMIT, what="the rank stands")
+
+
+async def test_another_one_is_preferred_while_one_is_being_joined(following: Following) -> None:
+    slow = Peer()
+    slow.may_answer.clear()
+    async with serving(slow) as first, serving(Peer()) as second:
+        await following.prefer(first)
+        await asyncio.wait_for(slow.asked.wait(), LIMIT)
+        await following.prefer(second)
+        slow.may_answer.set()
+        await until(lambda: following.session, within=LIMIT, what="in a session")
+        assert following.session
+        assert following.session.address == second
