@@ -42,7 +42,8 @@ async def stopped_job(user: User, path: str, *, ranks: int = 4) -> tuple[Command
     """A job whose ranks stand at `# here`, and who holds them there."""
     run = await user.start(*run_words(path, n=ranks))
     client = await run.client()
-    await client.handshake({"justMyCode": False}, breakpoints={path: [line_of(path, "here")]})
+    breakpoints = {path: [line_of(path, "here")]}
+    await client.handshake({"justMyCode": False}, breakpoints=breakpoints, timeout=LIMIT)
     await listed(client, "line", *[line_of(path, "here")] * ranks)
     return run, client
 
@@ -57,7 +58,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
 
         run, client = await stopped_job(user, path)
         await shown.until_hints(uri, {here: "● 0-3"})
-        said = await shown.hover_on(uri, path, here, "loss")
+        said = await shown.until_hover(uri, path, here, "loss")
         assert said == "```text\nloss\n  {0-1,3}: 1.5\n  {2}: nan\noutliers: 2\n```"
 
         row = (await listed(client, "line", *[here] * 4))[1]["threadId"]
@@ -65,7 +66,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
         await listed(client, "line", here, here - 2, here, here)
         await shown.until_hints(uri, {here - 2: "● 1", here: "● 0,2-3"})
 
-        await client.disconnect()
+        await client.disconnect(timeout=LIMIT)
         await shown.until_hints(uri, {})
         assert run.process.returncode is None, "the job runs on"
         assert await shown.hover_on(uri, path, here, "loss") is None
@@ -79,12 +80,12 @@ async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(use
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
-        assert await shown.hover_on(uri, path, here - 2, "step") == "```text\nstep  {0-1}: 0\n```"
+        said = await shown.until_hover(uri, path, here - 2, "step")
+        assert said == "```text\nstep  {0-1}: 0\n```"
         assert await shown.hover_on(uri, path, inside, "parts") is None, "nobody stands there"
         assert await shown.hover_on(uri, path, here - 1, "sleep") is None, "what is called"
         assert await shown.hover_on(uri, path, here + 1, "(rank") is None, "a call"
-        said = await shown.hover_on(uri, path, here - 3, "text")
-        assert said is not None
+        said = await shown.until_hover(uri, path, here - 3, "text")
         assert said.startswith("````text\n"), "a rank's text does not end the block"
         assert "\x1b" not in said
         shown.rewrite(uri, TRAIN + "\nbroken(\n")
@@ -93,6 +94,7 @@ async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(use
     run.process.terminate()
 
 
+@pytest.mark.alone
 async def test_a_rank_that_does_not_answer_holds_nobody_up(user: User) -> None:
     path = user.script(
         TRAIN.replace("    text = ", "    slow = Slow(rank)\n    text = ")
@@ -117,7 +119,9 @@ class Slow(int):
         await asyncio.sleep(0)
         assert await shown.hints(uri) == {here: "● 0-1"}
         assert not slow.done(), "typing does not wait for it"
-        assert await slow == "```text\nslow  {0}: seen\nno answer from 1\n```"
+        await slow
+        said = await shown.until_hover(uri, path, here - 4, "slow", silent="1")
+        assert said == "```text\nslow  {0}: seen\nno answer from 1\n```"
     (user.folder / "go").touch()
     run.process.terminate()
 
@@ -129,7 +133,7 @@ async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
-        await client.disconnect()
+        await client.disconnect(timeout=LIMIT)
         assert (await run.ends()).code == 0, "the ranks were let go, and the session has ended"
         await shown.until_hints(uri, {})
 

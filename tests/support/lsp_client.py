@@ -127,6 +127,29 @@ class Editor(LanguageClient):
         assert isinstance(found.contents, types.MarkupContent)
         return found.contents.value
 
+    async def until_hover(
+        self, uri: str, path: str | Path, line: int, word: str, *, silent: str = ""
+    ) -> str:
+        """Hover again until all answer but the ranks `silent`; return what is shown.
+
+        A hover waits a second for ranks, and a busy machine is slower at times.
+        """
+        said: str | None = None
+        late = f"no answer from {silent}" if silent else None
+
+        async def see() -> str:
+            nonlocal said
+            while True:
+                said = await self.hover_on(uri, path, line, word)
+                missing = [one for one in (said or "").splitlines() if "no answer from" in one]
+                if said is not None and missing == ([late] if late else []):
+                    return said
+
+        try:
+            return await asyncio.wait_for(see(), LIMIT)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"the last hover over {word!r}: {said}") from None
+
     async def lenses(self, uri: str) -> dict[int, types.Command]:
         """The lenses of a document by line, from 1."""
         params = types.CodeLensParams(types.TextDocumentIdentifier(uri))
@@ -185,6 +208,20 @@ class Editor(LanguageClient):
         found = await self.text_document_completion_async(params)
         assert found is None or isinstance(found, types.CompletionList)
         return [item.label for item in found.items] if found else []
+
+    async def until_completions(self, uri: str, line: int, column: int, wanted: list[str]) -> None:
+        """Ask again until this is offered: a session that is late is not waited for."""
+        found: list[str] = []
+
+        async def see() -> None:
+            nonlocal found
+            while (found := await self.completions(uri, line, column)) != wanted:
+                pass
+
+        try:
+            await asyncio.wait_for(see(), LIMIT)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"{found} is offered, not {wanted}") from None
 
     async def hover_on(self, uri: str, path: str | Path, line: int, word: str) -> str | None:
         """What a hover shows on a word of a line."""
