@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.client import DapClient
+from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from tests.doctor.conftest import Doctor, endpoint, user
 from tests.real.driving import script
 from tests.support import proc_net
@@ -69,8 +69,23 @@ async def tunnel(*ways: tuple[int, int]) -> AsyncIterator[None]:
         yield
 
 
+async def left(*ranks: Rank) -> None:
+    """Wait until nobody is connected to them any more, and their adapters know it.
+
+    Who leaves is answered first: an adapter may still have to notice the end of the connection.
+    """
+    ports = {rank.port for rank in ranks}
+
+    def nobody() -> bool:
+        rows = [one for one in proc_net.sockets() if one.local_port in ports]
+        return not any(one.state in (proc_net.ESTABLISHED, proc_net.CLOSE_WAIT) for one in rows)
+
+    await until(nobody, within=LIMIT, what="nobody is connected")
+
+
 async def attach_and_finish(connect: Connect, ranks: list[Rank], done: Path) -> None:
     """The doctor has harmed nobody: each is attached, left, and runs to its own end."""
+    await left(*ranks)
     for rank in ranks:
         client = await connect(rank.port, strict=False)
         await client.handshake(ATTACH, timeout=LIMIT)
@@ -112,6 +127,7 @@ async def test_a_proper_conversation_harms_nobody(
     async with tunnel(*((first + n, rank.port) for n, rank in enumerate(ranks))):
         for _ in range(2):
             assert await doctor.causes(f"127.0.0.1:{first}-{first + 2}") == []
+            await left(*ranks)
     let_end(done)  # one that was let go would end
     assert await runs.ended(within=LIMIT) == 0
     assert all(rank.running for rank in held)
@@ -253,6 +269,7 @@ async def test_another_debugger_is_attached(
         "result"
     ] == "42"
     await client.disconnect(timeout=LIMIT)
+    await left(running)
     assert await doctor.causes(endpoint(running)) == []
 
 
@@ -296,14 +313,26 @@ async def test_a_bare_connection(
         with socket.create_connection(("127.0.0.1", rank.port)):
             pass
         found = await doctor.causes(endpoint(rank))
+        if not found and not await can_be_attached(connect, rank):
+            # The adapter noticed that end only after the doctor had looked.
+            found = await doctor.causes(endpoint(rank))
+            assert found
         if found:
             assert [one["cause"] for one in found] == ["wedged-adapter"]
             assert "has ended" in str(found) or "takes connections" in str(found)
             return
+    raise AssertionError("ten bare connections, and no adapter has come to harm")
+
+
+async def can_be_attached(connect: Connect, rank: Rank) -> bool:
+    """Whether a debugger is let in, and out again."""
+    try:
         client = await connect(rank.port, strict=False)
         await client.handshake(ATTACH, timeout=LIMIT)
         await client.disconnect(timeout=LIMIT)
-    raise AssertionError("ten bare connections, and no adapter has come to harm")
+    except (OSError, ConnectionLost, RequestFailed, TimeoutError):
+        return False
+    return True
 
 
 async def test_an_adapter_that_was_killed(doctor: Doctor, running: Rank) -> None:
@@ -317,10 +346,16 @@ async def test_an_adapter_that_was_killed(doctor: Doctor, running: Rank) -> None
 async def test_an_adapter_that_hangs(doctor: Doctor, running: Rank) -> None:
     os.kill(running.adapter, signal.SIGSTOP)
     try:
+        await until(lambda: is_halted(running.adapter), within=LIMIT, what="it is halted")
         found = await doctor.only("wedged-adapter", endpoint(running))
         assert "is halted" in found["evidence"][0]
     finally:
         os.kill(running.adapter, signal.SIGCONT)
+
+
+def is_halted(pid: int) -> bool:
+    """As proc(5) has it; a signal takes its way."""
+    return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "T"
 
 
 async def test_a_rank_that_was_continued_while_it_ran(

@@ -10,7 +10,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-_ESTABLISHED: Final = "01"
+ESTABLISHED: Final = "01"
+CLOSE_WAIT: Final = "08"  # the other side has left, and the program has not noticed
 _LISTEN: Final = "0A"
 _PORTS: Final = (20_000, 32_000)
 # Tests that run side by side (pytest-xdist) draw from ranges of their own.
@@ -60,7 +61,7 @@ def connected(pid: int, other: int) -> bool:
     rows = list(sockets())
     ports = {one.local_port for one in rows if one.state == _LISTEN and one.inode in theirs}
     return any(
-        one.state == _ESTABLISHED and one.inode in mine and one.remote_port in ports for one in rows
+        one.state == ESTABLISHED and one.inode in mine and one.remote_port in ports for one in rows
     )
 
 
