@@ -43,15 +43,34 @@ local function floating()
   end
 end
 
+-- Hover until every rank has answered: a hover waits a second for them, and a machine may be busy.
+local function hovered()
+  local found
+  wait("hover of all ranks", function()
+    vim.lsp.buf.hover()
+    if not vim.wait(5000, floating, 20) then
+      return false
+    end
+    found = floating()
+    if not table.concat(found, "\n"):find("no answer from", 1, true) then
+      return true
+    end
+    for _, window in ipairs(vim.api.nvim_list_wins()) do
+      if vim.api.nvim_win_get_config(window).relative ~= "" then
+        vim.api.nvim_win_close(window, true)
+      end
+    end
+  end)
+  return found
+end
+
 local function run()
   local line, other = tonumber(vim.env.LINE), tonumber(vim.env.OTHER)
   wait("hints", function() return vim.tbl_count(marks()) == 2 end)
   report.marks = marks()
   local text = vim.fn.getline(line)
   vim.api.nvim_win_set_cursor(0, { line, text:find(vim.env.WORD, 1, true) - 1 })
-  vim.lsp.buf.hover()
-  wait("hover", floating)
-  report.hover = floating()
+  report.hover = hovered()
   wait("problems", function() return #vim.diagnostic.get(0) > 0 end)
   report.problem = vim.diagnostic.get(0)[1].message
   vim.lsp.codelens.refresh()
