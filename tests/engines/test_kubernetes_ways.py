@@ -5,6 +5,7 @@ Where nobody may look into pods; a loop of the user's own; where pods may not be
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -48,7 +49,8 @@ async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
     await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
     entries = await listed(client, "line", COUNT, None, COUNT, None)
     assert {entry["group"] for entry in entries} == {"trainer"}
-    assert entries[3]["reason"] == f"nothing listens on port 5679 of pod {pods[1].name} yet"
+    why = f"nothing listens on port 5679 of pod {pods[1].name} yet"
+    await until_reason(client, 3, why)
     await until(lambda: refusals(scene, pods[0].name) > 1, within=LIMIT, what="tried twice")
 
     for pod in pods:
@@ -58,6 +60,15 @@ async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
     done.touch()
     await tour.let_go(client)
     assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+
+
+async def until_reason(client: DapClient, rank: int, why: str) -> None:
+    """Wait until the session knows why a rank is not attached: its pod is asked."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LIMIT
+    while (entry := (await client.request("list", timeout=LIMIT))["ranks"][rank])["reason"] != why:
+        assert loop.time() < deadline, entry
+        await asyncio.sleep(0.02)
 
 
 def refusals(scene: Scene, pod: str) -> int:

@@ -134,8 +134,10 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
     )
     array = slurm.submit("--array=0-1", "--wrap", "sleep 600", cwd=folder)
     assert await slurm.ends(ended) == "FAILED"
-    for job in (empty, array):
-        await slurm.reaches(job, "RUNNING")
+    await slurm.reaches(empty, "RUNNING")
+    # Both of the array: one that still waits has no name of its own yet.
+    both = ["RUNNING"] * 2
+    await until(lambda: slurm.state(array).split() == both, within=60, what="the array runs")
     await until(lambda: len(slurm.steps(several)) == 3, within=60, what="two steps and the script")
 
     left = await time_left(str(empty))

@@ -117,8 +117,10 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         client = await attach.client()
         stop = {SCRIPT: [{"line": LATE}]}
         await client.handshake({"justMyCode": True}, breakpoints=stop, timeout=START)
-        await client.wait_event("stopped", timeout=LIMIT)
         clocks = Clocks(client)
+        await clocks.until(look(extends=False), lambda values: waits_longer(values, 0))
+        job.go("late")
+        await client.wait_event("stopped", timeout=LIMIT)
 
         # The others wait already: that cannot be changed any more, and is told.
         await client.wait_for(lambda: len(said(client)) == 2, timeout=LIMIT, what="two warnings")

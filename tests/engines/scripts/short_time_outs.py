@@ -1,7 +1,8 @@
 """Four ranks of torch (gloo) that add up numbers; rank 2 comes late to each sum.
 
 Arguments: the first port (rank N listens on it + N), and a folder. What is touched there lets the
-ranks go on: `short` to a sum with a time-out of SHORT seconds, after one with FIRST; `end` to end.
+ranks go on: `late` rank 2 to the first sum, whose time-out is FIRST; `short` the others to one with
+a time-out of SHORT seconds, to which rank 2 comes once all have set that; `end` all to their end.
 """
 
 from __future__ import annotations
@@ -45,9 +46,15 @@ def wait_for(name: str) -> None:
         time.sleep(0.02)
 
 
+if rank == 2:
+    wait_for("late")
 say(f"sum {add_up(rank)}")
 _set_pg_timeout(timedelta(seconds=SHORT))
+(folder / f"short-{rank}").touch()
 if rank != 2:
     wait_for("short")
+else:
+    for other in (0, 1, 3):
+        wait_for(f"short-{other}")
 say(f"sum {add_up(rank * 10)}")
 wait_for("end")
