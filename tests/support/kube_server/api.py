@@ -113,24 +113,22 @@ class KubeServer:
         if request.query.get("watch"):
             return await self._watch(request)
         items = [pod.json() for pod in self.cluster.pods.values() if chosen(request, pod.json())]
-        body = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}}
+        # Watched from here on: what happens between the list and its watch is told by the watch.
+        version = {"resourceVersion": f"{len(self.cluster.changes)}"}
+        body = {"kind": "PodList", "apiVersion": "v1", "metadata": version}
         return web.json_response({**body, "items": items})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         """Tell of every change until kubectl has heard enough."""
         if not self.watch_allowed:
             return refuse(403, "Forbidden", 'pods is forbidden: you cannot watch resource "pods"')
-        changes: asyncio.Queue[Json] = asyncio.Queue()
-        self.cluster.watchers.add(changes)
+        version = int(request.query.get("resourceVersion") or len(self.cluster.changes))
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        try:
-            while True:
-                event = await changes.get()
-                if chosen(request, event["object"]):
-                    await response.write(json.dumps(event).encode() + b"\n")
-        finally:
-            self.cluster.watchers.discard(changes)
+        async for event in self.cluster.changes_from(version):
+            if chosen(request, event["object"]):
+                await response.write(json.dumps(event).encode() + b"\n")
+        return response
 
     async def _pod(self, request: web.Request) -> web.Response:
         pod = self._named(request)

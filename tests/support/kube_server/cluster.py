@@ -10,17 +10,19 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tests.support.private_network import connect_in, private_network
+from tests.support.waiting import until
 
 Json = dict[str, Any]
 NAMESPACE: Final = "training"
 ADDRESS: Final = "10.78.0.1"  # of the cluster itself, on the bridge
+_LIMIT: Final = 30.0  # s; not a wait
 _CREATED: Final = "2026-01-01T00:00:00Z"
 Changed = Callable[[str, "Pod"], None]
 
@@ -88,9 +90,7 @@ class Pod:
 
     async def kill(self) -> None:
         """End everything that runs in it."""
-        for pid in _ip("netns", "pids", self.network).split():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+        await until(lambda: not _kill_all_in(self.network), within=_LIMIT, what="an empty pod")
         for process in self.processes:
             await process.wait()
         self.processes.clear()
@@ -141,12 +141,13 @@ class Pod:
 
 
 class Cluster:
-    """The pods that there are, all in one namespace; watchers hear of every change."""
+    """The pods that there are, all in one namespace, and every change of them."""
 
     def __init__(self, folder: Path, namespace: str) -> None:
         self.namespace = namespace
         self.pods: dict[str, Pod] = {}
-        self.watchers: set[asyncio.Queue[Json]] = set()
+        self.changes: list[Json] = []  # all there were; how many is a list's version
+        self._changed = asyncio.Event()  # of the next one
         self._folder = folder
         self._made = 0
 
@@ -179,15 +180,23 @@ class Cluster:
     def _tell(self, what: str, pod: Pod) -> None:
         if what == "MODIFIED" and self.pods.get(pod.name) is not pod:
             return
-        for watcher in self.watchers:
-            watcher.put_nowait({"type": what, "object": pod.json()})
+        self.changes.append({"type": what, "object": pod.json()})
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changes_from(self, version: int) -> AsyncIterator[Json]:
+        """Every change after this version, for ever."""
+        while True:
+            for change in self.changes[version:]:
+                version += 1
+                yield change
+            if version == len(self.changes):
+                await self._changed.wait()
 
     def close(self) -> None:
         """Remove every pod, and what runs there."""
         for pod in self.pods.values():
-            for pid in _ip("netns", "pids", pod.network).split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+            _kill_all_in(pod.network)
             _ip("netns", "del", pod.network)
 
 
@@ -205,6 +214,15 @@ def cluster(folder: Path, namespace: str = NAMESPACE) -> Iterator[Cluster]:
             made.close()
 
 
+def _kill_all_in(network: str) -> bool:
+    """Whether there was anybody: who was just being started is there at the next look."""
+    found = _ip("netns", "pids", network).split()
+    for pid in found:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    return bool(found)
+
+
 def _plug_in(network: str, address: str, cable: str) -> None:
     _ip("netns", "add", network)
     _ip("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", network)
@@ -215,5 +233,7 @@ def _plug_in(network: str, address: str, cable: str) -> None:
 
 
 def _ip(*words: str) -> str:
-    done = subprocess.run(["ip", *words], check=True, capture_output=True, text=True, timeout=10)
+    done = subprocess.run(
+        ["ip", *words], check=True, capture_output=True, text=True, timeout=_LIMIT
+    )
     return done.stdout
