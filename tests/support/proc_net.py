@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,6 +18,16 @@ _PORTS: Final = (20_000, 32_000)
 # Tests that run side by side (pytest-xdist) draw from ranges of their own.
 _SIDE_BY_SIDE: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 _OURS: Final = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+@dataclass
+class _Next:
+    """Where the next free ports are looked for."""
+
+    port: int = 0
+
+
+_next: Final = _Next()
 
 
 class Socket(NamedTuple):
@@ -68,14 +79,17 @@ def connected(pid: int, other: int) -> bool:
 def free_ports(count: int) -> int:
     """Return the first of `count` neighbouring ports that are free on 127.0.0.1.
 
-    Drawn from below the ephemeral range: a rank's own outgoing connection must not take one.
+    From below the ephemeral range: a rank's own outgoing connection must not take one. Each call
+    goes on behind the one before: what was returned is not returned again before it is used.
     """
     lowest, highest = _PORTS
     share = (highest - lowest) // _SIDE_BY_SIDE
     lowest += _OURS % _SIDE_BY_SIDE * share
     while True:
-        first = random.randrange(lowest, lowest + share - count)
-        with ExitStack() as held, suppress(OSError):  # one is taken: draw again
+        if not lowest <= _next.port <= lowest + share - count:
+            _next.port = random.randrange(lowest, lowest + share - count)
+        first, _next.port = _next.port, _next.port + count
+        with ExitStack() as held, suppress(OSError):  # one is taken: go on
             for port in range(first, first + count):
                 held.enter_context(socket.socket()).bind(("127.0.0.1", port))
             return first

@@ -308,10 +308,8 @@ def test_list_without_a_session_says_what_helps(capsys: pytest.CaptureFixture[st
     assert "start one with `dap-mux run`" in capsys.readouterr().err
 
 
-def test_list_where_nobody_listens(
-    unused_tcp_port: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["list", f"127.0.0.1:{unused_tcp_port}"]) == 3
+def test_list_where_nobody_listens(free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", f"127.0.0.1:{free_port}"]) == 3
     assert "`dap-mux sessions` shows what runs here" in capsys.readouterr().err
 
 
