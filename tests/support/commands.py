@@ -194,6 +194,14 @@ class User:
         """Wait until all of them are gone: commands, ranks, debugpy's adapters."""
         await until(lambda: not self.processes(), within=within, what="nothing is left")
 
+    def _kill_all(self) -> bool:
+        """Whether there was anybody: who was just being started is there at the next look."""
+        found = self.processes()
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
+
     async def close(self) -> None:
         """End everything, adapters too; pytest shows what they said where the test has failed."""
         try:
@@ -201,11 +209,7 @@ class User:
                 print(f"{command.err_path.name}: {command.process.returncode}\n{command.err}")
                 await command.close()
         finally:
-            while pids := self.processes():  # again: one may have started another meanwhile
-                for pid in pids:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                await asyncio.sleep(0.01)
+            await until(lambda: not self._kill_all(), within=LIMIT, what="nothing is left")
             for process in self.others:
                 await process.wait()
 

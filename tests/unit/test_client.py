@@ -224,7 +224,7 @@ async def test_a_tap_that_objects_is_heard_at_the_end_if_nobody_waits(server: Se
     server.on_request = answer_and_end_twice
     async with server.client(Conversation(strict=False).tap) as client:
         await client.request("threads")
-        await until(lambda: not client.open, within=5, what="the client's end")
+        await until(lambda: not client.open, within=30, what="the client's end")
         with pytest.raises(AssertionError, match="a second terminated"):
             await client.close()
 
