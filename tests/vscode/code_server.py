@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -119,11 +120,17 @@ class CodeServer:
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
 
-    def end(self) -> None:
-        """End them all."""
-        for pid in self.processes():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    async def end(self) -> None:
+        """End them all, those too that are being started meanwhile."""
+
+        def gone() -> bool:
+            found = list(self.processes())
+            for pid in found:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not found
+
+        await until(gone, within=_READY, what="nothing is left of VS Code")
 
 
 def _words(pid: int) -> bytes:
@@ -159,12 +166,12 @@ async def serving(
             stderr=asyncio.subprocess.STDOUT,
         )
     try:
-        said = "HTTP server listening on http://127.0.0.1:"
-        await until(lambda: said in log.read_text(), within=_READY, what=said)
-        server.port = int(log.read_text().partition(said)[2].split("/")[0].split()[0])
+        said = re.compile(r"HTTP server listening on http://127\.0\.0\.1:(\d+)\D")
+        await until(lambda: said.search(log.read_text()), within=_READY, what="it listens")
+        server.port = int(said.findall(log.read_text())[0])
         yield server
     finally:
-        server.end()
+        await server.end()
         await process.wait()
 
 

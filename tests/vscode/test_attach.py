@@ -74,8 +74,7 @@ async def test_a_rank_that_is_killed_disappears(
 
 async def _look(window: Window) -> None:
     """Frames of the focus, its variables, and one of them expanded."""
-    rows = [row.label for row in await window.rows(CALL_STACK)]
-    assert f"Stack Frame train, line {REDUCE}, data_parallel.py" in rows
+    await window.has(CALL_STACK, f"Stack Frame train, line {REDUCE}, data_parallel.py")
     await window.expand(VARIABLES, "Scope Locals")
     await window.expand(VARIABLES, "model, value")
     await window.has(VARIABLES, "step = 0", "slope = 0.0", "offset = 0.0")

@@ -70,8 +70,9 @@ async def test_a_session_that_runs_is_found(
 ) -> None:
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    before = await _sessions(own_server)()
     await _in_terminal(window, RUN)
-    await window.becomes(_sessions(own_server), bool, "a session runs")
+    await window.becomes(_sessions(own_server), lambda seen: seen - before, "a session runs")
     assert await window.page.locator(".debug-toolbar").is_hidden()
     await window.command("dap-mux: Attach to a Running Session")
     await window.command("View: Show Run and Debug")
@@ -135,8 +136,10 @@ def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
     return look
 
 
-def _sessions(server: CodeServer) -> Callable[[], Awaitable[bool]]:
-    async def look() -> bool:
-        return any((server.folder / "runtime" / "dap-mux").glob("[0-9]*.json"))
+def _sessions(server: CodeServer) -> Callable[[], Awaitable[set[Path]]]:
+    """The session files; one of an earlier test's session may be there still."""
+
+    async def look() -> set[Path]:
+        return {*(server.folder / "runtime" / "dap-mux").glob("[0-9]*.json")}
 
     return look

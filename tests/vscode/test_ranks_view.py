@@ -113,9 +113,10 @@ def _is_rank_2(rows: list[Row]) -> bool:
 async def _answer(window: Window, title: str, text: str = "") -> None:
     """Answer a question at the top of the window, or take what it offers."""
     await window.page.locator(".quick-input-title", has_text=title).wait_for()
+    box = window.page.locator(".quick-input-widget input").first
     if text:
-        await window.page.keyboard.insert_text(text)
-    await window.page.keyboard.press("Enter")
+        await box.fill(text)
+    await box.press("Enter")
 
 
 async def _told(window: Window, message: str) -> None:
