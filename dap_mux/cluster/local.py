@@ -8,12 +8,14 @@ we leave the ranks running: a debugger's death must not be the job's.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +36,8 @@ __all__ = [
 ]
 
 LOOPBACK = "127.0.0.1"
+_NOT_GIVEN = range(10_000, 20_000)  # by Linux, macOS or Windows to who connects, unless told to
+_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +214,14 @@ def job_exit_code(codes: Mapping[int, int], finished: Sequence[int] = ()) -> int
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Find a port for rank 0 to listen on, which it does only when the program is there.
+
+    Until then each rank has connected to its adapter, from a port that the system gave it: so
+    not one of those, where that can be had.
+    """
+    for wanted in (*random.sample(_NOT_GIVEN, _TRIES), 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, wanted))
+            port: int = probe.getsockname()[1]
+            return port
+    raise UsageError("no port is free for MASTER_PORT")

@@ -67,6 +67,11 @@ def log_says(rank: RankProcess, words: str) -> Callable[[], bool]:
     return lambda: words in rank.log_path.read_text()
 
 
+def first_that_is_given() -> int:
+    """The lowest port that the system gives to outgoing connections."""
+    return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+
+
 @pytest.mark.quick
 async def test_ranks_get_their_places_ports_and_logs(make_job: MakeJob) -> None:
     job = make_job(
@@ -93,8 +98,10 @@ async def test_ranks_get_their_places_ports_and_logs(make_job: MakeJob) -> None:
         assert environ["PYTHONUNBUFFERED"] == "1"
         ports.add(environ["MASTER_PORT"])
     assert len(ports) == 1
+    port = int(ports.pop())
+    assert port < first_that_is_given()  # to one who connects, before rank 0 listens
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", int(ports.pop())))
+        probe.bind(("127.0.0.1", port))
 
 
 @pytest.mark.parametrize("world_size", [1, 2])
