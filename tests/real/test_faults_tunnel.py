@@ -5,12 +5,15 @@ Three ranks are reached directly, rank 3 through the fault proxy; the others nev
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from dap_mux.shell import links
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end, steps_on
 from tests.support import faults, proc_net
@@ -70,6 +73,27 @@ class Scene:
         await driver.leave()
         let_end(self._done)
         assert [await rank.ended(within=LIMIT) for rank in self.ranks] == [0] * 4
+
+
+class Held:
+    """An expression that is evaluated for as long as a test wants."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fifo = folder / "held"
+        self._end: int | None = None
+        os.mkfifo(self._fifo)
+        self.expression = f"open({str(self._fifo)!r}).read()"
+
+    def has_begun(self) -> bool:
+        """True once somebody reads: without that this end cannot be opened."""
+        with contextlib.suppress(OSError):
+            self._end = os.open(self._fifo, os.O_WRONLY | os.O_NONBLOCK)
+        return self._end is not None
+
+    def let_go(self) -> None:
+        """Let it come to its end."""
+        assert self._end is not None
+        os.close(self._end)
 
 
 @pytest.fixture
@@ -157,7 +181,8 @@ async def test_what_comes_from_a_rank_is_broken(scene: Scene, fault: Callable[[]
     scene.tunnel.down.switch(fault())
     await steps_on(driver, 0, OTHERS)
     await steps_on(driver, 0, OTHERS)
-    assert scene.tunnel.down.fault is faults.PASS  # it has happened
+    down = scene.tunnel.down
+    await until(lambda: down.fault is faults.PASS, within=LIMIT, what="it has happened")
     # not always at its line: a step that was under way is made at its next stop (measured)
     await driver.until(
         lambda e: scene.tunnel.met > 1 and e[3]["line"], within=LIMIT, what="back, stopped"
@@ -166,17 +191,22 @@ async def test_what_comes_from_a_rank_is_broken(scene: Scene, fault: Callable[[]
     await scene.ends_well(driver)
 
 
-async def test_cut_while_it_evaluates(scene: Scene) -> None:
+async def test_cut_while_it_evaluates(scene: Scene, tmp_path: Path) -> None:
     """Debugpy's adapter ends of that: lost, as if it had been killed; the rank itself runs on."""
     driver = await scene.attach(COUNT)
     await driver.stopped(COUNT, within=LIMIT)
     (frame, *_) = await driver.frames(3)
-    slow = {"expression": "__import__('time').sleep(1)", "frameId": frame["id"], "context": "repl"}
+    evaluate = Held(tmp_path)
+    slow = {"expression": evaluate.expression, "frameId": frame["id"], "context": "repl"}
     asked = driver.client.send("evaluate", slow)
-    await until(lambda: scene.asked("sleep(1)"), within=LIMIT, what="it evaluates")
+    await until(evaluate.has_begun, within=LIMIT, what="it evaluates")
+    port, adapter = scene.ranks[3].port, scene.ranks[3].adapter
+    broken = proc_net.accepted(adapter, port)
+    assert broken
     scene.tunnel.reset()
     assert not (await asked)["success"]
-    port = scene.ranks[3].port
+    await until(lambda: proc_net.has_closed(adapter, broken), within=LIMIT, what="it is told")
+    evaluate.let_go()
     await until(lambda: not proc_net.listens(port), within=LIMIT, what="its adapter ends")
     entries = await driver.until(lambda e: e[3]["state"] == "lost", within=LIMIT)
     assert entries[3]["reason"]
@@ -184,17 +214,23 @@ async def test_cut_while_it_evaluates(scene: Scene) -> None:
     await scene.ends_well(driver)
 
 
-async def test_garbage_while_it_evaluates(scene: Scene) -> None:
+async def test_garbage_while_it_evaluates(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """We hang up only when the answer may have come: its adapter lives, and it is back."""
+    monkeypatch.setattr(links, "LAST_WORDS", 3.0)  # a busy machine needs longer for its answer
     driver = await scene.attach(COUNT)
     await driver.stopped(COUNT, within=LIMIT)
     await scene.evaluated()
     (frame, *_) = await driver.frames(3)
-    slow = {"expression": "__import__('time').sleep(0.3)", "frameId": frame["id"]}
+    evaluate, down = Held(tmp_path), scene.tunnel.down
+    slow = {"expression": evaluate.expression, "frameId": frame["id"]}
     asked = driver.client.send("evaluate", slow)
-    await until(lambda: scene.asked("sleep(0.3)"), within=LIMIT, what="it evaluates")
-    scene.tunnel.down.switch(faults.Inject(GARBAGE))
+    await until(evaluate.has_begun, within=LIMIT, what="it evaluates")
+    down.switch(faults.Inject(GARBAGE))
     also = driver.client.send("scopes", {"frameId": frame["id"]})
+    await until(lambda: down.fault is faults.PASS, within=LIMIT, what="garbage has come")
+    evaluate.let_go()
     assert not (await asked)["success"]
     assert not (await also)["success"]
     await driver.until(

@@ -76,6 +76,17 @@ def connected(pid: int, other: int) -> bool:
     )
 
 
+def accepted(pid: int, port: int) -> set[str]:
+    """The inodes of the connections that process `pid` has accepted on a port."""
+    rows = [one for one in sockets() if one.state == _ESTABLISHED and one.local_port == port]
+    return {one.inode for one in rows} & _inodes(pid)
+
+
+def has_closed(pid: int, inodes: set[str]) -> bool:
+    """True once the process has none of these open: it knows of their end."""
+    return not inodes & _inodes(pid)
+
+
 def free_ports(count: int) -> int:
     """Return the first of `count` neighbouring ports that are free on 127.0.0.1.
 

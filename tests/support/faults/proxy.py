@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from tests.support.faults.kinds import PASS, Fault
+from tests.support.proc_net import free_ports
 
 HOST: Final = "127.0.0.1"
 _CHUNK: Final = 64 * 1024
@@ -153,8 +154,8 @@ class FaultProxy:
 
     async def listen(self) -> None:
         """Accept connections, on the port that we had before if there was one."""
+        self.port = self.port or free_ports(1)  # nobody else gets it while we do not listen
         self._server = await asyncio.start_server(self._serve, HOST, self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     def stop_listening(self) -> None:
         """Have the kernel refuse connections."""
@@ -178,6 +179,9 @@ class FaultProxy:
         pair = Pair(writer)
         self._pairs.add(pair)
         try:
+            if self._server is None:  # accepted just before we were told to listen no longer
+                pair.reset()
+                return
             await self._connect(pair, reader)
         except (OSError, asyncio.CancelledError):
             pair.reset()
