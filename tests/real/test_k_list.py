@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -31,6 +32,8 @@ StartRanks = Callable[..., Awaitable[list[Rank]]]
 COUNTING: Final = script("until_told")
 COUNT: Final = line_of(COUNTING, "count")
 BLOCKED: Final = script("blocked")
+LIMIT: Final = 30.0  # s; not a wait
+START: Final = 90  # s; 16 ranks and their adapters at once, on a busy machine
 REST: Final = Settings().reconnect_gap
 SHAKING: Final = (
     Phase.CONNECTING,
@@ -116,39 +119,47 @@ class TestK1NoContinueToARankThatRuns:
     async def test_whatever_is_asked_while_a_pause_has_not_landed(
         self, start_ranks: StartRanks, done: Path, tmp_path: Path, kind: str
     ) -> None:
-        rank = await start_blocked(start_ranks, kind, done, tmp_path)
+        blocked = tmp_path / "blocked"
+        rank = await start_blocked(start_ranks, kind, done, blocked)
         async with session([rank.port]) as running:
             driver = await (await Driver.attach(running)).live()
-            await just_blocked(tmp_path / "blocked")
             await driver.control("pause")
             await driver.states("pausing")
             assert (await driver.control("continue"))["allThreadsContinued"] is True
             with pytest.raises(RequestFailed, match="running"):
                 await driver.control("next")
             await answers(driver)
+            free(rank, blocked)
             await driver.states("running")  # its call has returned: the continue was not lost
+            await is_blocked(blocked)
             await driver.control("pause")
+            await answers(driver)  # so the pause, which came first, is there
+            free(rank, blocked)
             await driver.states("stopped")
             await driver.control("continue")
             await answers(driver)
-            await ends_well(rank, done, "freed")
+            await is_blocked(blocked)
+            await freed(rank, done, blocked)
 
     @pytest.mark.parametrize("kind", ["sleep", "select", "lock"])
     async def test_leaving_while_a_pause_has_not_landed(
         self, start_ranks: StartRanks, done: Path, tmp_path: Path, kind: str
     ) -> None:
-        rank = await start_blocked(start_ranks, kind, done, tmp_path)
+        blocked = tmp_path / "blocked"
+        rank = await start_blocked(start_ranks, kind, done, blocked)
         async with session([rank.port]) as running:
             driver = await (await Driver.attach(running)).live()
-            await just_blocked(tmp_path / "blocked")
             await driver.control("pause")
             await driver.states("pausing")
             await driver.leave()
             again = await (await Driver.attach(running)).live()
             await again.control("pause")
+            await answers(again)
+            free(rank, blocked)
             await again.states("stopped")
             await again.leave()
-            await ends_well(rank, done, "freed")
+            await is_blocked(blocked)
+            await freed(rank, done, blocked)
 
     async def test_leaving_while_stopped_lets_it_run_on(self, counting: Rank, done: Path) -> None:
         async with session([counting.port]) as running:
@@ -158,18 +169,28 @@ class TestK1NoContinueToARankThatRuns:
             await ends_well(counting, done)
 
 
-async def start_blocked(start_ranks: StartRanks, kind: str, done: Path, folder: Path) -> Rank:
-    blocked = folder / "blocked"
-    arguments = [kind, str(done), str(blocked)]
-    (rank,) = await start_ranks(1, BLOCKED, wait=False, arguments=arguments)
-    await just_blocked(blocked)
+async def start_blocked(start_ranks: StartRanks, kind: str, done: Path, blocked: Path) -> Rank:
+    (rank,) = await start_ranks(1, BLOCKED, wait=False, arguments=[kind, str(done), str(blocked)])
+    await is_blocked(blocked)
     return rank
 
 
-async def just_blocked(blocked: Path) -> None:
-    """The program says so before each of its calls into C, which take a while."""
+async def is_blocked(blocked: Path) -> None:
+    """The program says so from within each of its calls into C."""
+    await until(blocked.exists, within=LIMIT, what="the rank blocked")
+
+
+def free(rank: Rank, blocked: Path) -> None:
+    """End the call that it is in; it will say so of the next one."""
     forget(blocked)
-    await until(blocked.exists, within=10, what="the rank blocked")
+    rank.kill(signal.SIGINT)
+
+
+async def freed(rank: Rank, done: Path, blocked: Path) -> None:
+    """A blocked rank runs on to its own end."""
+    let_end(done)
+    free(rank, blocked)
+    await ends_well(rank, done, "freed")
 
 
 class TestK2NoBareConnectAndClose:
@@ -204,7 +225,7 @@ class TestK2NoBareConnectAndClose:
                 at(running, phase, end(running))
                 client = await running.client()
                 await begin(client)
-                await client.wait_event("terminated")
+                await client.wait_event("terminated", timeout=LIMIT)
             await asyncio.sleep(REST)  # no process can start and connect sooner (K4)
         async with session([counting.port]) as running:
             driver = await (await Driver.attach(running)).live()
@@ -240,12 +261,13 @@ async def vanish_at(running: Session, phase: Phase) -> None:
     client = await running.client()
     at(running, phase, client._wire._writer.transport.abort)  # as if its process were killed
     await begin(client)
-    await until(lambda: not client.open, within=10, what=f"cut off in {phase.label}")
+    await until(lambda: not client.open, within=LIMIT, what=f"cut off in {phase.label}")
     rank = running.engine.core.ranks["job", 0]
-    await until(lambda: rank.phase is Phase.IDLE, within=10, what="left")
+    await until(lambda: rank.phase is Phase.IDLE, within=LIMIT, what="left")
 
 
 class TestK3NoAttachBeforeTheAdapterIsReady:
+    @pytest.mark.timeout(180)
     async def test_sixteen_ranks_found_while_they_start(self, tmp_path: Path, done: Path) -> None:
         """Known by their ports alone, and looked for from the moment they are started."""
         count, first = 16, proc_net.free_ports(16)
@@ -253,13 +275,13 @@ class TestK3NoAttachBeforeTheAdapterIsReady:
         async with session(ports, ready=False, settings=IMPATIENT) as running:
             driver = await Driver.attach(running, breakpoints={COUNTING: [COUNT]})
             async with processes(ports, done, tmp_path) as ranks:
-                await driver.stopped(COUNT, count, within=40)
+                await driver.stopped(COUNT, count, within=START)
                 for rank in (0, 7, 15):
                     assert await driver.value(rank, "count") == "0"
                 await driver.client.request("setBreakpoints", {"source": {"path": COUNTING}})
                 await driver.control("continue")
                 let_end(done)
-                codes = [await asyncio.wait_for(rank.wait(), 20) for rank in ranks]
+                codes = [await asyncio.wait_for(rank.wait(), LIMIT) for rank in ranks]
                 assert codes == [0] * count
 
     async def test_attach_waits_until_the_adapter_has_met_its_rank(
@@ -294,7 +316,11 @@ async def processes(
     try:
         for port in ports:
             listen = [sys.executable, "-m", "debugpy", "--listen", f"127.0.0.1:{port}"]
-            env = {**os.environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+            env = {
+                **os.environ,
+                "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+                "DEBUGPY_PROCESS_SPAWN_TIMEOUT": str(START),  # it gives its adapter 15 s
+            }
             log = os.open(folder / f"{port}.log", os.O_WRONLY | os.O_CREAT)
             process = await asyncio.create_subprocess_exec(
                 *listen, COUNTING, str(done), stdout=log, stderr=log, env=env
@@ -345,7 +371,7 @@ class TestK5ChildrenDoNotHang:
             if left:
                 await driver.leave()
                 idle = running.engine.core.ranks["job", 0]
-                await until(lambda: idle.phase is Phase.IDLE, within=5, what="left")
+                await until(lambda: idle.phase is Phase.IDLE, within=LIMIT, what="left")
             await ends_well(rank, done, "child ended with 7")
 
     async def test_a_child_of_a_rank_that_is_stepped_over_it(
