@@ -19,7 +19,7 @@ from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.engine import Settings
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end, steps_on
-from tests.support import fake_server, proc_net
+from tests.support import fake_server
 from tests.support.fake_program import FIRST
 from tests.support.fake_rank import FakeRank
 from tests.support.ranks import Rank
@@ -81,7 +81,7 @@ async def test_17_mb_from_a_rank(ranks: list[Rank], four: Driver) -> None:
     await steps_on(four, 0, [0, 1, 2])
     await steps_on(four, 0, [0, 1, 2])
     assert not asked.done()
-    os.kill(proc_net.listener(ranks[3].port) or 0, signal.SIGKILL)
+    os.kill(ranks[3].adapter, signal.SIGKILL)
     assert not (await asyncio.wait_for(asked, LIMIT))["success"]
     await four.until(lambda e: e[3]["state"] == "lost", within=LIMIT, what="rank 3 is lost")
     await steps_on(four, 0, [0, 1, 2])
@@ -156,7 +156,9 @@ async def test_replies_that_are_not_as_they_should_be(
         assert await driver.value(3, "loss")
         assert await driver.value(0, "count") == "0"
         await steps_on(driver, 0, [0, 1, 2])
+        calls = fake.program.calls
         await driver.control("continue", 3)
+        await until(lambda: fake.program.calls > calls, within=LIMIT, what="it runs on")
         await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="again")
         await ends(driver, running, done, ranks)
 
@@ -171,9 +173,8 @@ async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Pat
     """Its debugger cannot answer either: named in merged answers, never taken for dead."""
     program = script("hang_with_gil")
     count = line_of(program, "count")
-    impatient = Settings(request_timeout=1.0, breakpoint_timeout=1.0)
     ranks = await start_ranks(4, program, wait=False, arguments=[str(done)])
-    async with session([rank.port for rank in ranks], settings=impatient) as running:
+    async with session([rank.port for rank in ranks]) as running:
         driver = await Driver.attach(running)
         await driver.until(lambda e: sum(one["state"] == "running" for one in e) >= 3)
         await until(lambda: "hangs" in ranks[2].output, within=LIMIT, what="rank 2 hangs")

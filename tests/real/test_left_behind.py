@@ -15,12 +15,13 @@ from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end
 from tests.support.ranks import Rank
 from tests.support.session import session
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.real
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
-LIMIT: Final = 10.0  # s; not a wait
+LIMIT: Final = 30.0  # s; not a wait
 
 
 async def test_the_next_debugger_gets_debugpys_own_events(
@@ -33,6 +34,7 @@ async def test_the_next_debugger_gets_debugpys_own_events(
         driver = await Driver.attach(running, breakpoints=COUNT)
         await driver.states("stopped")
         (taught,) = running.engine.core.ranks.values()
+        await until(lambda: taught.cured is not None, within=LIMIT, what="it is taught")
         assert taught.cured
         await driver.leave()
     await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner (K4)
