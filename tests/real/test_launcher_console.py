@@ -9,7 +9,8 @@ import pytest
 from tests.support.commands import User, user
 from tests.support.launchers import LAUNCH
 from tests.support.proc_net import free_ports
-from tests.support.tmux import Tmux, tmux
+from tests.support.tmux import LIMIT, Tmux, tmux
+from tests.support.waiting import until
 
 __all__ = ["tmux", "user"]
 
@@ -31,5 +32,11 @@ async def test_ranks_stop_at_the_first_line_of_the_launched_script(tmux: Tmux, u
     tmux.line("cast all c")
     await tmux.shows("this is 0")
     await tmux.shows("this is 1")
-    log = (user.folder / "logs" / "launcher.log").read_text("utf-8")
-    assert sorted(log.splitlines()) == ["a helper", "this is 0", "this is 1"]
+    log = user.folder / "logs" / "launcher.log"
+    said = ["a helper", "this is 0", "this is 1"]  # to the debugger, and then to the log
+
+    def all_is_there() -> bool:
+        return len(log.read_text("utf-8").splitlines()) >= len(said)
+
+    await until(all_is_there, within=LIMIT, what="the log of both")
+    assert sorted(log.read_text("utf-8").splitlines()) == said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.real.test_restart import anew
 from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.launchers import LAUNCH
 from tests.support.run_command import WAIT
+from tests.support.waiting import until
 
 __all__ = ["user"]
 
@@ -26,12 +28,12 @@ def heed(number, frame):
         file.write(f"{number}\\n")
     ranks.terminate()
 
+signal.signal(signal.SIGINT, heed)
+signal.signal(signal.SIGTERM, heed)
 ranks = subprocess.Popen(
     [sys.executable, sys.argv[1]],
     env={**os.environ, "RANK": "0", "WORLD_SIZE": "1"}, start_new_session=True,
 )
-signal.signal(signal.SIGINT, heed)
-signal.signal(signal.SIGTERM, heed)
 ranks.wait()
 sys.exit(9)
 """
@@ -121,9 +123,9 @@ async def test_ranks_that_outlive_their_launcher_are_let_go(
     user: User, options: tuple[str, ...]
 ) -> None:
     script = user.script(WAIT)
-    text = "import os, subprocess, sys\n"
+    text = "import os, subprocess, sys, time\n"
     text += "subprocess.Popen([sys.executable, sys.argv[1]], env={**os.environ, 'RANK': '0'})\n"
-    text += "while not os.path.exists('over'):\n    pass\n"
+    text += "while not os.path.exists('over'):\n    time.sleep(0.01)\n"
     run = await launch(user, user.script(text, "leaves.py"), script, options=options)
     client = await run.client()
     await client.handshake(ATTACH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
@@ -138,10 +140,13 @@ async def test_ranks_that_outlive_their_launcher_are_let_go(
     assert run.out == "end\n"
 
 
-async def test_a_launcher_that_does_not_heed_is_killed() -> None:
-    stubborn = ("import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)\n"
+async def test_a_launcher_that_does_not_heed_is_killed(tmp_path: Path) -> None:
+    stubborn = ("import signal, sys, time; signal.signal(15, signal.SIG_IGN)\n"
+                "open(sys.argv[1], 'w').close()\n"
                 "while True: time.sleep(1)")  # fmt: skip
-    job = LauncherJob(command=(sys.executable, "-c", stubborn))
+    ignores = tmp_path / "ignores"
+    job = LauncherJob(command=(sys.executable, "-c", stubborn, str(ignores)))
     async with LaunchedJob(job) as launched:
+        await until(ignores.exists, within=LIMIT, what="it heeds nothing")
         await launched.stop(patience=0.2)
-        assert await launched.ended() in (-signal.SIGKILL, -signal.SIGTERM)
+        assert await launched.ended() == -signal.SIGKILL
