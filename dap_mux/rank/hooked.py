@@ -71,9 +71,10 @@ def become(place: Place, orders: Orders) -> None:
     """Make this process a rank: returns when its program may start."""
     os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
     _borrow("dap_mux", Path(__file__).parents[1])  # for good: programs may call `dap_mux.settrace`
-    _find_debugpy(place, orders)
     try:
-        _start(place, orders)
+        with _dying_of_ctrl_c():
+            _find_debugpy(place, orders)
+            _start(place, orders)
     except SystemExit as end:
         _end(end.code if isinstance(end.code, int) else OWN_FAILURE_CODE)
     except Exception as error:  # noqa: BLE001  (Python would go on, and nobody would come)
@@ -84,18 +85,17 @@ def _start(place: Place, orders: Orders) -> None:
     from dap_mux.rank.api import Setup, start  # noqa: PLC0415  (it needs debugpy)
     from dap_mux.rank.hold import on_timeout_of, timeout_of  # noqa: PLC0415
 
-    with _dying_of_ctrl_c():
-        start(
-            Setup(
-                place=place,
-                base_port=orders.base_port,
-                wait=orders.wait,
-                timeout=timeout_of(os.environ),
-                on_timeout=on_timeout_of(os.environ),
-                stop_on_entry=orders.stop_on_entry,
-                quiet=True,
-            )
+    start(
+        Setup(
+            place=place,
+            base_port=orders.base_port,
+            wait=orders.wait,
+            timeout=timeout_of(os.environ),
+            on_timeout=on_timeout_of(os.environ),
+            stop_on_entry=orders.stop_on_entry,
+            quiet=True,
         )
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,16 @@ def test_no_debugpy_at_all_is_a_clear_failure(user: User, tmp_path: Path) -> Non
         "dap-mux: rank 1 has no debugpy (No module named 'debugpy'): "
         f"{python} -m pip install debugpy\n"
     )
+
+
+def test_ctrl_c_while_debugpy_is_imported(user: User, tmp_path: Path) -> None:
+    """The rank dies of it, as any program does that has just begun."""
+    user.script("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n", "debugpy.py")
+    path = f"{Path(sitecustomize.__file__).parent}:{user.folder}"
+    environ = {"PYTHONPATH": path, "DAP_MUX_RENDEZVOUS": str(tmp_path), "RANK": "1"}
+    words = [other_python(tmp_path / "venv"), user.script(PRINT_RANK)]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 async def test_the_users_own_customizing_goes_on(user: User, tmp_path: Path) -> None:
