@@ -6,8 +6,10 @@ import signal
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
+from dap_mux.client import DapClient
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob
 from tests.real.launched import ATTACH, finish, go_on, launch, listening_or_calling
 from tests.real.test_restart import anew
@@ -39,6 +41,15 @@ sys.exit(9)
 """
 
 
+async def all_listen(client: DapClient) -> None:
+    """Wait until each rank has said itself that it listens: the first one announces the others."""
+    pids: list[int | None] = []
+    with anyio.fail_after(LIMIT):
+        while not pids or None in pids:
+            await anyio.sleep(0.02)
+            pids = [entry["pid"] for entry in (await client.request("list"))["ranks"]]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_a_signal_goes_to_the_launcher_once(user: User, number: signal.Signals) -> None:
     script, launcher = user.script(WAIT), user.script(COUNTS, "counts.py")
@@ -62,6 +73,7 @@ async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
     client = await run.client()
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    await all_listen(client)
     await listed(client, "state", "waiting", "waiting")
     run.process.send_signal(signal.SIGINT)
     await client.disconnect()
