@@ -7,6 +7,7 @@ own end.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -34,6 +35,7 @@ COUNT: Final = line_of(COUNTING, "count")
 BLOCKED: Final = script("blocked")
 LIMIT: Final = 30.0  # s; not a wait
 START: Final = 90  # s; 16 ranks and their adapters at once, on a busy machine
+_libc: Final = ctypes.CDLL(None)
 REST: Final = Settings().reconnect_gap
 SHAKING: Final = (
     Phase.CONNECTING,
@@ -181,9 +183,12 @@ async def is_blocked(blocked: Path) -> None:
 
 
 def free(rank: Rank, blocked: Path) -> None:
-    """End the call that it is in; it will say so of the next one."""
+    """End the call that it is in; it will say so of the next one.
+
+    The signal is for its main thread: another one may take what is for the process.
+    """
     forget(blocked)
-    rank.kill(signal.SIGINT)
+    assert _libc.tgkill(rank.pid, rank.pid, signal.SIGINT) == 0
 
 
 async def freed(rank: Rank, done: Path, blocked: Path) -> None:
