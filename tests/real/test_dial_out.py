@@ -7,7 +7,6 @@ import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -127,9 +126,8 @@ class Scene:
         def runs_on(rank: Caller) -> bool:
             return rank.output.count("beat") > before[rank.rank] + 2
 
-        for rank in ranks or self.ranks:
-            what = f"rank {rank.rank} runs on: {rank.output[-300:]}"
-            await until(partial(runs_on, rank), within=RUNS_ON, what=what)
+        wanted = ranks or self.ranks
+        await until(lambda: all(map(runs_on, wanted)), within=RUNS_ON, what="every rank runs on")
 
     async def end(self) -> None:
         """The job ends as it should."""

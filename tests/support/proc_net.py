@@ -78,7 +78,7 @@ def connected(pid: int, other: int) -> bool:
 
 def accepted(pid: int, port: int) -> set[str]:
     """The inodes of the connections that process `pid` has accepted on a port."""
-    rows = [one for one in sockets() if one.state == _ESTABLISHED and one.local_port == port]
+    rows = [one for one in sockets() if one.state == ESTABLISHED and one.local_port == port]
     return {one.inode for one in rows} & _inodes(pid)
 
 
