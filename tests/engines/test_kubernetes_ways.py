@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.cluster.kubernetes import Kubernetes
+from dap_mux.cluster.source import Word
 from tests.engines import tour
 from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, quiet, shell
 from tests.support.commands import LIMIT, User, bodies, listed, user
@@ -144,6 +147,32 @@ async def runs_on(client: DapClient) -> None:
     """Continue the one rank."""
     (entry,) = await listed(client, "state", "stopped")
     await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+
+
+async def test_a_pod_that_goes_just_before_it_is_watched(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kubectl begins a watch with a list of its own, which does not say who was in ours."""
+    for name in ("KUBECONFIG", "PATH"):
+        monkeypatch.setenv(name, scene.user.environ[name])
+    pods = [scene.pod(0), scene.pod(1)]
+    lists = 0
+
+    async def listed() -> None:
+        nonlocal lists
+        lists += 1
+        if lists == 3:  # after ours at first, and ours before the watch
+            await scene.cluster.delete(pods[1].name)
+
+    scene.server.on_list = listed
+    source = Kubernetes(Word("k8s", f"job/{JOB}"))
+    before = await source.discover()
+    async with aclosing(source.watch()) as news:  # type: ignore[type-var]
+        after = await asyncio.wait_for(anext(news), LIMIT)
+    (stays, there), (stayed, gone) = ([one.waits for one in ranks] for ranks in (before, after))
+    assert stays == stayed
+    assert "is Pending" in there
+    assert gone == f"pod {pods[1].name} was deleted; perhaps another is made in its place"
 
 
 async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of, ranks_of
-from dap_mux.cluster.kubernetes.tool import Tool, tool_for
+from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.kubernetes.way import keep_open
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Changed, Tell, Word
@@ -134,15 +134,31 @@ class Kubernetes:
                 yield now
             last = now
             async with self._tool.watching(self._wanted.selection) as changes:
-                while event := await changes.next(
-                    before=min([started + WATCH, *(until for _, until in self._missed.values())])
-                ):
-                    self._apply(event)
-                    if (now := self._ranks()) != last:
+                async for now in self._changed(changes, started):
+                    if now != last:
                         yield now
                     last = now
             if anyio.current_time() < started + POLL:  # it may not be watched
                 await anyio.sleep(POLL)
+
+    async def _changed(
+        self, changes: Changes, started: float
+    ) -> AsyncIterator[Sequence[RankRecord]]:
+        """The ranks after each event of a watch, and once more by a list: the watch begins with a
+        list of its own, and says nothing of a pod that went between ours and that."""
+        listed = False
+        while True:
+            limits = [started + (WATCH if listed else POLL)]
+            limits += (until for _, until in self._missed.values())
+            event = await changes.next(before=min(limits))
+            if event is not None:
+                self._apply(event)
+                yield self._ranks()
+            elif listed or changes.over:
+                return
+            else:
+                listed = True
+                yield await self.discover()
 
     def _apply(self, event: Json) -> None:
         """Take in one change of a watch; what is no pod is an error, and the watch ends."""

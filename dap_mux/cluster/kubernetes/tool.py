@@ -124,6 +124,7 @@ class Changes:
     def __init__(self, child: Process) -> None:
         assert child.stdout
         self._lines = lines_of(child.stdout)
+        self.over = False  # there are no more
 
     async def next(self, *, before: float) -> Json | None:
         """The next event; None once there are no more, or at that time of the loop's clock."""
@@ -137,4 +138,5 @@ class Changes:
                     except ValueError:
                         continue
                     return event
+            self.over = True
         return None

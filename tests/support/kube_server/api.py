@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,8 @@ class KubeServer:
     forwards: dict[web.WebSocketResponse, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     """What was asked for: method and path, without the query."""
+    on_list: Callable[[], Awaitable[None]] | None = None
+    """What happens just before a list of pods is answered."""
 
     async def drop_forwards(self, pod: str) -> None:
         """Cut every forward into a pod, as an idle time-out or a restarted node does."""
@@ -112,6 +114,8 @@ class KubeServer:
     async def _pods(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("watch"):
             return await self._watch(request)
+        if self.on_list:
+            await self.on_list()
         items = [pod.json() for pod in self.cluster.pods.values() if chosen(request, pod.json())]
         # Watched from here on: what happens between the list and its watch is told by the watch.
         version = {"resourceVersion": f"{len(self.cluster.changes)}"}
