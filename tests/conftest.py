@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from typing import Any, Protocol
 
 import pytest
@@ -14,6 +14,7 @@ from dap_mux.client import DapClient
 from tests.support.conversation import Conversation
 from tests.support.proc_net import free_ports
 from tests.support.ranks import HOST, Rank, debugpy_ranks
+from tests.support.shaking import shaken
 
 _REQUIRE_ALL = "DAP_MUX_REQUIRE_ALL"
 
@@ -22,12 +23,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--regenerate", action="store_true", help="write the golden transcripts of tests/engine"
     )
+    parser.addoption(
+        "--shake", type=int, default=0, help="pause so many of the run's processes at a time"
+    )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell's background job ignores Ctrl-C, and so would every program that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--shake") and not hasattr(config, "workerinput"):
+        stack = ExitStack()
+        stack.enter_context(shaken(config.getoption("--shake")))
+        config.add_cleanup(stack.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
