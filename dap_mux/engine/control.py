@@ -92,7 +92,16 @@ class Control:
                     rank.pausing = True
                     self.stops.moved(rank)
                     thread = {"threadId": main_thread(rank)}
-                    upstream.ask(self._core, rank, "pause", thread, self._reporter(rank, "pause"))
+                    then = partial(self._paused, rank)
+                    upstream.ask(self._core, rank, "pause", thread, then)
+
+    def _paused(self, rank: Rank, reply: Reply) -> None:
+        """It is refused, or stands still sooner or later."""
+        self._reporter(rank, "pause")(reply)
+        if not reply.ok and not reply.missing and rank.pausing:
+            rank.pausing = False
+            rank.owed.clear()
+            self.stops.moved(rank)
 
     # Stepping: `next`, `stepIn`, `stepOut`
 

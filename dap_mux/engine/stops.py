@@ -141,6 +141,7 @@ class Stops:
             run.flying.discard(rank.id)
         rank.owed.clear()
         rank.pausing = False
+        rank.threads = {}
         rank.stop = None
         self._new.pop(rank.id, None)
         self._core.handles.expire_rank(rank.id)

@@ -19,6 +19,9 @@ from dap_mux.protocol.messages import Message, Request, encode
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_DEADLINE: Final = 0.0
+# What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
+# so must we where there is none: debugpy refuses an id that it has not told yet (FACTS).
+OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
 # What decoding a rank's bytes as DAP may raise: they are hostile too.
 NONSENSE: Final = (PeerFault, TypeError, ValueError, AttributeError, KeyError)
 _SEQ: Final = 1
@@ -49,6 +52,8 @@ def ask(
     if rank.link is None or not rank.phase.linked:
         then(Reply(False, missing="not connected"))
         return
+    if rank.endpoint.dials and command in OF_ALL_THREADS and isinstance(arguments, dict):
+        arguments = {**arguments, "threadId": "*"}
     rank.seq += 1
     seq = rank.seq
     limit = core.settings.request_timeout if timeout is None else timeout

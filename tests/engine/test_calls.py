@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ class Scene:
         self.engine = Engine()
         self.calls = 0
         self.asked: list[Output] = []
+        self.told: list[dict[str, Any]] = []
         self.feed(inputs.RankKnown(RANK, Endpoint("", 0, announces=True, dials=True)))
 
     def feed(self, happened: inputs.Input) -> list[Output]:
@@ -47,10 +49,28 @@ class Scene:
         self.feed(inputs.ClientConnected(1))
         out = []
         for seq, command in enumerate(("initialize", "attach", "configurationDone"), 1):
-            request: dict[str, Any] = {"seq": seq, "type": "request", "command": command}
-            request["arguments"] = {"adapterID": "debugpy"} if seq == 1 else {"a": 1}
-            out += self.feed(inputs.ClientSaid(1, decode(msgspec.json.encode(request))))
+            out += self.ask(seq, command, {"adapterID": "debugpy"} if seq == 1 else {"a": 1})
         return out
+
+    def ask(self, seq: int, command: str, arguments: dict[str, Any]) -> list[Output]:
+        """What comes of a client's request."""
+        request = {"seq": seq, "type": "request", "command": command, "arguments": arguments}
+        return self.feed(inputs.ClientSaid(1, decode(msgspec.json.encode(request))))
+
+    def is_answered(self, link: int, out: Iterable[Output]) -> None:
+        """The rank says yes to whatever it is asked, until it is asked nothing more."""
+        for output in out:
+            if isinstance(output, outputs.ToRank):
+                asked = msgspec.json.decode(output.body)
+                self.told.append(asked)
+                yes = {"type": "response", "request_seq": asked["seq"], "success": True}
+                self.says(link, {**yes, "command": asked["command"]})
+                if asked["command"] == "attach":
+                    self.says(link, {"type": "event", "event": "initialized"})
+
+    def says(self, link: int, message: dict[str, Any]) -> None:
+        said = decode(msgspec.json.encode({"seq": 1, **message}))
+        self.is_answered(link, self.feed(inputs.LinkSaid(link, said)))
 
     @property
     def state(self) -> str:
@@ -77,6 +97,24 @@ def test_a_call_is_held_until_a_client_comes() -> None:
     assert scene.call() == []
     (wanted,) = (one for one in scene.attach() if isinstance(one, outputs.Connect))
     assert (wanted.dials, wanted.port) == (True, 40001)
+
+
+def test_it_is_paused_and_resumed_as_its_adapter_would_do_it() -> None:
+    """debugpy refuses a thread's number that it has not told, and that is all ours are at first."""
+    scene = Scene()
+    scene.attach()
+    (wanted,) = scene.call()
+    scene.is_answered(wanted.link, scene.feed(inputs.LinkUp(wanted.link)))
+    assert scene.state == "running"
+    row = scene.engine.view.id_of(RANK)
+    scene.is_answered(wanted.link, scene.ask(4, "pause", {"threadId": row}))
+    assert scene.state == "pausing"
+    stop = {"reason": "pause", "threadId": 1, "allThreadsStopped": True}
+    scene.says(wanted.link, {"type": "event", "event": "stopped", "body": stop})
+    assert scene.state == "stopped"
+    scene.is_answered(wanted.link, scene.ask(5, "continue", {"threadId": row}))
+    told = {one["command"]: one["arguments"] for one in scene.told}
+    assert told["pause"] == told["continue"] == {"threadId": "*"}
 
 
 def test_a_call_that_broke_is_not_tried_again_but_waited_for() -> None:

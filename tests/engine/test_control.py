@@ -72,6 +72,18 @@ class TestK1:
         assert len(client.of("stopped")) == 1
         assert client.of("stopped")
 
+    def test_a_pause_that_is_refused(self, play: Play) -> None:
+        """The rank runs on, is shown so, and may be paused again."""
+        book = play(2)
+        client = attached(book)
+        rank = book.rank(0)
+        rank.refuses = {"pause": "not now"}
+        client.ask("pause", threadId=book.thread(0), singleThread=True)
+        assert states(client) == ["running", "running"]
+        rank.refuses = {}
+        client.ask("pause", threadId=book.thread(0), singleThread=True)
+        assert held(book) == [0]
+
     def test_twice(self, play: Play) -> None:
         """Two clients press F5 at once: each rank is told once."""
         book = play(2)

@@ -217,8 +217,9 @@ async def step_out_ends_at_the_call(bench: Bench) -> None:
 
 
 async def pause_stops_a_running_rank(bench: Bench) -> None:
+    """Whatever the number, it means all threads: the adapter sends "*"."""
     await bench.start()
-    await bench.client.request("pause", {"threadId": 1})
+    await bench.client.request("pause", {"threadId": 999})
     stop = await bench.client.wait_event("stopped")
     assert stop["reason"] == "pause"
     assert stop["allThreadsStopped"] is True
@@ -312,6 +313,19 @@ async def attach_is_answered_at_once(bench: Bench) -> None:
     assert (await client.wait_event("thread")) == {"reason": "started", "threadId": 1}
 
 
+async def pause_stops_all_threads(bench: Bench) -> None:
+    """Of a rank that calls: by "*", for it refuses an id that it has not told."""
+    await bench.start()
+    with pytest.raises(RequestFailed, match="Wrong ID sent from the client: 999"):
+        await bench.client.request("pause", {"threadId": 999})
+    await bench.client.request("pause", {"threadId": "*"})
+    stop = await bench.client.wait_event("stopped")
+    assert stop["reason"] == "pause"
+    assert stop["allThreadsStopped"] is True
+    answer = await bench.client.request("continue", {"threadId": "*"})
+    assert answer == {"allThreadsContinued": True}
+
+
 async def what_is_never_answered_harms_nobody_else(bench: Bench) -> None:
     """Of a rank that calls: K1 and its like are without an answer, and that is all."""
     await bench.start()
@@ -359,6 +373,7 @@ ADAPTERS: Final[list[Check]] = [
     speaks_before_it_is_spoken_to,
     attach_needs_arguments,
     nothing_is_available_before_attach,
+    pause_stops_a_running_rank,
     continue_while_running_kills_the_connection,
     exception_info_while_running_kills_it,
     loaded_sources_kills_it,
@@ -370,6 +385,7 @@ FAILING: Final[list[Check]] = [an_uncaught_exception_stops, the_end_is_told_by_t
 CALLERS: Final[list[Check]] = [
     *(check for check in CHECKS if check not in ADAPTERS),
     attach_is_answered_at_once,
+    pause_stops_all_threads,
     what_is_never_answered_harms_nobody_else,
     disconnect_lets_it_run_on,
 ]
