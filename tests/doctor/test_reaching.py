@@ -150,6 +150,7 @@ async def test_a_session_and_its_launch_configuration_are_healthy(
     assert await doctor.causes(f"127.0.0.1:{session['port']}") == []
     assert await doctor.causes(*map(endpoint, ranks)) == []
     await client.disconnect(timeout=LIMIT)
+    await left(*ranks)
     assert await doctor.causes() == []
     await attach_and_finish(connect, [], done)
 

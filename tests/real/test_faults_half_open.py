@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from dap_mux.engine.phases import Phase
 from dap_mux.shell import liveness, sockets
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end, steps_on
+from tests.support import proc_net
 from tests.support.private_network import PrivateNetwork, possible, private_network
 from tests.support.ranks import Rank
 from tests.support.session import Session, session
@@ -94,6 +96,10 @@ async def test_half_open_while_stopped(
         driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
         await driver.stopped(COUNT, within=LIMIT)
         why = reasons(running)
+        assert int(await driver.value(3, "count")) >= 0  # and so it owes us no other answer
+        # An adapter that had sent something would do so again, each time after twice as long.
+        at_rest = partial(proc_net.at_rest, ranks[3].port)
+        await until(at_rest, within=LIMIT, what="nothing is on its way")
         network.lose(FAR)
         await driver.states("stopped", "stopped", "stopped", "lost", within=LIMIT)
         assert "acknowledged" in why[0]

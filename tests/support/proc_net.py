@@ -31,12 +31,16 @@ _next: Final = _Next()
 
 
 class Socket(NamedTuple):
-    """One row of /proc/net/tcp; `inode` says which process holds it."""
+    """One row of /proc/net/tcp; `inode` says which process holds it.
+
+    `in_flight`: bytes sent that the other side has not acknowledged.
+    """
 
     local_port: int
     remote_port: int
     state: str
     inode: str
+    in_flight: int
 
 
 def sockets() -> Iterator[Socket]:
@@ -45,7 +49,8 @@ def sockets() -> Iterator[Socket]:
         for row in Path(table).read_text("ascii").splitlines()[1:]:
             field = row.split()
             local, remote = (int(address.rsplit(":", 1)[1], 16) for address in field[1:3])
-            yield Socket(local, remote, field[3], field[9])
+            in_flight = int(field[4].partition(":")[0], 16)
+            yield Socket(local, remote, field[3], field[9], in_flight)
 
 
 def listens(port: int) -> bool:
@@ -74,6 +79,11 @@ def connected(pid: int, other: int) -> bool:
     return any(
         one.state == ESTABLISHED and one.inode in mine and one.remote_port in ports for one in rows
     )
+
+
+def at_rest(port: int) -> bool:
+    """True if nothing is on its way from or to a port."""
+    return not any(one.in_flight for one in sockets() if port in (one.local_port, one.remote_port))
 
 
 def accepted(pid: int, port: int) -> set[str]:
