@@ -36,6 +36,7 @@ GIVES_UP: Final = Settings(
     backoff_first=0.1, backoff_most=0.5, request_timeout=GIVEN_UP, breakpoint_timeout=GIVEN_UP
 )
 IN_TIME: Final = 5.0  # s; promise R6
+GONE: Final = 1.0  # s; so soon the thread of a rank that was killed goes
 
 
 BAD: Final = (
@@ -97,6 +98,7 @@ async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) ->
 
 
 @pytest.mark.quick
+@pytest.mark.alone
 async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
     async with session(ports(ranks)) as running:
@@ -104,7 +106,7 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
         await driver.stopped(COUNT)
         ranks[2].kill()
         gone = {"reason": "exited", "threadId": driver.row(2)}
-        await driver.client.wait_event("thread", lambda body: body == gone, timeout=LIMIT)
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
         threads = (await driver.client.request("threads"))["threads"]
         assert [thread["name"] for thread in threads] == ["rank 0", "rank 1", "rank 3"]
         await steps_on(driver, 0, [0, 1, 3])
@@ -112,6 +114,7 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
         assert not driver.events("terminated")
 
 
+@pytest.mark.alone
 async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """Its class' lowest rank is shown instead."""
     ranks = await four(start_ranks, done)
@@ -121,9 +124,9 @@ async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -
         await driver.value(3, "count")
         ranks[3].kill()
         gone = {"reason": "exited", "threadId": driver.row(3)}
-        await driver.client.wait_event("thread", lambda body: body == gone, timeout=LIMIT)
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
         client = driver.client
-        await client.wait_for(lambda: bool(stops_after(client, gone)), timeout=LIMIT)
+        await client.wait_for(lambda: bool(stops_after(client, gone)), timeout=GONE)
         assert stops_after(client, gone)[0]["threadId"] == driver.row(0)
 
 
@@ -134,12 +137,13 @@ def stops_after(client: DapClient, gone: Json) -> list[Json]:
     return [event["body"] for event in behind if event["event"] == "stopped"]
 
 
+@pytest.mark.alone
 async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
     async with session(ports(ranks)) as running:
         driver = await (await Driver.attach(running)).live(4)
         ranks[0].kill()
-        await driver.states("exited", "running", "running", "running")
+        await driver.states("exited", "running", "running", "running", within=2)
         await driver.control("pause", 1)
         await driver.states("exited", "stopped", "stopped", "stopped")
         pid = "__import__('os').getpid()"  # wherever it was: maybe before its first line
@@ -150,6 +154,7 @@ async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None
         await driver.client.wait_event("terminated")
 
 
+@pytest.mark.alone
 async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """The rank runs on and cannot be reached any more (FACTS, debugpy 9): lost, not exited."""
     ranks = await four(start_ranks, done)
@@ -157,7 +162,7 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
         await driver.stopped(COUNT)
         os.kill(ranks[1].adapter, signal.SIGKILL)
-        entries = await driver.states("stopped", "lost", "stopped", "stopped")
+        entries = await driver.states("stopped", "lost", "stopped", "stopped", within=2)
         assert entries[1]["reason"]
         await steps_on(driver, 0, [0, 2, 3])
         await driver.leave()
