@@ -9,6 +9,7 @@ import sys
 from dap_mux.rank.api import Setup, start
 from dap_mux.rank.dial import CannotDial
 from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.interrupts import dying_of_ctrl_c
 from dap_mux.rank.listen import CannotListen
 from dap_mux.rank.options import OWN_FAILURE_CODE, USAGE_CODE
 from dap_mux.rank.ports import NoSuchPort
@@ -18,7 +19,10 @@ from dap_mux.rank.runpy import run_module, run_script
 
 def run(options: argparse.Namespace) -> None:
     """Run to the program's end; its exceptions, SystemExit among them, pass through."""
-    _start(options, place_of(os.environ))
+    place = place_of(os.environ)
+    interrupted = "was interrupted while it waited for a debugger"
+    with dying_of_ctrl_c(lambda: say(place, interrupted)):
+        _start(options, place)
     if options.module:
         run_module(options.module[0], options.module[1:])
     else:
@@ -48,6 +52,3 @@ def _start(options: argparse.Namespace, place: Place) -> None:
     except (NoSuchPort, ValueError) as error:
         say(place, f"cannot start: {error}")
         sys.exit(USAGE_CODE)
-    except KeyboardInterrupt:
-        sys.excepthook = lambda *_: say(place, "was interrupted while it waited for a debugger")
-        raise  # so that the process dies of SIGINT, as launchers expect

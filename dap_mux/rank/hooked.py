@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,6 +16,7 @@ from typing import NoReturn
 
 from dap_mux.rank.claim import MARK, claimed_place, said_place
 from dap_mux.rank.environ import Place
+from dap_mux.rank.interrupts import dying_of_ctrl_c
 
 ORDERS = "DAP_MUX_HOOK"
 OWN_FAILURE_CODE = 125
@@ -72,7 +69,7 @@ def become(place: Place, orders: Orders) -> None:
     os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
     _borrow("dap_mux", Path(__file__).parents[1])  # for good: programs may call `dap_mux.settrace`
     try:
-        with _dying_of_ctrl_c():
+        with dying_of_ctrl_c():
             _find_debugpy(place, orders)
             _start(place, orders)
     except SystemExit as end:
@@ -96,19 +93,6 @@ def _start(place: Place, orders: Orders) -> None:
             quiet=True,
         )
     )
-
-
-@contextmanager
-def _dying_of_ctrl_c() -> Iterator[None]:
-    """Python takes a KeyboardInterrupt while it starts for a crash of its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _find_debugpy(place: Place, orders: Orders) -> None:

@@ -194,6 +194,7 @@ async def test_an_interrupt_while_it_waits_is_quiet(start: Start, script: Path) 
     agent.process.send_signal(signal.SIGINT)
     assert await agent.ends() == -signal.SIGINT
     assert "Traceback" not in agent.text()
+    assert "was interrupted while it waited for a debugger" in agent.text()
 
 
 @pytest.mark.parametrize(
