@@ -234,8 +234,10 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     entries = await listed(client, "state", "running", "running")
     assert [entry["pid"] for entry in entries] == [first.process.pid, second.process.pid]
     # One that is left before its program has begun waits for the next debugger.
-    for rank in (first, second):
-        await until(lambda rank=rank: "beat" in rank.output, within=LIMIT, what="it has begun")  # type: ignore[misc]
+    both = (first, second)
+    await until(
+        lambda: all("beat" in rank.output for rank in both), within=LIMIT, what="both have begun"
+    )
     await client.disconnect()
     go.touch()
     assert [await first.ends(), await second.ends()] == [0, 0]
