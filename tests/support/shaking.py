@@ -1,8 +1,8 @@
 """Pauses at random what a test run has started, so that what holds by chance only shows.
 
-`pytest -n 2 --shake 2 tests/real`: at any time about two processes of the run stand still, pytest's
-workers among them, for up to a second. A test that fails then has raced, or is late for a promise
-in seconds (those are marked `alone`, and are not for this).
+`pytest -n 2 --shake 2 tests/real`: at any time about two processes of the run, or single threads of
+them, stand still for up to a second, pytest's workers among them. A test that fails then has raced,
+or is late for a promise in seconds (those are marked `alone`, and are not for this).
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+
+from tests.support.one_thread import hold
 
 MARK: Final = "DAP_MUX_SHAKEN"  # in the environment of every process of the run
 PAUSES: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)  # s
@@ -64,7 +66,8 @@ class Shaker:
     def _lane(self) -> None:
         while not self._over.wait(random.uniform(0.001, 0.05)):
             if found := self._found:
-                self._pause(random.choice(found), random.choice(PAUSES))
+                pause = random.choice((self._pause, self._pause_a_thread))
+                pause(random.choice(found), random.choice(PAUSES))
 
     @staticmethod
     def _pause(pid: int, seconds: float) -> None:
@@ -74,6 +77,12 @@ class Shaker:
                 time.sleep(seconds)
             finally:
                 os.kill(pid, signal.SIGCONT)
+
+    @staticmethod
+    def _pause_a_thread(pid: int, seconds: float) -> None:
+        with suppress(OSError, IndexError):
+            threads = list(Path(f"/proc/{pid}/task").iterdir())
+            hold(int(random.choice(threads).name), seconds)
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_AGAIN):
