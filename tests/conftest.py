@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.support.conversation import Conversation
+from tests.support.late_messages import late_messages
 from tests.support.proc_net import free_ports
 from tests.support.ranks import HOST, Rank, debugpy_ranks
 from tests.support.shaking import shaken
@@ -26,16 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--shake", type=int, default=0, help="pause so many of the run's processes at a time"
     )
+    parser.addoption("--late", action="store_true", help="make messages late, at random")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """A shell's background job ignores Ctrl-C, and so would every program that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if config.getoption("--shake") and not hasattr(config, "workerinput"):
-        stack = ExitStack()
+    if hasattr(config, "workerinput"):
+        return
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    if config.getoption("--late"):
+        stack.enter_context(late_messages())
+    if config.getoption("--shake"):
         stack.enter_context(shaken(config.getoption("--shake")))
-        config.add_cleanup(stack.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
