@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,5 +114,6 @@ async def taking_a_call(
     finally:
         server.close()
         await client.close()
-        rank.process.kill()
+        with suppress(ProcessLookupError):  # it has ended by itself
+            rank.process.kill()
         await rank.process.wait()
