@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from dap_mux.engine import Settings
 from tests.conftest import Connect
 from tests.support.callers import taking_a_call
 from tests.support.children_contract import Family, FamilyCheck, every_family_check
@@ -18,6 +19,7 @@ from tests.support.rank_contract import Bench, Check, every_check, every_check_o
 __all__ = ["user"]
 
 pytestmark = pytest.mark.real
+REST: Final = Settings().reconnect_gap
 
 
 @every_check
@@ -47,4 +49,4 @@ async def test_debugpys_children(
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     (rank,) = await start_ranks(1, script)
-    await check(Family(lambda: connect(rank.port, strict=False)))
+    await check(Family(lambda: connect(rank.port, strict=False), rest=REST))

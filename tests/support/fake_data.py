@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dap_mux.engine.commands import pdb_texts
 from tests.support.fake_disk import FakeDisk
-from tests.support.fake_program import FIRST, Program
+from tests.support.fake_program import FIRST, STEP, Program
 from tests.support.fake_question import Question, question
 from tests.support.our_texts import words_meaning
 
@@ -39,6 +39,7 @@ class FakeData:
         self.evaluated: list[str] = []
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
+        self._steps = -1
         self._counter = itertools.count(_FIRST_ID)
         self._ids: dict[object, int] = {}
         self.answers: dict[str, Answer] = {
@@ -150,6 +151,11 @@ class FakeData:
             return self._assign(expression)
         return self._evaluate_ours(expression, meant.text)
 
+    def _step(self) -> int:
+        """While the program runs it is further at each look."""
+        self._steps += self.stopped is None
+        return self._steps
+
     def _assign(self, statement: str) -> Json:
         name, _, value = statement.partition("=")
         self.values[name.strip()] = value.strip()
@@ -168,6 +174,8 @@ class FakeData:
 
     def _own(self, expression: str) -> str | None:
         """The answer to what is asked of every rank; None for anything else."""
+        if expression == STEP:
+            return str(self._step())
         if "resource_tracker" in expression:
             return str("resource_tracker" in self.values)
         own = expression.startswith("__import__") or "pydev_monkey" in expression

@@ -7,6 +7,7 @@ Each check gets a fresh rank that runs `fake_program.SCRIPT` and waits for a cli
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,8 +18,9 @@ from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine.agent import CURE, CURED
 from dap_mux.engine.asking import RAW
 from dap_mux.engine.commands.pdb_texts import LINE
-from tests.support.fake_program import CALL, FIRST
+from tests.support.fake_program import CALL, FIRST, STEP
 
+LIMIT: Final = 30.0  # s; not a wait
 Json = dict[str, Any]
 INTRODUCTION: Final = {
     "clientID": "contract",
@@ -41,12 +43,19 @@ class Bench:
     silence: float = 0.5
 
     async def start(self, *lines: int) -> None:
-        """Let it run, with breakpoints on these lines."""
+        """Let it run, with breakpoints on these lines.
+
+        Its thread has a number once it is told of: at the latest by the answer to `threads`, else
+        by an event that debugpy sends some time after its answer to `configurationDone`. Until
+        then requests for it are refused as wrong.
+        """
         await self.client.handshake(
             {"justMyCode": True},
             breakpoints={self.path: list(lines)},
             exception_filters=["uncaught"],
         )
+        rows = (await self.client.request("threads"))["threads"]
+        assert [row["id"] for row in rows] == [1]
 
     async def stopped(self, *lines: int) -> Json:
         """Let it run to its first stop; return the body of that."""
@@ -59,6 +68,20 @@ class Bench:
         frames: list[Json] = answer["stackFrames"]
         return frames
 
+    async def step(self) -> int:
+        """How far the program's loop has come, -1 before it has begun."""
+        asked = {"expression": STEP, "context": "watch"}
+        return int((await self.client.request("evaluate", asked))["result"])
+
+    async def goes_on(self) -> None:
+        """Wait until its program runs: it was told to, and debugpy is done with it."""
+        before = step = await self.step()
+        deadline = time.monotonic() + LIMIT
+        while step <= before:
+            assert time.monotonic() < deadline, f"still at step {step}"
+            await asyncio.sleep(0.01)
+            step = await self.step()
+
     async def unanswered(self, command: str, arguments: Json | None = None) -> None:
         """Send a request and see that no answer comes."""
         sent = self.client.send(command, arguments or {})
@@ -69,6 +92,14 @@ class Bench:
         """The connection is dead: not even `threads` or `disconnect` are answered."""
         await self.unanswered("threads")
         await self.unanswered("disconnect")
+
+
+async def says_terminated_and_answers(client: DapClient) -> None:
+    """`disconnect` from an adapter. What the rank said last may come between or after."""
+    answer = await client.send("disconnect", {})
+    assert answer["success"]
+    (terminated,) = (event for event in client.events if event["event"] == "terminated")
+    assert terminated["seq"] < answer["seq"]  # one thread sends both
 
 
 async def attach_is_answered_after_configuration_done(bench: Bench) -> None:
@@ -233,6 +264,7 @@ async def a_running_rank_evaluates_without_a_frame_only(bench: Bench) -> None:
     answer = await bench.client.request("continue", {"threadId": 1})
     assert answer == {"allThreadsContinued": True}
     await bench.client.wait_event("continued")
+    await bench.goes_on()  # for a moment a thread that has said so still has its frames
     assert (await bench.client.request("evaluate", {"expression": "1+1"}))["result"] == "2"
     asked = {"expression": "1+1", "frameId": frame["id"]}
     with pytest.raises(RequestFailed, match="Unable to find thread"):
@@ -247,6 +279,7 @@ async def continue_while_running_kills_the_connection(bench: Bench) -> None:
 
 async def exception_info_while_running_kills_it(bench: Bench) -> None:
     await bench.start()
+    await bench.goes_on()  # a thread that waits for a debugger would answer
     await bench.unanswered("exceptionInfo", {"threadId": 1})
     await bench.stays_silent()
 
@@ -279,8 +312,7 @@ async def cancel_kills_it(bench: Bench) -> None:
 
 async def disconnect_says_terminated_first(bench: Bench) -> None:
     await bench.stopped()
-    assert (await bench.client.send("disconnect", {}))["success"]
-    assert [event["event"] for event in bench.client.events][-1] == "terminated"
+    await says_terminated_and_answers(bench.client)
 
 
 async def an_uncaught_exception_stops(bench: Bench) -> None:
@@ -308,9 +340,10 @@ async def attach_is_answered_at_once(bench: Bench) -> None:
     await client.request("initialize", INTRODUCTION)
     assert (await client.send("attach", {"justMyCode": True}))["success"]
     await client.wait_event("initialized")
-    assert not any(event["event"] == "thread" for event in client.events)
+    assert await bench.step() == -1
     assert (await client.send("configurationDone", {}))["success"]
     assert (await client.wait_event("thread")) == {"reason": "started", "threadId": 1}
+    await bench.goes_on()
 
 
 async def pause_stops_all_threads(bench: Bench) -> None:
