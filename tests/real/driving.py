@@ -114,10 +114,10 @@ class Driver:
     async def control(self, command: str, rank: int | None = None, **more: object) -> Json:
         """Send a control request for a rank's row, or for the row that the user is at.
 
-        It is answered at once, whatever ranks do: before anybody gives up a silent one.
+        That it is answered at once, whatever ranks do, is seen in the engine (`CheckedEngine`).
         """
         row = self.focus if rank is None else self.row(rank)
-        return await self.client.request(command, {"threadId": row, **more}, timeout=4)
+        return await self.client.request(command, {"threadId": row, **more}, timeout=LIMIT)
 
     @property
     def focus(self) -> int:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import anyio
 
@@ -19,9 +20,13 @@ from dap_mux.shell.listeners import listen
 from tests.support.conversation import Conversation
 from tests.support.schema import Json, validate
 
+AT_ONCE: Final = frozenset({"continue", "pause", "next", "stepIn", "stepOut"})
+
 
 class CheckedEngine(Engine):
     """Holds every message to a rank against the schema; clients have a `Conversation` each.
+
+    Control requests are answered at once, whatever ranks do: before anything else happens.
 
     `told`: all of them, as sent. `asked` and `events`: what clients ask for, and what happens to
     them, by name and as it comes.
@@ -35,9 +40,11 @@ class CheckedEngine(Engine):
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Check what goes out."""
-        if isinstance(happened, inputs.ClientSaid):
-            self.asked.append(happened.message.command)
+        command = happened.message.command if isinstance(happened, inputs.ClientSaid) else ""
+        self.asked += [command] if command else []
         out = super().receive(happened)
+        if isinstance(happened, inputs.ClientSaid) and command in AT_ONCE:
+            assert _answers(happened, out), happened
         for output in out:
             if isinstance(output, ToRank):
                 validate(json.loads(output.body))
@@ -46,6 +53,11 @@ class CheckedEngine(Engine):
                 message = json.loads(output.body)
                 self.events += [message] if message["type"] == "event" else []
         return out
+
+
+def _answers(said: inputs.ClientSaid, out: Iterable[Output]) -> bool:
+    told = (json.loads(one.body) for one in out if isinstance(one, ToClient))
+    return any(message.get("request_seq") == said.message.seq for message in told)
 
 
 class Session:
