@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -17,6 +19,12 @@ PROGRAM: Final = script("all_reduce")
 LATE, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("late", "reduce", "count"))
 TIMES: Final = 20
 RANKS: Final = 4
+# Whether a rank is within its `recv`: only there has it given the GIL away at a call.
+RECEIVES: Final = (
+    "(lambda f: f.f_code.co_name == 'receive' and any('CALL' in one.opname for one in"
+    " __import__('dis').get_instructions(f.f_code) if one.offset == f.f_lasti))"
+    "(__import__('sys')._current_frames()[__import__('threading').main_thread().ident])"
+)
 TOTAL: Final = sum(range(RANKS)) + RANKS * (TIMES - 1)  # of the last time
 
 
@@ -45,6 +53,15 @@ async def step(driver: Driver) -> None:
     await driver.client.wait_for(
         lambda: focus in driver.stops[seen:], timeout=LIMIT, what="the next stop"
     )
+
+
+async def blocks(driver: Driver, rank: int) -> None:
+    """Wait until a rank is where no pause reaches it; before that it is still on its way there."""
+    asked = {"ranks": str(rank), "command": f"p {RECEIVES}", "timeout": LIMIT}
+    deadline = time.monotonic() + LIMIT
+    while (told := await driver.client.request("cast", asked))["results"][0]["value"] != "True":
+        assert time.monotonic() < deadline, told
+        await asyncio.sleep(0.02)
 
 
 async def end_well(ranks: list[Rank]) -> None:
@@ -76,6 +93,7 @@ async def test_one_rank_alone_is_shown_as_it_is_and_release_frees_all(
     await driver.control("next", 1, singleThread=True)
     entries = await driver.states("stopped", "running", "stopped", "stopped")
     assert [entry["line"] for entry in entries] == [REDUCE, None, REDUCE, REDUCE]
+    await blocks(driver, 1)
     await driver.control("pause", 1, singleThread=True)
     await driver.states("stopped", "pausing", "stopped", "stopped")
     assert await driver.evaluate("6 * 7") == "42", brief(await driver.entries())
