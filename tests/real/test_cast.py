@@ -19,7 +19,7 @@ import pytest
 from dap_mux.client import RequestFailed
 from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
-from dap_mux.engine.commands import pdb_steps
+from dap_mux.engine.commands import pdb_steps, places
 from tests.real.driving import Driver, line_of, script
 from tests.support.proc_net import free_ports
 from tests.support.ranks import debugpy_ranks
@@ -74,8 +74,9 @@ async def touring(mark: str) -> AsyncIterator[tuple[Session, Driver, Caster]]:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What words of their own ask a rank for before they move it has a limit of its own."""
-    monkeypatch.setattr(pdb_steps, "LINE_TIMEOUT", LIMIT)
+    """What words of their own ask a rank for has a limit of its own: before and after a move."""
+    for asking in (pdb_steps, places):
+        monkeypatch.setattr(asking, "LINE_TIMEOUT", LIMIT)
 
 
 def at(line: int, function: str, text: str) -> str:
@@ -168,9 +169,12 @@ async def test_breakpoints_of_some() -> None:
         assert f"tour.py:{caught} if rank == 3" in await cast.one("3", "b")
         assert await cast.one("all", "c") == "running"
         entries = await driver.until(
-            lambda found: [entry["state"] for entry in found] == ["stopped"] * RANKS, within=LIMIT
+            lambda found: (
+                [entry["function"] for entry in found] == ["deep", "deep", "twice", "main"]
+            ),
+            within=LIMIT,
         )
-        assert [entry["function"] for entry in entries] == ["deep", "deep", "twice", "main"]
+        assert [entry["state"] for entry in entries] == ["stopped"] * RANKS
         assert await cast.one("2", "b") == "no breakpoints"
         await cast.one("0", "disable " + (await cast.one("0", "b")).split()[0])
         await cast.one("1", "cl")
@@ -228,9 +232,8 @@ async def forked(count: int) -> AsyncIterator[tuple[list[int], list[int]]]:
 
 @pytest.mark.long
 async def test_sixty_four_ranks_and_one_that_hangs() -> None:
-    within = 12.0  # s; half of it for a step: ample for 63 ranks, and waited out for the other
-    settings = Settings(step_grace=LIMIT)
-    async with forked(64) as (ports, pids), session(ports, settings=settings) as running:
+    within = 20.0  # s; half of it for a step: ample for 63 ranks, and waited out for the other
+    async with forked(64) as (ports, pids), session(ports, settings=PATIENT) as running:
         driver = await Driver.attach(running, breakpoints={FORKED: [line_of(FORKED, "loss")]})
         cast = Caster(driver)
         await driver.stopped(line_of(FORKED, "loss"), 64, within=LIMIT)
