@@ -30,8 +30,7 @@ async def test_launch_and_stop(editor: Editor) -> None:
     client = await editor.launches(
         nproc=2, cwd=str(editor.user.folder.parent), env={"MARK": "mine"}
     )
-    entries = await listed(client, "state", "stopped", "stopped")
-    assert [entry["line"] for entry in entries] == [editor.line] * 2
+    entries = await listed(client, "line", editor.line, editor.line)
     begun = [f"begin {rank} mine {editor.user.folder.parent}\n" for rank in range(2)]
     # What ranks print is folded with what others print, for a moment: `list` may be faster.
     await client.wait_for(
@@ -125,8 +124,7 @@ async def test_stop_on_entry_stops_every_rank_at_the_first_line(editor: Editor) 
     ports = free_ports(4)
     arguments = {"program": editor.script, "nproc": 2, "basePort": ports, "stopOnEntry": True}
     await launch(editor.client, arguments, {})
-    entries = await listed(editor.client, "state", "stopped", "stopped")
-    assert [entry["line"] for entry in entries] == [1, 1]
+    await listed(editor.client, "line", 1, 1)
     await editor.client.wait_event("stopped", timeout=LIMIT)  # it is told a moment after `list`
     assert {body["reason"] for body in bodies(editor.client, "stopped")} == {"entry"}
     await editor.client.disconnect(terminateDebuggee=True)
