@@ -28,12 +28,13 @@ async def test_one_shots(user: User) -> None:
     await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
     await listed(editor, "line", *[loss] * 4)
 
-    done = await user.does("cast", "0-3", "p", "len(__name__) + number")
+    patient = ("--timeout", str(LIMIT))
+    done = await user.does("cast", "0-3", "p", "len(__name__) + number", *patient)
     assert (done.code, done.out) == (0, "{0-3}: 8\n")
-    body = json.loads((await user.does("cast", "ranks(1:3)", "rank", "--json")).out)
+    body = json.loads((await user.does("cast", "ranks(1:3)", "rank", "--json", *patient)).out)
     assert [(one["ranks"], one["value"]) for one in body["results"]] == [("1", "1"), ("2", "2")]
     assert {"errors", "missing"} <= set(body)
-    done = await user.does("cast", "0-1", "p nowhere")
+    done = await user.does("cast", "0-1", "p nowhere", *patient)
     assert done.code == 1
     assert "{0-1}: NameError: name 'nowhere' is not defined" in done.out
     assert (await user.does("cast", "9", "n")).code == 1
