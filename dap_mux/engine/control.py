@@ -215,5 +215,5 @@ class Control:
 
 
 def held(rank: Rank) -> bool:
-    """Whether it is stopped at an uncaught exception: it ends when it runs on."""
+    """Whether it is stopped at an uncaught exception, or may be: it ends when it runs on."""
     return rank.stop is not None and rank.stop.unhandled

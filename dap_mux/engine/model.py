@@ -67,7 +67,7 @@ class Stop:
     frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
     line_text: str | None = None  # of the innermost frame's line; None: not known
     selected: int = 0  # the frame that `u` and `d` went to, 0 for the innermost
-    unhandled: bool = False  # an uncaught exception: the process ends when it runs on
+    unhandled: bool = False  # an uncaught exception, or perhaps: it ends when it runs on
     settled: bool = False  # where it stands is known, and it does not run on by itself
     announced: bool = False
 

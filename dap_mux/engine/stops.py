@@ -51,6 +51,7 @@ class Stops:
         core.handles.expire_stop(rank.id)
         details = {k: v for k, v in body.items() if k in DETAILS}
         stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
+        stop.unhandled = stop.reason == "exception"  # until it is known to be caught
         _learn_stack(rank, stop, body)  # told here where the rank was taught to (`agent.BRIEF`)
         rank.stop, rank.pausing = stop, False
         self._new.pop(rank.id, None)
@@ -239,7 +240,7 @@ def learn_threads(rank: Rank, body: Body) -> None:
 
 
 def _learn_exception(_: Rank, stop: Stop, body: Body) -> None:
-    stop.unhandled = body.get("breakMode") == "unhandled"
+    stop.unhandled = body.get("breakMode", "unhandled") == "unhandled"
 
 
 LEARN: dict[str, Callable[[Rank, Stop, Body], None]] = {

@@ -128,6 +128,41 @@ class TestHeldAtAnException:
         client.ask("continue", threadId=book.thread(2))
         assert held(book) == []
 
+    def test_also_while_nobody_knows_yet_that_it_is_uncaught(self, play: Play) -> None:
+        """Rank 2 has just raised, and has not said more, as all the others are told to run on."""
+        book = play(3)
+        client = attached(book)
+        with book.quietly("ranks 0 and 1 stop at line 6"):
+            book.rank(0).hits(LINE)
+            book.rank(1).hits(LINE)
+            book.wait(0.1)
+        book.rank(2).silent = {"exceptionInfo"}
+        with book.happens():
+            book.rank(2).raises()
+        body = client.ask("continue", threadId=book.thread(0)).body
+        assert body == {"allThreadsContinued": False}
+        with book.happens():
+            book.rank(2).answers()
+        book.wait(1)
+        assert held(book) == [2]
+        assert states(client) == ["running", "running", "stopped"]
+
+    def test_a_caught_one_runs_on(self, play: Play) -> None:
+        """As soon as it is known to be that."""
+        book = play(2)
+        client = attached(book)
+        with book.quietly("rank 0 stops at line 6"):
+            book.rank(0).hits(LINE)
+            book.wait(0.1)
+        book.rank(1).data.answers["exceptionInfo"] = lambda _: {
+            "exceptionId": "ValueError",
+            "breakMode": "always",
+        }
+        with book.happens():
+            book.rank(1).raises()
+        assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
+        assert held(book) == []
+
     def test_release_frees_it(self, play: Play) -> None:
         """`release` is the other way."""
         book = play(2)
