@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, stopped
 from tests.engine.test_cast import cast, errors, lines, stopped_ranks, values
@@ -214,6 +216,21 @@ class TestMoving:
         assert not client.of("breakpoint")
         assert "the whole path" in cast(client, "2", "unt lib.py:3").refusal
         assert "FILE:LINE" in cast(client, "2", "unt soon").refusal
+
+    @pytest.mark.parametrize("how", ["arrives", "raises"])
+    def test_until_a_line_of_a_file_and_it_stops_first(self, play: Play, how: str) -> None:
+        """It ran, and stands before the others have their breakpoints: there it stays."""
+        book = play(2)
+        client = attached(book)
+        all_stopped(book, LINE, 0)
+        book.rank(0).silent = {"setBreakpoints"}
+        answer = cast(client, "all", f"unt {PATH}:8")
+        with book.happens():
+            book.rank(1).hits(8) if how == "arrives" else book.rank(1).raises()
+        with book.happens():
+            book.rank(0).answers()
+        assert values(answer) == {"0": "running", "1": "stopped"}
+        assert stopped_ranks(book) == [1]
 
     def test_jump(self, play: Play) -> None:
         """`j`: the next line to run; a rank that cannot says why."""

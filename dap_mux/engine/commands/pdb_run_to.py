@@ -21,6 +21,7 @@ PLACE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 HELD: Final = (
     "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
 )
+STOPPED: Final = "stopped"
 NOWHERE: Final = "has no code there, so it stays"
 _LIMIT: Final = 5.0  # s
 
@@ -46,6 +47,7 @@ class RunTo:
         self._limit = min(_LIMIT, order.timeout * 0.9)
         self._gathering = order.gathering()
         ready = [rank for rank in order.ranks if self._may(order, rank)]
+        self._stops = {rank.id: rank.stop for rank in ready}
         if ready:
             item = drawer.make(OWN, path, {"line": line}, ready, "stop")
             drawer.send(path, ready, partial(self._in_place, item, ready), self._limit)
@@ -61,12 +63,19 @@ class RunTo:
         return False
 
     def _in_place(self, item: Wanted, ranks: list[Rank]) -> None:
-        ready = [rank for rank in ranks if item.verified_in(rank.id)]
-        self._give_up(item, [rank for rank in ranks if rank not in ready])
+        there = [rank for rank in ranks if self._has_stopped(rank)]
+        ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
+        self._give_up(item, [rank for rank in ranks if rank not in there + ready])
         resumed = [rank for rank in ready if self._control.resume(rank)]
+        for rank in there:
+            self._gathering.answer(rank.rank_id, Answer(STOPPED))
         for rank in ready:
             self._gathering.answer(rank.rank_id, Answer(RUNNING))
         self._control.tell_resumed(resumed)
+
+    def _has_stopped(self, rank: Rank) -> bool:
+        """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
+        return rank.stop is not None and rank.stop is not self._stops[rank.id]
 
     def _give_up(self, item: Wanted, ranks: list[Rank]) -> None:
         for rank in ranks:
