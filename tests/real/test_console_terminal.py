@@ -54,10 +54,21 @@ def run(tmux: Tmux, user: User, n: int, script: str) -> None:
     begin(tmux, user, *run_words("--console", script, n=n))
 
 
-def below_all(tmux: Tmux, status: str) -> bool:
-    """Whether the prompt stands below everything, and the status below that."""
-    *_, prompt, below = ["", "", *filter(None, tmux.screen().splitlines())]
-    return prompt == PROMPT and below.endswith(f": {status}")
+async def ready(tmux: Tmux, status: str, prompt: str = PROMPT) -> None:
+    """Wait until an empty prompt stands below everything, and this status below it.
+
+    From then on keys are its own: before that the terminal itself would echo them, or take them.
+    The status alone may be that of the greeting, which stays where it is.
+    """
+
+    def stands() -> bool:
+        *_, last, below = ["", "", *filter(None, tmux.screen().splitlines())]
+        return last == prompt and below.endswith(f": {status}")
+
+    try:
+        await until(stands, within=LIMIT, what=f"{prompt} above {status}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{tmux.screen()}") from None
 
 
 async def test_a_visit(tmux: Tmux, user: User) -> None:
@@ -66,20 +77,22 @@ async def test_a_visit(tmux: Tmux, user: User) -> None:
     run(tmux, user, 4, script)
     screen = await tmux.shows("Enter 'help' for a list of commands.")
     assert "DAP-MUX" in screen
-    await tmux.shows(": 4 stopped")  # the line below the prompt
+    await ready(tmux, "4 stopped")
 
     tmux.line("list")
-    screen = await tmux.shows("4 stopped", times=2)
+    screen = await tmux.shows("│ stopped │ breakpoint │", times=4)
     for head in ("Actor Name", "Rank", "Coords", "Hostname", "Function", "Line No.", "State"):
         assert head in screen
     assert screen.count("train.<module>") == 4
     assert screen.count("│ stopped │ breakpoint │") == 4
+    await ready(tmux, "4 stopped")
 
     tmux.line("b train.py:" + str(loss))
     await tmux.shows("breakpoint 2: ")
+    await ready(tmux, "4 stopped")
     tmux.line("cast all c")
     await tmux.shows(f"stopped at train.py:{loss} ")  # not those that stood before that
-    await tmux.shows(": 4 stopped")
+    await ready(tmux, "4 stopped")
     await tmux.clear()
     await look_at_rank_3(tmux, loss)
     await come_back(tmux)
@@ -92,16 +105,19 @@ async def look_at_rank_3(tmux: Tmux, loss: int) -> None:
     tmux.line("3")
     await tmux.shows(f"({loss})step()")
     await tmux.shows(f"{loss} ->     loss = 10 * rank + number")
-    await tmux.shows("(Pdb 3)")
+    await ready(tmux, "4 stopped", "(Pdb 3)")
     tmux.line("n")
     await tmux.shows("return loss", times=2)
+    await ready(tmux, "4 stopped", "(Pdb 3)")
     tmux.keys("los")
     tmux.keys("Tab")  # the rank knows its names
     await tmux.shows("(Pdb 3) loss")
     tmux.line(" + 1000")
     await tmux.shows("\n1030")
+    await ready(tmux, "4 stopped", "(Pdb 3)")
     tmux.line("detach")
     await tmux.shows("Detached from debug session for rank 3")
+    await ready(tmux, "4 stopped")
 
 
 async def come_back(tmux: Tmux) -> None:
@@ -109,11 +125,14 @@ async def come_back(tmux: Tmux) -> None:
     tmux.line("attach 3")
     await tmux.shows("(Pdb 3)")
     await tmux.shows("\n1030\n")  # its last output
+    await ready(tmux, "4 stopped", "(Pdb 3)")
     tmux.line("continue")
     await tmux.shows("Detached from debug session for rank 3")
+    await ready(tmux, "4 stopped")  # it has come round to the line
     await tmux.clear()
     tmux.line("list")
     await tmux.shows("stopped │ breakpoint")
+    await ready(tmux, "4 stopped")
     tmux.line("c")
     await tmux.shows("exit code 0")
     history = tmux.history()
@@ -125,13 +144,16 @@ async def come_back(tmux: Tmux) -> None:
 async def test_keys(tmux: Tmux, user: User) -> None:
     script = user.script(COUNT)
     run(tmux, user, 2, script)
-    await tmux.shows(": 2 stopped")
+    await ready(tmux, "2 stopped")
     tmux.keys("half a line", "C-c")
     await tmux.shows(PROMPT, times=2)
-    tmux.line("cast 0 __import__('time').sleep(1000)")
-    await tmux.loses(": 2 stopped")  # the line below the prompt: the command is under way
+    await ready(tmux, "2 stopped")
+    tmux.line("cast 0 open('asked', 'w').close() or __import__('time').sleep(1000)")
+    asked = user.folder / "asked"
+    await until(asked.exists, within=LIMIT, what="the command is under way")
     tmux.keys("C-c")
     await tmux.shows("interrupted; the ranks are as they are")
+    await ready(tmux, "2 stopped")
     tmux.keys("C-d")
     screen = await tmux.shows("you were the last debugger: every rank is released and runs on")
     assert "stopping every rank" not in screen, "Ctrl-C was not for the job"
@@ -140,13 +162,14 @@ async def test_keys(tmux: Tmux, user: User) -> None:
 async def test_what_ranks_print_stands_above_the_prompt(tmux: Tmux, user: User) -> None:
     script = user.script(PRINTS)
     run(tmux, user, 2, script)
-    await tmux.shows(": 2 stopped")
+    await ready(tmux, "2 stopped")
     tmux.line("clear all")
     await tmux.shows("cleared 1:")
+    await ready(tmux, "2 stopped")
     tmux.line("cast all c")
     await tmux.shows("[1] \\x1b[2J line 11")
     await tmux.shows("[0] \\x1b[2J line 11")
-    await until(lambda: below_all(tmux, "2 running"), within=LIMIT, what="the prompt below it")
+    await ready(tmux, "2 running")
     shown = [line for line in tmux.history().splitlines() if "line" in line]
     for rank in range(2):
         mine = [line for line in shown if line.startswith(f"[{rank}] ")]
@@ -158,7 +181,7 @@ async def test_what_ranks_print_stands_above_the_prompt(tmux: Tmux, user: User) 
 async def test_a_console_leaves_by_itself_when_the_job_has_ended(tmux: Tmux, user: User) -> None:
     script = user.script("x = 1\n")
     run(tmux, user, 2, script)
-    await tmux.shows(": 2 stopped")
+    await ready(tmux, "2 stopped")
     tmux.line("cast all c")
     screen = await tmux.shows("exit code 0")
     assert "every rank is gone" in screen

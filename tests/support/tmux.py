@@ -65,10 +65,6 @@ class Tmux:
             raise AssertionError(f"{words!r} (times {times}) is not in:\n{screen}") from None
         return screen
 
-    async def loses(self, words: str) -> None:
-        """Wait until words stand there no longer."""
-        await until(lambda: words not in self.screen(), within=LIMIT, what=f"no {words!r}")
-
     async def clear(self) -> None:
         """Empty the screen, so that what is waited for next is new: prompt and status are left."""
         self.keys("C-l")
