@@ -32,7 +32,8 @@ class Console:
     """A user's place in a session.
 
     `over` is set when it is time to leave. `on_change` is called when the prompt may have
-    changed. `prints`: whether what ranks print is shown here, or somebody else does that.
+    changed, `on_idle_interrupt` at a Ctrl-C while nothing is under way: True takes it. `prints`:
+    whether what ranks print is shown here, or somebody else does that.
     """
 
     def __init__(self, link: Link, screen: Screen, *, prints: bool = True) -> None:
@@ -44,6 +45,7 @@ class Console:
         self.breakpoints = Breakpoints(link)
         self.over = asyncio.Event()
         self.on_change: Callable[[], None] = lambda: None
+        self.on_idle_interrupt: Callable[[], bool] = lambda: False
         self._prints = prints
         self._task: asyncio.Future[None] | None = None
         self._interrupted = False
@@ -85,12 +87,12 @@ class Console:
     def interrupt(self) -> bool:
         """End what the last line has started, as Ctrl-C does; ranks are left alone.
 
-        False where nothing was under way.
+        False where nothing was under way, and it is not for the prompt either.
         """
-        if self._task is None:
-            return False
-        self._interrupted = True
-        return self._task.cancel()
+        if self._task is not None and self._task.cancel():
+            self._interrupted = True
+            return True
+        return self.on_idle_interrupt()
 
     async def _do(self, line: str) -> None:
         try:

@@ -45,6 +45,7 @@ class Terminal:
             style=STYLE,
         )
         console.on_change = self._changed
+        console.on_idle_interrupt = self._forget
 
     async def converse(self) -> None:
         """Read lines until the user, or the console, leaves."""
@@ -73,6 +74,19 @@ class Terminal:
             return ""
         except EOFError:
             return None
+
+    def _forget(self) -> bool:
+        """Forget what is typed: a Ctrl-C is a key while the prompt stands, else a signal.
+
+        It stands not between two prompts, nor for a moment whenever something is printed above
+        it. Until the console is over that signal is ours: it would end the job.
+        """
+        if self._console.over.is_set():
+            return False
+        app = self._prompt.app
+        if app.is_running and app.future and not app.future.done():
+            app.exit(exception=KeyboardInterrupt)
+        return True
 
     def _changed(self) -> None:
         app = self._prompt.app

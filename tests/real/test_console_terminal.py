@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -157,6 +159,22 @@ async def test_keys(tmux: Tmux, user: User) -> None:
     tmux.keys("C-d")
     screen = await tmux.shows("you were the last debugger: every rank is released and runs on")
     assert "stopping every rank" not in screen, "Ctrl-C was not for the job"
+
+
+async def test_a_ctrl_c_that_comes_as_a_signal_is_not_for_the_job(tmux: Tmux, user: User) -> None:
+    """It is one between two prompts, and while something is printed above the prompt."""
+    script = user.script(COUNT)
+    run(tmux, user, 2, script)
+    await ready(tmux, "2 stopped")
+    (session,) = user.sessions.glob("*.json")
+    tmux.keys("half a line")
+    await tmux.shows("half a line")
+    os.kill(int(session.stem), signal.SIGINT)
+    await tmux.shows(PROMPT, times=2)
+    await ready(tmux, "2 stopped")
+    tmux.line("c")
+    await tmux.shows("exit code 0")
+    assert "stopping every rank" not in tmux.history()
 
 
 async def test_what_ranks_print_stands_above_the_prompt(tmux: Tmux, user: User) -> None:
