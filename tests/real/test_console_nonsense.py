@@ -67,5 +67,7 @@ async def test_whatever_is_typed(start_ranks: Callable[..., Any], attached: bool
             assert "Traceback" not in said, (line, said)
             assert "\x1b" not in said, (line, said)
         assert not console.over.is_set()
+        before = len(shown)
         await console.handle("%list all")
-        assert sum(line.startswith("| job ") for line in shown[-2].splitlines()) == 2
+        said = "".join(shown[before:])
+        assert sum(line.startswith("| job ") for line in said.splitlines()) == 2, said
