@@ -45,7 +45,7 @@ class Caller:
 
 async def told_by(attach: Command) -> dict[str, str]:
     """The variables that `dap-mux attach dial:N` tells its user to set in ranks."""
-    await attach.says("DAP_MUX_DIAL_TOKEN_FILE=")
+    await attach.says(" is set\n")  # the whole line
     found = TOLD.search(attach.err)
     assert found, attach.err
     return {found[1]: found[2], found[3]: found[4]}
