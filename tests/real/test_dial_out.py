@@ -72,7 +72,7 @@ async def test_a_job_whose_ranks_call(user: User) -> None:
         owned = proc_net.listening(entry["pid"]) if entry["state"] == "stopped" else []
         assert not owned, f"{entry} listens"
     cast = {"ranks": "1,3", "command": "p loss if number > 1 else 10 * rank + number"}
-    told = (await client.request("cast", cast, timeout=LIMIT))["results"]
+    told = (await client.request("cast", patient(cast), timeout=2 * LIMIT))["results"]
     assert {one["ranks"]: one["value"] for one in told} == {"1": "11", "3": "31"}
     await client.request("cast", {"ranks": "1,3", "command": "n"}, timeout=LIMIT)
     back = line_of(script, "return")
@@ -89,6 +89,11 @@ async def test_a_job_whose_ranks_call(user: User) -> None:
         environ = json.loads(log(user, rank).partition("begin ")[2].partition("\n")[0])
         assert environ["RANK"] == str(rank)
     await user.nothing_is_left()
+
+
+def patient(cast: Json) -> Json:
+    """A slow rank is not a silent one."""
+    return {**cast, "timeout": LIMIT}
 
 
 class Scene:
@@ -158,7 +163,7 @@ async def test_ranks_of_others_call_leave_and_are_attached_again(scene: Scene) -
 
     client = await scene.stopped(scene.attach, "number > 10")
     cast = {"ranks": "all", "command": "p number > 10"}
-    (told,) = (await client.request("cast", cast, timeout=LIMIT))["results"]
+    (told,) = (await client.request("cast", patient(cast), timeout=2 * LIMIT))["results"]
     assert (told["ranks"], told["value"]) == ("0-3", "True")
     await client.disconnect()
     await scene.end()
@@ -176,6 +181,7 @@ async def test_the_session_killed_lets_all_run_on_and_the_next_one_gets_them(sce
     token.chmod(0o600)
     scene.attach.process.send_signal(signal.SIGKILL)
     await scene.all_run_on()
+    await scene.attach.ends()  # and so does its port
     words = ["--dial-listen", scene.told["DAP_MUX_DIAL"], "--token-file", str(token)]
     again = await scene.user.start("attach", f"dial:{RANKS}", *words)
     client = await scene.stopped(again, "number > 10")
@@ -211,7 +217,7 @@ async def test_a_rank_that_comes_late_waits_for_its_breakpoints(scene: Scene) ->
     assert entries[2]["pid"] == new.process.pid != old["pid"]
     assert entries[2]["threadId"] == old["threadId"]
     asked = {"ranks": "2", "command": "p number"}
-    (told,) = (await scene.client.request("cast", asked, timeout=LIMIT))["results"]
+    (told,) = (await scene.client.request("cast", patient(asked), timeout=2 * LIMIT))["results"]
     assert told["value"] == "3", "it has not run past its breakpoint before that was there"
     await scene.client.disconnect()
     scene.ranks[2] = new
@@ -226,7 +232,7 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     client = await attach.client()
     await client.handshake(LAUNCH, timeout=LIMIT)
     await listed(client, "state", "running", "waiting")
-    brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "6"}  # the session has to say no meanwhile
+    brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "10"}  # the session has to say no meanwhile
     (same,) = await callers(user, [0], script, brief, arguments=[str(go)])
     assert await same.ends() == 125
     assert f"rank 0 of group job is here already: process {first.process.pid} on " in same.output
