@@ -36,11 +36,12 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # a reader that is gone shows here, not while Python shuts down
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a sentence, not a traceback
-        return _explain(innermost(error), command, verbosity)
+        found = innermost(error)
+        if isinstance(found, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
+        return _explain(found, command, verbosity)
     return code
 
 

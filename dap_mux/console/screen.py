@@ -46,7 +46,12 @@ def screen_for_stdout() -> Screen:
         from dap_mux.console.rich_screen import RichScreen  # noqa: PLC0415  (nobody else pays)
 
         return RichScreen()
-    return PlainScreen(lambda text: sys.stdout.write(text))  # noqa: PLW0108  (looked up anew)
+    return PlainScreen(_print)
+
+
+def _print(text: str) -> None:
+    """Write to standard output at once: who reads it at the other end of a pipe types next."""
+    print(text, end="", flush=True)  # noqa: T201
 
 
 def is_terminal() -> bool:

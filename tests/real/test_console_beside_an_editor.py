@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -30,7 +31,8 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
     await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
     await listed(editor, "line", *[loss] * 4)
 
-    console = PipedConsole(await user.start("console", piped=True))
+    buffered = {"PYTHONUNBUFFERED": ""}  # as for everybody who does not ask Python for it
+    console = PipedConsole(await user.start("console", piped=True, env=buffered))
     rows = cells(await console.does("list"))
     assert [(row[0], row[1], row[4], row[5]) for row in rows[1:]] == [
         ("job", str(rank), "train.step", str(loss)) for rank in range(4)
@@ -92,6 +94,21 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
     await editor.disconnect()
     (user.folder / "go").touch()
     assert (await run.ends()).code == 0
+
+
+async def test_a_console_ends_quietly_when_nobody_reads_it(user: User) -> None:
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    reading, writing = os.pipe()
+    kept, typing = os.pipe()
+    console = await user.start("console", sockets=(kept, writing))
+    for end in (reading, writing):
+        os.close(end)
+    os.write(typing, b"help\n")
+    done = await console.ends()
+    for end in (kept, typing):
+        os.close(end)
+    assert (done.code, done.err) == (128 + signal.SIGPIPE, "")
 
 
 async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
