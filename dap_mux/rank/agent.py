@@ -21,6 +21,9 @@ def run(options: argparse.Namespace) -> None:
     """Run to the program's end; its exceptions, SystemExit among them, pass through."""
     place = place_of(os.environ)
     interrupted = "was interrupted while it waited for a debugger"
+    if not options.module:
+        # Before anybody can ask which file this rank runs; so does debugpy itself.
+        sys.argv[:] = options.script
     with dying_of_ctrl_c(lambda: say(place, interrupted)):
         _start(options, place)
     if options.module:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.engine.rank_files import found, look_at
 from tests.real.agents import PROGRAMS, START_UP, Start, attach, script, start
 
 __all__ = ["script", "start"]
@@ -105,6 +106,24 @@ async def test_breakpoint_stops_in_the_users_frame(start: Start, script: Path) -
     _, frames, thread = await stopped_stack(client)
     assert [frame[0] for frame in frames] == ["here", "<module>"]
     await run_on(client, thread)
+    assert await agent.ends() == 0
+    await client.close()
+
+
+async def test_a_rank_that_waits_knows_what_it_will_run(start: Start, script: Path) -> None:
+    """It is asked as soon as it is attached, and its program may begin later than that."""
+    agent = await start("script.py", "argument")
+    client = await DapClient.connect(agent.record["host"], agent.record["port"])
+    await client.request("initialize", {"adapterID": "test"}, timeout=START_UP)
+    attached = client.send("attach", {"justMyCode": True})
+    await client.wait_event("initialized", timeout=START_UP)
+    question = {"expression": look_at("/elsewhere/script.py", ""), "context": "watch"}
+    answer = await client.request("evaluate", question, timeout=START_UP)
+    assert [(path, known) for path, _, known in found(answer["result"]).near] == [
+        (str(script), True)
+    ]
+    await client.request("configurationDone", timeout=START_UP)
+    assert (await attached)["success"]
     assert await agent.ends() == 0
     await client.close()
 
