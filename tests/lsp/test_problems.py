@@ -51,6 +51,12 @@ class Laptop:
         self.launch.parent.mkdir()
         self.launch.write_text(LAUNCH, "utf-8")
 
+    def missing(self, user: User) -> str:
+        """What is said in the end: ranks answer one after another, and propose later than that."""
+        entry = {"localRoot": str(self.folder), "remoteRoot": str(user.folder)}
+        added = f"add {json.dumps(entry)} to pathMappings"
+        return f"breakpoint: file missing on ranks 0-1: {self.train}; {added}"
+
 
 async def job(user: User, laptop: Laptop) -> tuple[Command, str, DapClient]:
     """A job whose program lies elsewhere, and a debugger with a breakpoint on the laptop."""
@@ -65,12 +71,12 @@ async def job(user: User, laptop: Laptop) -> tuple[Command, str, DapClient]:
 async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path) -> None:
     laptop = Laptop(tmp_path)
     laptop.configure()
-    run, there, client = await job(user, laptop)
     async with editor(user, folder=laptop.folder) as shown:
         uri = shown.open(laptop.train, PROGRAM)
-        problem = await shown.problem(uri, "ranks 0-1")  # one may be attached before the other
-        assert "to pathMappings" in problem.message
-        assert problem.message.startswith(f"breakpoint: file missing on ranks 0-1: {laptop.train}")
+        assert await shown.hints(uri) == {}  # the text is known before there are problems in it
+        run, there, client = await job(user, laptop)
+        problem = await shown.problem(uri, laptop.missing(user))
+        assert problem.message == laptop.missing(user)
         line = line_of(there, "here") - 1
         assert (problem.range.start, problem.range.end) == (
             types.Position(line, 4),
@@ -99,7 +105,12 @@ async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path)
         await again.handshake(arguments, breakpoints=breakpoints, timeout=LIMIT)
         await listed(again, "line", line + 1, line + 1)
         await shown.until_hints(uri, {line + 1: "● 0-1"})
-        await shown.no_problem(uri)  # they may come and go while the ranks are attached
+        # Problems are told file by file in their order: behind this one all is said of the other.
+        wrong = {"source": {"path": str(laptop.folder / "wrong.py")}, "breakpoints": [{"line": 1}]}
+        await again.request("setBreakpoints", wrong, timeout=LIMIT)
+        behind = (laptop.folder / "wrong.py").as_uri()
+        await shown.problem(behind, f"missing on ranks 0-1: {user.folder / 'wrong.py'}")
+        assert shown.problems[uri] == []
     run.process.terminate()
 
 
@@ -120,8 +131,7 @@ async def test_without_a_launch_json_one_is_offered_to_who_can_create_it(
     for capabilities, count in ((creating, 1), (CAPABILITIES, 0)):
         async with editor(user, folder=laptop.folder, capabilities=capabilities) as shown:
             uri = shown.open(laptop.train, PROGRAM)
-            problem = await shown.problem(uri, "ranks 0-1")
-            assert "to pathMappings" in problem.message
+            problem = await shown.problem(uri, laptop.missing(user))
             actions = await shown.actions(uri, problem)
             assert len(actions) == count
             for action in actions:

@@ -178,10 +178,10 @@ class Editor(LanguageClient):
         return found[0]
 
     async def no_problem(self, uri: str) -> None:
-        """Wait until a document has none."""
+        """Wait until a document is said to have none."""
 
         async def see() -> None:
-            while self.problems.get(uri):
+            while self.problems.get(uri) != []:
                 await self.told()
 
         await asyncio.wait_for(see(), LIMIT)
