@@ -23,6 +23,7 @@ from dap_mux.session_files import SessionFile, find, running
 PID: Final = "pid:"
 MOMENT: Final = 1.0  # s
 OVER: Final = ("exited",)
+ENDED: Final = ("hung up", "refused")
 
 
 @dataclass(frozen=True)
@@ -279,4 +280,8 @@ async def _told(subject: Subject) -> Subject:
     if subject.session or in_vain or not looks_well(subject):
         return subject
     told = await talk(subject.host, subject.port)
+    if subject.who == "debugpy" and told.outcome in ENDED:
+        now = _looked(subject, Machine.read())
+        if now.who == "nobody":
+            return now  # the adapter that we have seen has ended meanwhile
     return replace(subject, talk=told, who=WHO.get(told.outcome, subject.who))

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,14 @@ Connect = Callable[..., Awaitable[DapClient]]
 PROGRAM: Final = script("until_told")
 TUNNEL: Final = Path(__file__).parent / "scripts" / "socat"
 ATTACH: Final = {"subProcess": False}
+# Listens on a port, and ends with the first who connects.
+DIES: Final = """\
+import socket
+import sys
+
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as door:
+    door.accept()
+"""
 
 
 @pytest.fixture
@@ -54,7 +62,8 @@ async def program(*words: str, listens: int) -> AsyncIterator[int]:
         await until(lambda: proc_net.listens(listens), within=LIMIT, what=f"{words[0]} listens")
         yield process.pid
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            process.kill()
         await process.wait()
 
 
@@ -313,6 +322,7 @@ async def test_a_bare_connection(
         (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
         with socket.create_connection(("127.0.0.1", rank.port)):
             pass
+        await left(rank)  # or dead of it; while it does not know yet, the doctor says just that
         found = await doctor.causes(endpoint(rank))
         if not found and not await can_be_attached(connect, rank):
             # The adapter noticed that end only after the doctor had looked.
@@ -340,6 +350,21 @@ async def test_an_adapter_that_was_killed(doctor: Doctor, running: Rank) -> None
     os.kill(running.adapter, signal.SIGKILL)
     await until(lambda: not proc_net.listens(running.port), within=LIMIT, what="the port is gone")
     found = await doctor.only("wedged-adapter", endpoint(running))
+    assert f"(pid {running.pid})" in found["evidence"][0]
+    assert "has ended" in found["evidence"][0]
+
+
+async def test_an_adapter_that_ends_as_it_is_talked_to(
+    doctor: Doctor, running: Rank, tmp_path: Path
+) -> None:
+    """The doctor has seen it, and is hung up on: that is no tunnel."""
+    os.kill(running.adapter, signal.SIGKILL)
+    await until(lambda: not proc_net.listens(running.port), within=LIMIT, what="the port is gone")
+    adapter = tmp_path / "debugpy" / "adapter"
+    adapter.parent.mkdir()
+    adapter.write_text(DIES, "utf-8")
+    async with program(str(adapter), str(running.port), listens=running.port):
+        found = await doctor.only("wedged-adapter", endpoint(running))
     assert f"(pid {running.pid})" in found["evidence"][0]
     assert "has ended" in found["evidence"][0]
 
