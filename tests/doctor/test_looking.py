@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.doctor.conftest import Doctor, Json, endpoint, user
-from tests.support.commands import LIMIT, User, line_of, listed
+from tests.support.commands import LIMIT, Command, User, line_of, listed
 from tests.support.ranks import Rank
 
 __all__ = ["user"]
@@ -60,6 +60,7 @@ class Job:
 
     path: str
     ranks: list[Rank]
+    session: Command
     client: DapClient
     go: Path
 
@@ -88,6 +89,7 @@ class Job:
         for rank in self.ranks:
             assert await rank.ended(within=LIMIT) == 0, rank.output
             assert "the end" in rank.output
+        await self.session.ends()  # it knows of their end, and nobody looks at it any more
 
 
 Debug = Callable[..., Any]
@@ -110,7 +112,7 @@ def debugged(user: User, start_ranks: StartRanks) -> Debug:
         shown = {"justMyCode": True, "cwd": str(user.folder), **arguments}
         await client.handshake(shown, timeout=LIMIT)
         await listed(client, "state", "running", "running")
-        yield Job(str(path), ranks, client, go)
+        yield Job(str(path), ranks, attach, client, go)
 
     return debugging
 
@@ -141,6 +143,7 @@ async def test_a_breakpoint_in_a_library(doctor: Doctor, debugged: Debug) -> Non
         wanted = {"line": lines_of(ENCODER, "if isinstance(o, str):")}
         (answer,) = await job.breakpoints(ENCODER, wanted)
         assert not answer["verified"]
+        await job.told("justMyCode")  # the answer waits for ranks no longer than five seconds
         found = await doctor.only("just-my-code")
         assert found["where"] == f"{ENCODER}:{wanted['line']}"
         assert found["paste"] == '"justMyCode": false'
@@ -172,7 +175,8 @@ async def test_the_mapping_is_found(doctor: Doctor, user: User, debugged: Debug)
         entry = {"localRoot": str(here.parent), "remoteRoot": str(user.folder / "there")}
         assert json.loads(wrong["paste"]) == entry
         await job.breakpoints(f"{here}/train.py", {"line": 3})
-        await job.told("file missing")
+        # Of both ranks: until both have told of their files there is a mapping for one, or none.
+        await job.told(f"add {json.dumps(entry)} to pathMappings")
         found = await doctor.only("path-mapping")
         assert json.loads(found["paste"]) == entry
         assert "file missing" in found["evidence"][0]
