@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias
 
-from dap_mux.client import DapClient
+from dap_mux.client import DapClient, RequestFailed
 from dap_mux.errors import DapMuxError
 from dap_mux.lsp.picture import Picture
 from dap_mux.lsp.watch import Watch
@@ -104,9 +104,20 @@ class Following:
         while client.open:
             await client.wait_for(self._doubted, timeout=None)
             self._doubts.clear()
-            told = await self.ask("breakpoints", {}, PATIENCE)  # older sessions do not know it
-            self.breakpoints = told["breakpoints"] if told else []
-            self._tell()
+            await self._see_breakpoints(client)
+
+    async def _see_breakpoints(self, client: DapClient) -> None:
+        """What was known of them stays while a busy session owes the answer: it is asked again."""
+        try:
+            told = await client.request("breakpoints", timeout=PATIENCE)
+        except TimeoutError as error:
+            log.info("%s", error)
+            self._doubts.set()
+            return
+        except RequestFailed:  # older sessions do not know it
+            told = {"breakpoints": []}
+        self.breakpoints = told["breakpoints"]
+        self._tell()
 
     def _doubted(self) -> bool:
         return self._doubts.is_set()

@@ -63,6 +63,21 @@ class Peer:
         return encode_frame(json.dumps({"seq": self._seq, **message}).encode())
 
 
+class Late(Peer):
+    """Too busy to answer when it is asked for breakpoints first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._times = 0
+
+    def _answer(self, request: Json, body: Json) -> bytes:
+        if request["command"] != "breakpoints":
+            return super()._answer(request, body)
+        self._times += 1
+        known = {"breakpoints": [{"id": 1}]}
+        return super()._answer(request, known) if self._times > 1 else b""
+
+
 @asynccontextmanager
 async def serving(peer: Peer) -> AsyncIterator[str]:
     """Yield its address."""
@@ -114,3 +129,12 @@ async def test_another_one_is_preferred_while_one_is_being_joined(following: Fol
         await until(lambda: following.session, within=LIMIT, what="in a session")
         assert following.session
         assert following.session.address == second
+
+
+async def test_breakpoints_that_a_session_owes_are_asked_for_again(
+    following: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dap_mux.lsp.following.PATIENCE", 0.5)
+    async with serving(Late()) as address:
+        await following.prefer(address)
+        await until(lambda: following.breakpoints, within=LIMIT, what="breakpoints")
