@@ -62,10 +62,10 @@ async def complete(ls: Server, asked: types.CompletionParams) -> types.Completio
     document = ls.workspace.get_text_document(uri)
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
-    at = (line - 1, column)
+    at, source = (line - 1, column), document.source  # typing goes on while we ask
     body = await ls.following.ask("groups", {}, LIMIT) or {"groups": []}
     names = {one["name"]: one["definition"] for one in body["groups"]}
-    found = offers(document.source, at, ls.following.picture, names)
+    found = offers(source, at, ls.following.picture, names)
     items = [
         types.CompletionItem(
             one.text,

@@ -6,7 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from lsprotocol import types
+from pygls.workspace import Workspace
 
+from dap_mux.lsp.features import make_server
+from dap_mux.lsp.in_launch import complete
 from dap_mux.lsp.launch import complaints, is_launch, offers
 from dap_mux.lsp.picture import Picture
 
@@ -80,6 +84,29 @@ def test_completion() -> None:
     assert offered("0 | @s") == {"@slow": "@s"}
     assert offered("ranks(tp=") == {"0": "", "1": ""}
     assert set(offered("ranks(")) == {"dp=", "tp="}
+
+
+async def test_what_is_typed_while_the_session_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is offered is for the text that was asked about, and its place."""
+    server = make_server(lambda _: pytest.fail("nobody is to be joined"))
+    server.protocol._workspace = Workspace(None)
+    uri, text = "file:///me/.vscode/launch.json", HEAD + '"0 | @"' + TAIL
+    item = types.TextDocumentItem(uri, "jsonc", 1, text)
+    server.workspace.put_text_document(item)
+
+    async def ask(*_: object) -> dict[str, Any]:
+        named = types.VersionedTextDocumentIdentifier(2, uri)
+        above = types.TextDocumentContentChangeWholeDocument("// mine\n" + text)
+        server.workspace.update_text_document(named, above)
+        return {"groups": [{"name": "slow", "definition": "1,3"}]}
+
+    monkeypatch.setattr(server.following, "ask", ask)
+    cursor = types.Position(0, text.index("@") + 1)
+    found = await complete(
+        server, types.CompletionParams(types.TextDocumentIdentifier(uri), cursor)
+    )
+    assert found is not None
+    assert [one.label for one in found.items] == ["@slow"]
 
 
 def test_hosts() -> None:
