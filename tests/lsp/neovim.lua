@@ -46,9 +46,21 @@ end
 -- Hover until every rank has answered: a hover waits a second for them, and a machine may be busy.
 local function hovered()
   local found
+  local asked, answered = 0, 0
+  vim.api.nvim_create_autocmd("LspRequest", {
+    callback = function(event)
+      local request = event.data.request
+      if request.method == "textDocument/hover" and request.type == "complete" then
+        answered = answered + 1
+      end
+    end,
+  })
   wait("hover of all ranks", function()
     vim.lsp.buf.hover()
-    if not vim.wait(5000, floating, 20) then
+    asked = asked + 1
+    -- Asked again before that, a hover that is shown then would be entered by the second answer.
+    wait("answer to a hover", function() return answered == asked end)
+    if not vim.wait(1000, floating, 20) then
       return false
     end
     found = floating()
