@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -50,6 +51,9 @@ FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
 
 def make_server(join: Join, session: str | None = None) -> Server:
     """Build the server; `join` is the way into a session, `session` the one to follow."""
+    # pygls warns of what editors may well say: a reply after `shutdown`, a cancellation that comes
+    # too late. It would reach the standard error, which editors show as our errors.
+    logging.getLogger("pygls").setLevel(logging.ERROR)
     server = Server(join, session)
     for name, handler, options in FEATURES:
         server.feature(name, options)(handler)
