@@ -23,6 +23,7 @@ from dap_mux.rank_sets.debuggees import WorkerId
 
 # What is heard of a hidden child; the rest is about a process that nobody debugs.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
+LEFT = frozenset({Phase.IDLE, Phase.RELEASED})
 MOST = 1024  # children of one rank at once: its word alone has us open no more connections
 
 
@@ -32,6 +33,21 @@ class Children(Handshake):
     def __init__(self, core: Core, watcher: Watcher) -> None:
         super().__init__(core, watcher)
         self._children: dict[tuple[RankId, int], Rank] = {}
+
+    def connect(self, rank: Rank) -> None:
+        """Open its connection (`Links`); one that was left waits until its workers are, too.
+
+        Its adapter tells whoever attaches of the processes that nobody debugs then, and only once.
+        """
+        if rank.phase not in LEFT or not self._being_left(rank):
+            super().connect(rank)
+
+    def _being_left(self, main: Rank) -> bool:
+        """Whether workers of a rank are still being left."""
+        return any(
+            child.main is main and child.phase is Phase.LEAVING and not child.hidden
+            for child in self._children.values()
+        )
 
     def announced(self, parent: Rank, body: Body) -> None:
         """A rank, or a child of it, says that a process of its own waits (`debugpyAttach`)."""
@@ -92,6 +108,8 @@ class Children(Handshake):
     def _remove(self, rank: Rank) -> None:
         super()._remove(rank)
         self._forget_child(rank)
+        if rank.main and rank.main.phase in LEFT and not rank.main.resting:
+            self._rest(rank.main)  # it may be wanted again, and has waited for this
 
     def _forget_child(self, child: Rank) -> None:
         """It has ended, or runs on without us: then it comes back under its number."""

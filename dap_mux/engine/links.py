@@ -164,6 +164,10 @@ class Links:
             return
         if rank.endpoint.dials and not rank.endpoint.ready:
             self.await_call(rank)
+        self._rest(rank)
+
+    def _rest(self, rank: Rank) -> None:
+        """Its adapter needs a moment before anybody comes again (K4)."""
         rank.resting = True
         self._core.after(self._core.settings.reconnect_gap, lambda: self._rested(rank))
 

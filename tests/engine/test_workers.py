@@ -187,6 +187,20 @@ def test_found_again_under_its_number(play: Play) -> None:
     assert names(client) == ["MainThread", "worker 2"]
 
 
+def test_found_again_although_it_was_slow_to_leave(play: Play) -> None:
+    """Its rank waits for it: of its processes a rank tells once, and of those nobody debugs."""
+    book = play(1)
+    first = debugging(book, (0, 41))
+    child(book, 41).silent = {"disconnect"}
+    first.ask("disconnect")
+    client = attached(book, "other", subProcess=True)
+    book.wait(1)
+    with book.happens():
+        child(book, 41).answers()
+    book.wait(0.5)
+    assert names(client) == ["MainThread", "worker 1"]
+
+
 def test_released_with_its_rank(play: Play) -> None:
     """Its rank is released: it runs on as well."""
     book = play(2)
