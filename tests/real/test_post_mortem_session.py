@@ -46,9 +46,18 @@ async def four(start: Start) -> list[Agent]:
     return [await start("train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
 
 
-async def held(driver: Driver) -> None:
-    """Wait until rank 2 is stopped at its exception and the others run."""
-    await driver.states("running", "running", "stopped", "running", within=START_UP)
+async def held(driver: Driver, program: Path) -> None:
+    """Wait until rank 2 is stopped at its exception and the others run.
+
+    A busy rank's stop is told before its stack is known: the place is waited for, too.
+    """
+    there = ("stopped", "exception", line_of(str(program), "fail"))
+    wanted = [("running", None, None)] * 2 + [there, ("running", None, None)]
+    await driver.until(
+        lambda entries: [(e["state"], e["reason"], e["line"]) for e in entries] == wanted,
+        within=START_UP,
+        what="rank 2 held",
+    )
 
 
 async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
@@ -57,9 +66,7 @@ async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
     agents = await four(start)
     async with session([agent.record["port"] for agent in agents]) as running:
         driver = await Driver.attach(running)
-        await held(driver)
-        entry = (await driver.entries())[2]
-        assert (entry["reason"], entry["line"]) == ("exception", line_of(str(program), "fail"))
+        await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
         stop = await driver.client.wait_event("stopped", timeout=START_UP)
         assert stop["threadId"] == driver.row(2)
@@ -77,7 +84,7 @@ async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -
     agents = await four(start)
     async with session([agent.record["port"] for agent in agents]) as running:
         driver = await Driver.attach(running, exceptions=["uncaught"])
-        await held(driver)
+        await held(driver, program)
         await driver.leave()
         assert await agents[2].ends() == 1
         assert "held" not in agents[2].text()
@@ -93,7 +100,7 @@ async def test_nobody_is_there_and_an_editor_that_comes_finds_it(
     ]
     async with session([agent.record["port"] for agent in agents]) as running:
         driver = await Driver.attach(running)
-        await held(driver)
+        await held(driver, program)
         assert await driver.value(2, "loss") == "2.5"
         await driver.client.request("release", {"ranks": "2"}, timeout=START_UP)
         assert await agents[2].ends() == 1
