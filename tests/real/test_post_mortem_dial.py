@@ -38,7 +38,7 @@ async def test_the_session_is_killed_there_and_the_next_one_still_finds_it(user:
     client = await second.client()
     await client.handshake(LAUNCH, timeout=LIMIT)
     await listed(client, "reason", "exception")
-    asked = {"ranks": "0", "command": "p loss"}
+    asked = {"ranks": "0", "command": "p loss", "timeout": LIMIT}
     (answer,) = (await client.request("cast", asked, timeout=LIMIT))["results"]
     assert answer["value"] == "2.5"
     await client.disconnect()
