@@ -62,6 +62,9 @@ class Talk:
         await self.look(stop["threadId"])
         await self.ask("next", threadId=stop["threadId"])
         await self.client.wait_event("stopped")
+        # As editors do: a stop that nobody looks at counts as seen in a while, and who runs by
+        # then is told of once more.
+        await self.ask("stackTrace", threadId=stop["threadId"])
         await self.ask("continue", threadId=stop["threadId"])
         stop = await self.client.wait_event("stopped")
         await self.ask("exceptionInfo", threadId=stop["threadId"])
