@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.driving import SCRIPTS, Driver, line_of, script
+from tests.real.touring import PATIENT
 from tests.support.editors import VSCodeModel
 from tests.support.live_editor import live
 from tests.support.ranks import Rank
@@ -110,7 +111,7 @@ async def test_breakpoints_of_both_on_one_line_stop_what_they_should(
     start_ranks: StartRanks, done: Path, editor: Json, console: Json, expected: list[int]
 ) -> None:
     ranks = await start_ranks(4, COUNTING, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
+    async with session([rank.port for rank in ranks], settings=PATIENT) as running:
         first = await wanting(running, "editor", editor)
         second = await wanting(running, "console", console)
         for driver in (first, second):
@@ -129,7 +130,7 @@ async def test_logpoints_of_both_on_one_line_are_both_logged(
     start_ranks: StartRanks, done: Path
 ) -> None:
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
-    async with session([rank.port]) as running:
+    async with session([rank.port], settings=PATIENT) as running:
         only = {"hitCondition": ">= 3"}  # again and again: who configures last hears it, too
         first = await wanting(running, "editor", {"logMessage": "first {count}", **only})
         second = await wanting(running, "console", {"logMessage": "second {count}", **only})
@@ -155,7 +156,7 @@ async def test_a_logpoint_where_another_client_stops_is_refused(
 ) -> None:
     """Until that one has left: then it is set, and the client hears so."""
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
-    async with session([rank.port]) as running:
+    async with session([rank.port], settings=PATIENT) as running:
         stops = await wanting(running, "editor", {"condition": "count < 0"})
         logs = await Driver.attach(running, client_id="console")
         wanted = {"line": COUNT, "logMessage": "at {count}"}
@@ -268,7 +269,7 @@ async def test_windows_beside_linux(
     ranks = await start_ranks(2, COUNTING, arguments=[str(done)])
     both = [(ON_WINDOWS, WINDOWS), (ON_LINUX, LINUX)]
     (path, first), (other, second) = both if windows_first else reversed(both)
-    async with session([rank.port for rank in ranks]) as running:
+    async with session([rank.port for rank in ranks], settings=PATIENT) as running:
         one = await Place.join(running, path, COUNT, **first)
         assert await one.stands() == (path, COUNT)
         two = await Place.join(running, other, COUNT + 1, **second)
@@ -289,7 +290,7 @@ async def test_windows_paths_however_they_are_spelt(
     """Case and slashes of the roots are the client's own affair."""
     path = ON_WINDOWS.replace("\\", "/") if spelt == "slashes" else spelt
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
-    async with session([rank.port]) as running:
+    async with session([rank.port], settings=PATIENT) as running:
         client = await Place.join(running, path, COUNT, **WINDOWS)
         assert await client.stands() == (path, COUNT)
         await client.driver.leave()
@@ -301,7 +302,7 @@ async def test_lines_from_0_and_uris(start_ranks: StartRanks, done: Path) -> Non
     (rank,) = await start_ranks(1, COUNTING, arguments=[str(done)])
     manner = {"linesStartAt1": False, "columnsStartAt1": False, "pathFormat": "uri"}
     uri = f"file://{COUNTING}"
-    async with session([rank.port]) as running:
+    async with session([rank.port], settings=PATIENT) as running:
         client = await Place.join(running, uri, COUNT - 1, about=manner)
         assert await client.stands() == (uri, COUNT - 1)
         frame = (await client.driver.frames(0, levels=1))[0]
