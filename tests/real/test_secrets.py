@@ -77,7 +77,7 @@ async def breaks_off(session: dict[str, Any], said: bytes) -> None:
     """Say this, until the session hangs up."""
     reader, writer = await asyncio.open_connection(session["host"], session["port"])
     writer.write(said)
-    with suppress(ConnectionResetError):
+    with suppress(ConnectionError):  # reset, or a broken pipe where its farewell came just before
         await asyncio.wait_for(reader.read(), LIMIT)
     writer.close()
 

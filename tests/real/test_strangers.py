@@ -92,7 +92,7 @@ async def answered(running: Session, *chunks: bytes) -> bytes:
         for chunk in chunks:
             writer.write(chunk)
         return await asyncio.wait_for(reader.read(), PATIENCE)
-    except ConnectionResetError:
+    except ConnectionError:  # reset, or a broken pipe where its farewell came just before
         return b""
     finally:
         writer.close()
