@@ -274,7 +274,7 @@ class TestTheyAreDebugged:
             driver = await Driver.attach(running, breakpoints={WORKERS: [WORK]}, subProcess=True)
             await driver.live()
             begin.touch()
-            await driver.until(at_work(6), within=PATIENCE)
+            await driver.until(at_work(6), within=2 * PATIENCE)
             await go_on(driver)
             end.touch()
             assert await agent.ends() == 0
