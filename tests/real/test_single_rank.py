@@ -21,7 +21,7 @@ from tests.real.driving import Lines, line_of, script
 from tests.support.ranks import debugpy_ranks
 from tests.support.session import session
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PROGRAM: Final = script("alone")
 WORK, CALL, FAIL = (line_of(PROGRAM, mark) for mark in ("work", "call", "fail"))
 IDS: Final = frozenset({"id", "threadId", "frameId", "hitBreakpointIds", "systemProcessId", "port"})
@@ -59,6 +59,9 @@ class Talk:
         attach = {"justMyCode": False, "redirectOutput": True}
         await self.client.handshake(attach, breakpoints=lines, exception_filters=["uncaught"])
         stop = await self.client.wait_event("stopped")
+        # A stop is told before the threads' names are known where those take a second.
+        for _ in ("MainThread", "helper"):
+            await self.client.wait_event("thread", lambda body: body["reason"] == "started")
         await self.look(stop["threadId"])
         await self.ask("next", threadId=stop["threadId"])
         await self.client.wait_event("stopped")
