@@ -32,7 +32,7 @@ logger = logging.getLogger("dap_mux.session")
 RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
-GOODBYE = 2.0  # s for clients to take leave after `terminated`
+GOODBYE = 5.0  # s for clients to take leave after `terminated`
 
 
 class Session:
