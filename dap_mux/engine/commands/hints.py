@@ -14,7 +14,7 @@ from dap_mux.errors import UsageError
 from dap_mux.rank_sets import World, complete, parse, split_leading
 from dap_mux.rank_sets.tokens import NAME
 
-_PERCENT: Final = re.compile(r"\s*(?P<word>%\s*\w*)\Z")
+_PERCENT: Final = re.compile(r"\s*(?P<word>%\s*(?P<name>\w*))\Z")
 _BEHIND: Final = re.compile(
     rf"\s*(?:%\s*(?P<percent>\w+)|(?P<bare>{'|'.join(words.BARE)}))\s+(?P<rest>.*)\Z", re.DOTALL
 )
@@ -37,8 +37,8 @@ def hints(head: str, world: World) -> Hints:
     """Return what may stand at the end of `head`, a debug console's text up to the cursor."""
     word = _PERCENT.fullmatch(head)
     if word:
-        names = (f"%{name}" for name in WORDS)
-        return Hints(list(_words(names, word["word"].replace(" ", ""), word.start("word"))))
+        names = (f"%{name}" for name in WORDS if name.startswith(word["name"]))
+        return Hints([_word(name, word.start("word"), len(word["word"])) for name in names])
     behind = _BEHIND.fullmatch(head)
     if behind:
         known = WORDS.get(behind["percent"] or behind["bare"])
@@ -76,10 +76,12 @@ def _ended(rest: str) -> tuple[str, str] | None:
 
 
 def _words(known: Iterable[str], typed: str, start: int) -> Iterator[Body]:
-    for word in known:
-        if word.startswith(typed):
-            ours = WORDS.get(word.strip("% "))
-            yield _target(word, start, len(typed), ours.about if ours else "")
+    return (_word(word, start, len(typed)) for word in known if word.startswith(typed))
+
+
+def _word(word: str, start: int, length: int) -> Body:
+    ours = WORDS.get(word.strip("% "))
+    return _target(word, start, length, ours.about if ours else "")
 
 
 def _target(text: str, start: int, length: int, detail: str) -> Body:

@@ -80,6 +80,13 @@ TYPED = st.lists(
 ).map("".join)
 
 
+@pytest.mark.parametrize("text", ["%", "% ", "%li", "% li", " %\tlis"])
+def test_a_word_behind_a_percent_sign_is_replaced_whole(text: str) -> None:
+    (offered,) = (one for one in hints(text, WORLD).targets if one["label"] == "%list")
+    start = len(text) - len(text.lstrip())
+    assert (offered["start"], offered["length"]) == (start, len(text) - start)
+
+
 @given(text=TYPED, context=st.sampled_from(["repl", "watch", "hover", ""]))
 def test_nonsense_is_read_or_refused(text: str, context: str) -> None:
     with suppress(RankSetError):
