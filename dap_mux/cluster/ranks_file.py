@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.cluster.source import reach_directly
 
 LOOK: Final = 1.0  # s between two looks at the file
+# A file changed this recently may change again without its time showing it.
+FRESH: Final = 2.0  # s
 
 
 class RanksFile:
@@ -24,18 +27,24 @@ class RanksFile:
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._read: tuple[int, int] | None = None
+        self._fresh = False
+        self._ranks: Sequence[RankRecord] | None = None
 
     async def discover(self) -> Sequence[RankRecord]:
         """Read it. Raises `UsageError`, naming file and entry."""
-        self._read = self._state()
-        return [_identified(one) for one in read_ranks_file(self._path)]
+        self._ranks, self._read = None, self._state()
+        self._fresh = self._read is not None and time.time() - self._read[0] / 1e9 < FRESH
+        self._ranks = [_identified(one) for one in read_ranks_file(self._path)]
+        return self._ranks
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """Yield the ranks whenever the file was written anew. Raises `UsageError`."""
+        """Yield the ranks whenever the file says others than before. Raises `UsageError`."""
         while True:
             await anyio.sleep(LOOK)
-            if self._state() != self._read:
-                yield await self.discover()
+            if self._fresh or self._state() != self._read:
+                before, ranks = self._ranks, await self.discover()
+                if ranks != before:
+                    yield ranks
 
     def _state(self) -> tuple[int, int] | None:
         try:
