@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
@@ -13,6 +14,8 @@ from dap_mux.engine.rank_files import LARGEST
 
 Stamp: TypeAlias = tuple[int, int, int]
 REMEMBERED: Final = 4096  # files
+# A file changed this recently may change again without its time showing it.
+FRESH: Final = 2.0  # s
 
 
 class LocalFiles:
@@ -57,9 +60,11 @@ class LocalFiles:
     def _hashed(self, path: str, stamp: Stamp) -> str:
         known = self._known.get(path)
         if known is None or known[0] != stamp:
+            settled = time.time() - stamp[0] / 1e9 > FRESH  # before it is read
             with open(path, "rb") as file:  # noqa: PTH123
                 known = stamp, hashlib.sha256(file.read()).hexdigest()
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[path] = known
+            if settled:
+                self._known[path] = known
         return known[1]

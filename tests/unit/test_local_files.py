@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,18 @@ async def test_a_change_is_seen(tmp_path: Path) -> None:
     path.write_text("x = 2\n")
     os.utime(path, ns=(1, 1))
     assert await digests(files, path) != before
+
+
+async def test_a_change_that_its_time_does_not_show_is_seen(tmp_path: Path) -> None:
+    """Twice saved within one tick of the file system's clock: so may every recent file be."""
+    files, path = LocalFiles(), tmp_path / "a.py"
+    now = time.time_ns() + 10**12  # a clock that is ahead: no pause of ours makes it old
+    seen = []
+    for text in ("x = 1\n", "x = 2\n"):
+        path.write_text(text)
+        os.utime(path, ns=(now, now))
+        seen.append(await digests(files, path))
+    assert seen[0] != seen[1]
 
 
 async def test_a_relative_path_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
