@@ -31,6 +31,7 @@ class Pulse:
         self._sock = sock
         self._dead = dead
         self._timer: asyncio.TimerHandle | None = None
+        self._owed = False  # at the last look
         if sock is not None and _TCP_INFO is not None:
             self._wait()
 
@@ -46,7 +47,10 @@ class Pulse:
     def _look(self) -> None:
         assert self._sock is not None
         silent = unacknowledged_for(self._sock)
-        if silent < PATIENCE:
+        # What was sent only just now is not late, however long ago the last acknowledgement came:
+        # a closed window is probed ever more seldom.
+        if silent < PATIENCE or not self._owed:
+            self._owed = silent > 0
             self._wait()
             return
         self._timer = None

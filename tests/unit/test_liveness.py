@@ -16,6 +16,7 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="needs Linux's TCP_INFO")
 THERE = "127.0.0.9"
+LIMIT = 30.0  # s; not a wait
 Ends = tuple[socket.socket, socket.socket]
 half_open = pytest.mark.skipif(not possible(), reason="only root may have a network of its own")
 
@@ -29,7 +30,7 @@ def network() -> Iterator[PrivateNetwork]:
 def connected() -> Ends:
     """Our end, and that of a peer at THERE."""
     with socket.create_server((THERE, 0)) as server:
-        here = socket.create_connection(server.getsockname(), timeout=10)
+        here = socket.create_connection(server.getsockname(), timeout=LIMIT)
         there, _ = server.accept()
     for sock in (here, there):
         sock.setblocking(False)
@@ -68,9 +69,22 @@ async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.Monkey
     pulse = Pulse(ends[0], complaints.append)
     loop = asyncio.get_running_loop()
     since = loop.time()
-    await until(lambda: loop.time() > since + 1.5, within=10, what="five times the patience")
+    await until(lambda: loop.time() > since + 1.5, within=LIMIT, what="five times the patience")
     assert not complaints
     pulse.stop()
+
+
+async def test_what_was_sent_just_now_is_not_late(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two looks in a row find something owed, without any acknowledgement between them."""
+    found = iter((60.0, 0.0, 60.0, 0.0, 60.0, 64.0))
+    monkeypatch.setattr(liveness, "LOOK", 0.0)
+    monkeypatch.setattr(liveness, "unacknowledged_for", lambda sock: next(found))
+    complaints: list[str] = []
+    Pulse(ends[0], complaints.append)
+    await until(lambda: complaints, within=LIMIT, what="a complaint")
+    assert complaints == ["nothing that was sent is acknowledged since 64 s"]
 
 
 @half_open
@@ -83,10 +97,10 @@ async def test_who_acknowledges_nothing_is_gone(
     complaints: list[str] = []
     Pulse(here, complaints.append)
     here.send(b"heard")
-    await until(lambda: unacknowledged_for(here) == 0, within=10, what="acknowledged")
+    await until(lambda: unacknowledged_for(here) == 0, within=LIMIT, what="acknowledged")
     network.lose(THERE)
     here.send(b"lost")
-    await until(lambda: bool(complaints), within=10, what="a complaint")
+    await until(lambda: bool(complaints), within=LIMIT, what="a complaint")
     assert "nothing that was sent is acknowledged since" in complaints[0]
     here.close()
     there.close()
@@ -97,9 +111,9 @@ async def test_who_did_not_read_and_is_gone_is_gone(network: PrivateNetwork) -> 
     """Its window was closed: the probes for that are not answered any more."""
     here, there = connected()
     fill(here)
-    await until(lambda: unacknowledged_for(here) == 0, within=10, what="all is acknowledged")
+    await until(lambda: unacknowledged_for(here) == 0, within=LIMIT, what="all is acknowledged")
     network.lose(THERE)
-    await until(lambda: unacknowledged_for(here) > 1, within=30, what="noticed")
+    await until(lambda: unacknowledged_for(here) > 1, within=LIMIT, what="noticed")
     here.close()
     there.close()
 
