@@ -57,7 +57,7 @@ def possible() -> bool:
 
 
 def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=10)
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
 
 
 def _check(result: int) -> None:
@@ -75,7 +75,7 @@ def connect_in(namespace: str, host: str, port: int) -> socket.socket:
     there = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
     try:
         _check(_libc.setns(there, _NEW_NETWORK))
-        return socket.create_connection((host, port), timeout=10)
+        return socket.create_connection((host, port), timeout=30)
     finally:
         _check(_libc.setns(home, _NEW_NETWORK))
         os.close(home)
