@@ -107,13 +107,17 @@ async def test_who_acknowledges_nothing_is_gone(
 
 
 @half_open
+@pytest.mark.timeout(120)
 async def test_who_did_not_read_and_is_gone_is_gone(network: PrivateNetwork) -> None:
-    """Its window was closed: the probes for that are not answered any more."""
+    """Its window was closed: the probes for that are not answered any more.
+
+    Each comes twice as late as the one before, so the longer `lose` takes, the longer the second.
+    """
     here, there = connected()
     fill(here)
     await until(lambda: unacknowledged_for(here) == 0, within=LIMIT, what="all is acknowledged")
     network.lose(THERE)
-    await until(lambda: unacknowledged_for(here) > 1, within=LIMIT, what="noticed")
+    await until(lambda: unacknowledged_for(here) > 1, within=2 * LIMIT, what="noticed")
     here.close()
     there.close()
 
