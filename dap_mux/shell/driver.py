@@ -103,7 +103,7 @@ class Driver:
         """A client's connection is closed."""
         if self._clients.pop(client, None):
             self.feed(inputs.ClientGone(client))
-            self._change.set()
+            self._changed()
 
     def _admitted(self, output: outputs.Admitted) -> None:
         peer = self._clients.get(output.client)
@@ -134,7 +134,7 @@ class Driver:
         """A rank's connection failed or ended."""
         self._links.pop(number, None)
         self.feed(inputs.LinkDown(number, reason, refused))
-        self._change.set()
+        self._changed()
 
     def _connect(self, output: outputs.Connect) -> None:
         if output.dials:
@@ -186,16 +186,17 @@ class Driver:
     async def no_clients(self) -> None:
         """Wait until every client has left."""
         while self._clients:
-            await self._changed()
+            await self._change.wait()
 
     async def no_links(self) -> None:
         """Wait until no rank is connected."""
         while self._links or self._connecting:
-            await self._changed()
+            await self._change.wait()
 
-    async def _changed(self) -> None:
+    def _changed(self) -> None:
+        """Wake everybody who waits for one of these: there may be several."""
+        self._change.set()
         self._change = asyncio.Event()
-        await self._change.wait()
 
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
