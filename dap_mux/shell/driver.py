@@ -142,7 +142,11 @@ class Driver:
             return
         task = self._loop.create_task(self._open(output))
         self._connecting[output.link] = task
-        task.add_done_callback(lambda _: self._connecting.pop(output.link, None))
+        task.add_done_callback(lambda _: self._tried(output.link))
+
+    def _tried(self, link: int) -> None:
+        self._connecting.pop(link, None)
+        self._changed()
 
     def _nobody_called(self, output: outputs.Connect) -> None:
         self.link_down(output.link, "this session takes no calls")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dap_mux.engine import Engine
+from dap_mux.engine import Engine, outputs
 from dap_mux.shell.driver import Driver
 
 LIMIT = 30.0  # s; not a wait
@@ -40,4 +40,12 @@ async def test_two_wait_for_the_clients_to_leave(clients: int) -> None:
         driver.client_gone(number)
         await asyncio.sleep(0)
     await asyncio.wait_for(asyncio.gather(*waiting), LIMIT)
+    await driver.close()
+
+
+async def test_a_connection_that_is_refused_is_waited_for_no_longer(free_port: int) -> None:
+    """Also where nothing happens after it."""
+    driver = Driver(Engine())
+    driver._connect(outputs.Connect(1, ("job", 0), "127.0.0.1", free_port))
+    await asyncio.wait_for(driver.no_links(), LIMIT)
     await driver.close()
