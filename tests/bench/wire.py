@@ -97,13 +97,20 @@ class Wire:
                 return
 
     def event(self, name: str, holds: Callable[[Json], bool] = lambda body: True) -> Json:
-        """Return the body of the next such event; earlier events of other kinds are dropped."""
+        """Return the body of the next such event; earlier ones of its kind are dropped.
+
+        Those of other kinds are kept: a rank's `stopped` may come before its `thread`.
+        """
+        others: list[tuple[str, Json]] = []
         while True:
             while not self._events:
                 self._receive()
             event, body = self._events.popleft()
             if event == name and holds(body):
+                self._events.extendleft(reversed(others))
                 return body
+            if event != name:
+                others.append((event, body))
 
     def drain(self) -> None:
         """Forget the events that have come so far."""
