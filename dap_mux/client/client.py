@@ -35,6 +35,7 @@ class DapClient:
         self.failure: BaseException | None = None
         self._failure_told = False
         self._pending: dict[int, asyncio.Future[Json]] = {}
+        self._takers: dict[int, Callable[[Json], None]] = {}
         self._watchers: set[asyncio.Future[None]] = set()
         self._seen: dict[str, int] = {}  # event name: index in `events` after the last one taken
         self._wire = Wire(reader, writer, self._receive, self._ended, tap)
@@ -71,8 +72,18 @@ class DapClient:
 
     # Requests
 
-    def send(self, command: str, arguments: Arguments | None = None) -> asyncio.Future[Json]:
-        """Send a request now; the future gets its whole response, or `ConnectionLost`."""
+    def send(
+        self,
+        command: str,
+        arguments: Arguments | None = None,
+        *,
+        take: Callable[[Json], None] | None = None,
+    ) -> asyncio.Future[Json]:
+        """Send a request now; the future gets its whole response, or `ConnectionLost`.
+
+        `take` gets the body of a success when it comes, before any event that came behind it is
+        heard: whoever awaits the response may hear of that first.
+        """
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         message: Json = {"type": "request", "command": command}
         if arguments is not None:
@@ -80,7 +91,10 @@ class DapClient:
         if self.failure is not None:
             _fail(future, self.failure)
         else:
-            self._pending[self._wire.write(message)] = future
+            seq = self._wire.write(message)
+            self._pending[seq] = future
+            if take is not None:
+                self._takers[seq] = take
         return future
 
     async def request(
@@ -89,12 +103,13 @@ class DapClient:
         arguments: Arguments | None = None,
         *,
         timeout: float | None = None,
+        take: Callable[[Json], None] | None = None,
     ) -> Json:
-        """Send a request and return the body of its response ({} for none).
+        """Send a request and return the body of its response ({} for none); `take` as in `send`.
 
         Raises `RequestFailed`, `ConnectionLost` or, after `timeout` seconds, `TimeoutError`.
         """
-        sent = self.send(command, arguments)
+        sent = self.send(command, arguments, take=take)
         return _body(await _within(timeout, sent, f"the response to {command}"))
 
     # Events
@@ -227,6 +242,9 @@ class DapClient:
         self._wake()
 
     def _answer(self, response: Json) -> None:
+        take = self._takers.pop(response["request_seq"], None)
+        if take is not None and response["success"]:
+            take(response.get("body") or {})
         future = self._pending.pop(response["request_seq"], None)
         if future is not None and not future.done():
             future.set_result(response)

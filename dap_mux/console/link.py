@@ -39,13 +39,14 @@ class Link:
         arguments: Mapping[str, Any] | None = None,
         *,
         patience: float = PATIENCE,
+        take: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
-        """Send a request and return the answer's body.
+        """Send a request and return the answer's body; `take` has it before what comes behind it.
 
         Raises RequestFailed (a refusal), DapMuxError (no answer, or the session is gone).
         """
         try:
-            return await self._client.request(command, arguments, timeout=patience)
+            return await self._client.request(command, arguments, timeout=patience, take=take)
         except TimeoutError as error:
             raise DapMuxError(f"{self.address} did not answer: {error}") from error
         except ConnectionLost:
@@ -54,10 +55,13 @@ class Link:
 
     async def look(self, ranks: str = "all", *, workers: bool = False) -> list[Row]:
         """Ask where these ranks are, and their workers; the picture knows it too."""
-        rows: list[Row] = (await self.ask("list", {"ranks": ranks}))["ranks"]
-        if ranks == "all":
-            self.picture.forget_all_but(rows)
-        self._take(rows)
+
+        def take(body: dict[str, Any]) -> None:
+            if ranks == "all":
+                self.picture.forget_all_but(body["ranks"])
+            self._take(body["ranks"])
+
+        rows: list[Row] = (await self.ask("list", {"ranks": ranks}, take=take))["ranks"]
         return [row for row in rows if workers or row["worker"] is None]
 
     async def moved(self) -> None:
