@@ -15,6 +15,8 @@ type Asked = Omit<Comparison, 'body'>;
 
 export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
+  /** The page has asked for what it is to show: told before, it would draw that twice. */
+  private ready = false;
   private now: Comparison | undefined;
   private problem: string | undefined;
   private asked: Asked = { expression: '', ranks: 'all', frame: null };
@@ -58,6 +60,7 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
 
   private adopt(panel: vscode.WebviewPanel): void {
     this.panel = panel;
+    this.ready = false;
     const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
     const at = (name: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
     panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
@@ -79,7 +82,7 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
       this.problem !== undefined
         ? { type: 'problem', message: this.problem, expression, ranks }
         : this.now && { type: 'show', comparison: this.now, shown: shown(this.now) };
-    if (message) void this.panel.webview.postMessage(message);
+    if (message && this.ready) void this.panel.webview.postMessage(message);
   }
 
   private async heard(message: FromPage): Promise<void> {
@@ -93,6 +96,7 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
 
   private async obey(message: FromPage): Promise<void> {
     if (message.type === 'ready') {
+      this.ready = true;
       this.restore(message.kept);
     } else if (message.type === 'ask') {
       const { expression, ranks } = message;
