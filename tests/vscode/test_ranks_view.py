@@ -87,8 +87,8 @@ async def test_the_outlier_is_gone_to_named_and_exported(
     await _answer(window, "Name for rank 2", "wrong")
     await _told(window, "@wrong means rank 2 from now on.")
     await page.locator("#export").click()
-    await _answer(window, "Export the values of all ranks")
     table = user.folder / "compare-loss.csv"
+    await _save(window, "Export the values of all ranks", table)
     await until(lambda: len(_lines(table)) == 5, within=LIMIT, what="a head and four ranks")
     lines = _lines(table)
     assert [line.split(",")[1] for line in lines] == ["rank", "0", "1", "2", "3"]
@@ -110,12 +110,19 @@ def _is_rank_2(rows: list[Row]) -> bool:
     return any(row.text.startswith("loss = 340268") for row in rows)
 
 
-async def _answer(window: Window, title: str, text: str = "") -> None:
-    """Answer a question at the top of the window, or take what it offers."""
+async def _answer(window: Window, title: str, text: str) -> None:
+    """Answer a question at the top of the window."""
     await window.page.locator(".quick-input-title", has_text=title).wait_for()
     box = window.page.locator(".quick-input-widget input").first
-    if text:
-        await box.fill(text)
+    await box.fill(text)
+    await box.press("Enter")
+
+
+async def _save(window: Window, title: str, file: Path) -> None:
+    """Take the file that is offered; it is only after its folder has been read."""
+    await window.page.locator(".quick-input-title", has_text=title).wait_for()
+    box = window.page.locator(".quick-input-widget input").first
+    await window.becomes(box.input_value, lambda seen: seen == str(file), f"{file} is offered")
     await box.press("Enter")
 
 
@@ -155,10 +162,14 @@ async def _press(window: Window, observer: DapClient, label: str, button: str) -
 
 async def _name(window: Window) -> None:
     """Ranks 0 and 2 by the context menu of a selection."""
-    rows = window.page.locator(f"{RANKS} .monaco-list-row")
-    await rows.nth(1).click()
-    await rows.nth(3).click(modifiers=["Control"])
-    await window.context_menu(rows.nth(3), "New Group…")
+    # By their names: rows need not be in the page's text in the order in which they are seen.
+    one, other = (
+        window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank {rank},"]')
+        for rank in (0, 2)
+    )
+    await one.click()
+    await other.click(modifiers=["Control"])
+    await window.context_menu(other, "New Group…")
     await _answer(window, "Name for ranks 0,2", "even")
     await _told(window, "@even means ranks 0,2 from now on.")
 
