@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.commands import User
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import REDUCE, OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import VARIABLES, Window
 
 pytestmark = [
@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+DONE: Final = example_line("is done")
 WRONG: Final = "340268"  # what rank 2 has for a loss: its distances are in millimetres
 
 
@@ -34,8 +35,10 @@ async def test_the_ranks_the_status_bar_and_the_rank_that_is_wrong(
     await window.has(RANKS, place, *ranks)
     await _compares(window)
 
+    # One is kept: what is said of a session is gone with its last rank.
+    await window.conditional_breakpoint(EXAMPLE, DONE, "ranks(3): True")
     await window.control("continue")
-    await _sums_up(window, "4 ranks · 0 stopped · 4 exited", "scope: auto")
+    await _sums_up(window, "4 ranks · 1 stopped · 3 exited", "scope: auto")
 
 
 async def _sums_up(window: Window, *texts: str) -> None:
