@@ -55,7 +55,8 @@ async def _stop(user: User, window: Window, count: int, view: str, rows: Sequenc
         fake_job(count, user.folder / "train.py") as job,
         session(job.ports, settings=settings) as running,
     ):
-        await window.start(configuration(user, running.port))
+        # A name of its own: VS Code may know still where the job before was.
+        await window.start(configuration(user, running.port, name=f"{count} ranks, view {view}"))
         await until(
             lambda: all(rank.configured for rank in job.ranks), within=LIMIT, what="all attached"
         )
