@@ -18,7 +18,7 @@ import pytest
 from tests.engines import tour
 from tests.engines.pages import ours, typed
 from tests.engines.tools import command
-from tests.support.commands import LIMIT, Command, User, user
+from tests.support.commands import LIMIT, Command, User, listed, user
 from tests.support.proc_net import free_ports
 from tests.support.waiting import until
 
@@ -113,6 +113,8 @@ async def test_four_running_processes(user: User, python: str) -> None:
         attach = await attached(user, job)
         client = await attach.client()
         await tour.attach(client, str(tour.PROGRAM))
+        # Who is not attached yet has no breakpoint yet, and `attach` waits for nobody.
+        await listed(client, "state", *["running"] * tour.RANKS, within=2 * LIMIT)
         job.go.touch()
         await tour.two_held(client)
         await tour.ask_and_step(client)
