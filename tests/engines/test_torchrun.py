@@ -72,9 +72,9 @@ async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others
     run = await launch(user, environment("torch"), documented("--fail"), **ENVIRON)
     client = await run.client()
     await client.handshake({"justMyCode": True}, timeout=STARTS)
-    entries = await listed(
-        client, "state", "running", "running", "stopped", "running", within=STARTS
-    )
+    await listed(client, "state", "running", "running", "stopped", "running", within=STARTS)
+    # Where it stands may be known a moment after it is known to stand.
+    entries = await listed(client, "function", None, None, "main", None)
     assert (entries[2]["reason"], entries[2]["function"]) == ("exception", "main")
     row = entries[2]["threadId"]
     trace = await client.request("stackTrace", {"threadId": row}, timeout=LIMIT)
