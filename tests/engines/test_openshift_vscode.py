@@ -73,15 +73,12 @@ async def test_the_walkthrough_with_four_ranks_in_one_window(
         await window.conditional_breakpoint(FILE, GPU, "ranks(1,3): i == 2")
         await window.toggle_breakpoint(FILE, MATMUL)
         await nobody_is_logged_in(pod, window, name)
-        await window.pick(f"debug {name}", name)
-        await take(window, "Namespace", NAMESPACE)
-        await take(window, f"Pod in {NAMESPACE}", POD)
-        await window.page.locator(".debug-toolbar").wait_for()
-        await window.command("View: Show Run and Debug")
+        await started(window, name)
         await window.shows(*["paused"] * 4)
         await window.stands_at(CUDA)
 
         await window.see_ranks()
+        await window.stand(four(CUDA))  # CALL STACK says of all that they stand, and then who runs
         await window.control("continue")
         await window.stand(two(MATMUL, "0,2"), two(GPU, "1,3"))
         await window.toggle_breakpoint(FILE, GPU)
@@ -142,6 +139,15 @@ async def nobody_is_logged_in(pod: Pod, window: Window, name: str) -> None:
     await toast.wait_for()
     assert "Log in with" in await toast.inner_text()
     pod.server.logged_in = True
+
+
+async def started(window: Window, name: str) -> None:
+    """F5, and the questions that come."""
+    await window.pick(f"debug {name}", name)
+    await take(window, "Namespace", NAMESPACE)
+    await take(window, f"Pod in {NAMESPACE}", POD)
+    await window.page.locator(".debug-toolbar").wait_for()
+    await window.command("View: Show Run and Debug")
 
 
 async def take(window: Window, title: str, choice: str) -> None:
