@@ -88,7 +88,8 @@ async def test_a_loop_of_the_users_own(scene: Scene) -> None:
         for pod, port in zip(pods, ports, strict=True)
     ]
     async with shell(scene, "".join(loops) + "wait"):
-        attach = await scene.user.start("attach", *(f"localhost:{port}" for port in ports))
+        ends = [f"localhost:{port}" for port in ports]
+        attach = await scene.user.start("attach", *ends, env=tour.without_clocks(scene.user))
         client = await attach.client()
         await client.handshake({"justMyCode": True}, timeout=LIMIT)
         rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]

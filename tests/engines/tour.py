@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from examples.data_parallel import Model, load_batch
-from tests.support.commands import LIMIT, listed
+from tests.support.commands import LIMIT, User, listed
 
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "data_parallel.py"
 RANKS: Final = 4
@@ -22,6 +22,25 @@ OPTIONS: Final = ("--steps", str(STEPS), "--seconds", "0")
 HELD: Final = (1, 3)
 _REDUCE: Final = "all_reduce_mean(grad)  # a good line"
 _AFTER: Final = "model.step(mean_grad)"
+
+
+_NO_CLOCKS: Final = """\
+from dap_mux.session import serving
+
+serving.CLOCK_PATIENCE = 0.0
+"""
+
+
+def without_clocks(user: User) -> dict[str, str]:
+    """The environment of a session that never asks ranks what a pause does to their job.
+
+    It does so some seconds after a stop, or after a rank is back: nobody can tell when. An adapter
+    whose link is cut just then does not survive (docs/faults.md).
+    """
+    folder = user.folder.parent / "no-clocks"
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_NO_CLOCKS, "utf-8")
+    return {"PYTHONPATH": str(folder)}
 
 
 def line(text: str) -> int:
