@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.commands import Command, User
+from tests.support.commands import LIMIT, Command, User, listed
 from tests.support.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.workbench import Window
@@ -68,6 +68,20 @@ async def stopped(
     else:
         await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(name)
+    await stand(run, "stopped", "stopped", "stopped", "stopped")
     await window.shows("paused", "paused", "paused", "paused")
     await window.stands_at(REDUCE)
     return window, run
+
+
+async def stand(run: Command, *states: str) -> None:
+    """Wait until the ranks are in these states, as their session knows them.
+
+    A window may show so a moment too early: of a stop it hears first that all stand, and then of
+    one rank after the other that it runs.
+    """
+    client = await run.client("onlooker")
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    await listed(client, "state", *states, within=2 * LIMIT)
+    await client.disconnect()

@@ -14,7 +14,7 @@ import pytest
 from tests.support.commands import LIMIT, User, listed
 from tests.support.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stand, stopped
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window
 
 pytestmark = [
@@ -49,6 +49,7 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.conditional_breakpoint(EXAMPLE, REDUCE, "ranks(1,3): step == 2")
     await window.control("continue")
+    await stand(run, "running", "stopped", "running", "stopped")
     await window.shows("running", "paused", "running", "paused")
     await window.stands_at(REDUCE)
     await _step(window)
@@ -75,9 +76,8 @@ async def test_a_rank_that_is_killed_disappears(
 async def _look(window: Window) -> None:
     """Frames of the focus, its variables, and one of them expanded."""
     await window.has(CALL_STACK, f"Stack Frame train, line {REDUCE}, data_parallel.py")
-    await window.expand(VARIABLES, "Scope Locals")
-    await window.expand(VARIABLES, "model, value")
-    await window.has(VARIABLES, "step = 0", "slope = 0.0", "offset = 0.0")
+    inside = "Scope Locals", "model, value"
+    await window.has(VARIABLES, "step = 0", "slope = 0.0", "offset = 0.0", inside=inside)
 
 
 async def _ask_all(window: Window) -> None:

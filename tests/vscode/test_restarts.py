@@ -30,6 +30,7 @@ async def test_the_job_is_unharmed_and_a_new_attach_shows_where_it_is(
 
     own_server.restart_extensions()  # as a crash: VS Code in a browser has no command for it
     await window.page.locator(".debug-toolbar").wait_for(state="hidden")
+    await window.extension()  # while nobody does, VS Code says that it cannot debug this
     await _attach_again(window)
     await window.page.reload()
     await window.loaded()

@@ -10,14 +10,17 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from playwright.async_api import Browser, Error, Frame, Locator, Page, async_playwright
 from playwright.async_api import TimeoutError as Late
+
+from tests.vscode.scripts import KEYS, MARKED, ROWS, STOP_LINE, TAKE, WATCH_STOP_LINE
 
 LIMIT: Final = 60.0  # s; not a wait
 _LOOK_AGAIN: Final = 0.05
@@ -27,6 +30,7 @@ VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
 WATCH: Final = ".debug-watch"
 RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+_TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
 _TALL: Final = 1300  # px: a screen on which no view hides its rows
 _BROWSER: Final = (
@@ -34,32 +38,6 @@ _BROWSER: Final = (
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
 T = TypeVar("T")
-
-_ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
-    .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
-    .map(e => [e.getAttribute('aria-label') || '', e.innerText.replace(/\\s+/g, ' ').trim()])"""
-
-
-_STOP_LINE: Final = """() => {
-    const mark = document.querySelector('.monaco-editor .debug-top-stack-frame-line');
-    if (!mark) return null;
-    const numbers = mark.closest('.monaco-editor').querySelectorAll('.margin-view-overlays > div');
-    const top = mark.parentElement.style.top;
-    const number = [...numbers].find(e => e.style.top === top)?.querySelector('.line-numbers');
-    return number ? parseInt(number.innerText) : null;
-}"""
-_WATCH: Final = f"""() => {{
-    const look = {_STOP_LINE};
-    let last = look();
-    window.stopLines = [];
-    window.stopWatch?.disconnect();
-    window.stopWatch = new MutationObserver(() => {{
-        const line = look();
-        if (line !== last && line !== null) window.stopLines.push(line);
-        last = line;
-    }});
-    window.stopWatch.observe(document.body, {{subtree: true, childList: true, attributes: true}});
-}}"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +54,7 @@ class Window:
     def __init__(self, page: Page, folder: Path) -> None:
         self.page = page
         self.folder = folder
+        self._marked: set[tuple[str, int]] = set()  # files and lines with a breakpoint
 
     async def open(self, port: int) -> None:
         """Load the workbench and wait until it can be worked with."""
@@ -106,18 +85,25 @@ class Window:
         """Type into the box that opens with this prefix, and take the row that has these words."""
         wanted = row or text.lstrip(">")
         box = self.page.locator(".quick-input-widget input").first
-        rows = self.page.locator(".quick-input-list .monaco-list-row", has_text=wanted)
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
             await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
-            try:
+            with suppress(Late):
                 await box.fill(text, timeout=_SOON)
-                await rows.first.click(timeout=_SOON)
-            except Late:  # the focus went elsewhere, or right after loading not all is known
-                await self.page.keyboard.press("Escape")
-            else:
-                return
+                if await self._take(text, wanted):
+                    return
+            # The focus went elsewhere, or right after loading not all is known.
+            await self.page.keyboard.press("Escape")
         raise AssertionError(f"no {wanted!r} in the box for {text!r}")
+
+    async def _take(self, text: str, words: str) -> bool:
+        """Take the first row with these words, if it comes soon."""
+        deadline = time.monotonic() + _SOON / 1000
+        while time.monotonic() < deadline:
+            if await self.page.evaluate(TAKE, [text, words]):
+                return True
+            await asyncio.sleep(_LOOK_AGAIN)
+        return False
 
     async def command(self, title: str) -> None:
         """Run a command by its title."""
@@ -125,24 +111,46 @@ class Window:
 
     async def open_file(self, name: str, line: int) -> None:
         """Open a file of the workspace at a line."""
-        await self.pick(f"{name}:{line}", name.rpartition("/")[2])
-        tab = f'.tab.active[data-resource-name="{name.rpartition("/")[2]}"]'
-        await self.page.locator(tab).wait_for()
-        await self.becomes(self.cursor, lambda at: at.startswith(f"Ln {line},"), "the cursor")
+        file = name.rpartition("/")[2]
+        await self.pick(f"{name}:{line}", file)
 
-    async def cursor(self) -> str:
-        """Where the cursor is, as the status bar says it."""
-        return await self.page.locator('[id="status.editor.selection"]').first.inner_text()
+        def there(seen: tuple[str, str, bool]) -> bool:
+            return seen[0] == file and seen[1].startswith(f"Ln {line},") and seen[2]
+
+        look = partial(self.page.evaluate, KEYS)
+        await self.becomes(look, there, f"{file}, its line {line}, and keys for it")
+
+    async def extension(self) -> None:
+        """Wait until our extension runs; a file of Python is open.
+
+        By a question of its own: what it told VS Code before, such as its terminals' variables, is
+        known there by then. While there is no process for extensions nobody asks.
+        """
+        question = self.page.locator(".quick-input-message", has_text="How many ranks?")
+        for _ in range(int(LIMIT)):
+            await self.command("dap-mux: Start Ranks of This File")
+            with suppress(Late):
+                await question.wait_for(timeout=_SOON)
+                await self.page.keyboard.press("Escape")
+                await question.wait_for(state="hidden")
+                return
+        raise AssertionError("our extension does not run")
 
     # Breakpoints
 
     async def toggle_breakpoint(self, name: str, line: int) -> None:
         """F9 on a line."""
-        before = await self.page.locator(".codicon-debug-breakpoint").count()
         await self.open_file(name, line)
+        await self._mark(name, line)
         await self.page.keyboard.press("F9")
-        mark = self.page.locator(".glyph-margin-widgets .codicon[class*=codicon-debug-breakpoint]")
-        await self.becomes(mark.count, lambda count: count != before, "a breakpoint's mark")
+        self._marked ^= {(name, line)}
+        await self._mark(name, line)
+
+    async def _mark(self, name: str, line: int) -> None:
+        """Wait until the open file shows whether that line has a breakpoint."""
+        wanted = (name, line) in self._marked
+        look = partial(self.page.evaluate, MARKED, line)
+        await self.becomes(look, lambda seen: seen is wanted, f"breakpoint {wanted} on {line}")
 
     async def conditional_breakpoint(self, name: str, line: int, condition: str) -> None:
         """A breakpoint with a condition, typed as a user types it."""
@@ -160,6 +168,8 @@ class Window:
         await self.page.keyboard.insert_text(text)
         await self.page.keyboard.press("Enter")
         await widget.first.wait_for(state="hidden")
+        self._marked.add((name, line))
+        await self._mark(name, line)
 
     # The session
 
@@ -180,15 +190,27 @@ class Window:
 
     async def rows(self, root: str) -> list[Row]:
         """The rows of a view, from top to bottom."""
-        return [Row(*row) for row in await self.page.evaluate(_ROWS, root)]
+        return [Row(*row) for row in await self.page.evaluate(ROWS, root)]
 
-    async def has(self, root: str, *texts: str) -> None:
-        """Wait until a view has rows that read or sound exactly so, whatever else it has."""
+    async def has(self, root: str, *texts: str, inside: Sequence[str] = ()) -> None:
+        """Wait until a view has rows that read or sound exactly so, whatever else it has.
+
+        They may be inside of rows with these labels: one that is drawn anew may be folded again.
+        """
+
+        async def look() -> list[Row]:
+            for label in inside:
+                await self._press(self._row(root, label, folded=True).locator(_TWISTIE))
+            return await self.rows(root)
 
         def wanted(seen: list[Row]) -> bool:
             return {*texts} <= {word for row in seen for word in (row.text, row.label)}
 
-        await self.becomes(lambda: self.rows(root), wanted, f"rows {texts} in {root}")
+        await self.becomes(look, wanted, f"rows {texts} in {root}")
+
+    def _row(self, root: str, label: str, *, folded: bool = False) -> Locator:
+        state = '[aria-expanded="false"]' if folded else ""
+        return self.page.locator(f'{root} .monaco-list-row[aria-label^="{label}"]{state}').first
 
     async def scroll_to(self, root: str, text: str) -> None:
         """Scroll a view down until a row reads so: rows out of sight are not there."""
@@ -230,12 +252,12 @@ class Window:
 
     async def stop_line(self) -> int | None:
         """The line that the editor highlights as the place of the focus."""
-        line: int | None = await self.page.evaluate(f"() => ({_STOP_LINE})()")
+        line: int | None = await self.page.evaluate(f"() => ({STOP_LINE})()")
         return line
 
     async def watch_stop_line(self) -> None:
         """From now on remember every line that is highlighted as the place of the focus."""
-        await self.page.evaluate(_WATCH)
+        await self.page.evaluate(WATCH_STOP_LINE)
 
     async def stop_lines(self) -> list[int]:
         """The lines that have been highlighted since, in order, each time anew."""
@@ -248,11 +270,11 @@ class Window:
 
     async def expand(self, root: str, label: str) -> None:
         """Expand a row of a tree, whatever it is now."""
-        row = self.page.locator(f'{root} .monaco-list-row[aria-label^="{label}"]').first
+        row = self._row(root, label)
         for _ in range(int(LIMIT)):
             if await row.get_attribute("aria-expanded", timeout=LIMIT * 1000) == "true":
                 return
-            await self._press(row.locator(".monaco-tl-twistie"))
+            await self._press(row.locator(_TWISTIE))
         raise AssertionError(f"{label!r} does not expand: {await self.rows(root)}")
 
     async def context_menu(self, row: Locator, item: str) -> None:
@@ -286,9 +308,10 @@ class Window:
 
     @staticmethod
     async def _press(what: Locator) -> None:
-        """Click it, if it stands still long enough."""
+        """Click it, if it is there and stands still long enough."""
         with suppress(Late):
-            await what.click(timeout=_SOON)
+            if await what.count():
+                await what.click(timeout=_SOON)
 
     async def console(self, text: str) -> None:
         """Type a line into the debug console."""
@@ -308,17 +331,19 @@ class Window:
             await field.fill(expression)
             await field.press("Enter")
 
-    async def hover(self, line: str, word: str) -> str:
-        """What is said of a word when the mouse rests on it."""
+    async def hover(self, line: str, word: str, *words: str) -> None:
+        """Let the mouse rest on a word until all these are said of it: several may speak of it."""
         text = self.page.locator(".view-line", has_text=line).locator("span > span", has_text=word)
-        said = self.page.locator(".monaco-hover:not(.hidden)", has_text=word).first
+        said = self.page.locator(".monaco-hover:not(.hidden)", has_text=word)
+        for each in words:
+            said = said.filter(has_text=each)
         for _ in range(int(LIMIT)):
             await text.first.hover()
             with suppress(Late):
-                await said.wait_for(timeout=_SOON)
-                return await said.inner_text()
+                await said.first.wait_for(timeout=_SOON)
+                return
             await self.page.mouse.move(0, 0)
-        raise AssertionError(f"nothing is said of {word!r}")
+        raise AssertionError(f"{words} are not said of {word!r}")
 
     async def webview(self, part: str) -> Frame:
         """The page inside the window, once it has this part."""
@@ -341,7 +366,7 @@ class Window:
         path.parent.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=path.with_suffix(".png"))
         views = {
-            root: await self.page.evaluate(_ROWS, root) for root in (".part", ".quick-input-widget")
+            root: await self.page.evaluate(ROWS, root) for root in (".part", ".quick-input-widget")
         }
         path.with_suffix(".json").write_text(
             json.dumps(views, indent=1, ensure_ascii=False), "utf-8"

@@ -1,0 +1,59 @@
+"""What is run in the page of VS Code, to look and to click: each at one moment."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Seen and clicked at once: a list that is filled anew has another row there a moment later.
+TAKE: Final = """([text, words]) => {
+    const box = document.querySelector('.quick-input-widget input');
+    if (!box || !box.getClientRects().length || box.value !== text) return false;
+    const row = [...document.querySelectorAll('.quick-input-list .monaco-list-row')]
+        .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
+        .find(e => e.innerText.replace(/\\s+/g, ' ').toLowerCase().includes(words.toLowerCase()));
+    row?.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, view: window}));
+    return Boolean(row);
+}"""
+# The active file, where its cursor is, and whether keys go there.
+KEYS: Final = """() => {
+    const group = document.querySelector('.editor-group-container.active');
+    const picker = document.querySelector('.quick-input-widget');
+    return [
+        group?.querySelector('.tab.active')?.getAttribute('data-resource-name') ?? '',
+        document.getElementById('status.editor.selection')?.innerText.trim() ?? '',
+        Boolean(group?.querySelector('.monaco-editor.focused') && !picker?.getClientRects().length),
+    ];
+}"""
+MARKED: Final = """line => {
+    const editor = document.querySelector('.editor-group-container.active .monaco-editor');
+    const drawn = [...editor?.querySelectorAll('.margin-view-overlays > div') ?? []]
+        .find(e => e.querySelector('.line-numbers')?.innerText === String(line));
+    if (!drawn) return null;
+    const marks = '.glyph-margin-widgets .codicon[class*=codicon-debug-breakpoint]';
+    const top = parseInt(drawn.style.top);
+    return [...editor.querySelectorAll(marks)].some(e => parseInt(e.style.top) === top);
+}"""
+ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
+    .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
+    .map(e => [e.getAttribute('aria-label') || '', e.innerText.replace(/\\s+/g, ' ').trim()])"""
+
+STOP_LINE: Final = """() => {
+    const mark = document.querySelector('.monaco-editor .debug-top-stack-frame-line');
+    if (!mark) return null;
+    const numbers = mark.closest('.monaco-editor').querySelectorAll('.margin-view-overlays > div');
+    const top = mark.parentElement.style.top;
+    const number = [...numbers].find(e => e.style.top === top)?.querySelector('.line-numbers');
+    return number ? parseInt(number.innerText) : null;
+}"""
+WATCH_STOP_LINE: Final = f"""() => {{
+    const look = {STOP_LINE};
+    let last = look();
+    window.stopLines = [];
+    window.stopWatch?.disconnect();
+    window.stopWatch = new MutationObserver(() => {{
+        const line = look();
+        if (line !== last && line !== null) window.stopLines.push(line);
+        last = line;
+    }});
+    window.stopWatch.observe(document.body, {{subtree: true, childList: true, attributes: true}});
+}}"""
