@@ -111,7 +111,9 @@ class CodeServer:
         """Let its extensions find a session: each test's user has a folder for these alone."""
         folder = self.folder / "runtime" / "dap-mux"
         folder.mkdir(mode=0o700, exist_ok=True)
-        shutil.copy(session, folder)
+        part = folder / f".{session.name}"  # it appears whole, and is never anybody else's to read
+        shutil.copy(session, part)
+        part.replace(folder / session.name)
 
     def restart_extensions(self) -> None:
         """End the process in which extensions run; VS Code starts another."""
