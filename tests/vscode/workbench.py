@@ -287,7 +287,7 @@ class Window:
                 await wanted.wait_for(timeout=_SOON)
             while await wanted.count():  # a menu that has just opened is deaf for a moment
                 with suppress(Late):
-                    await wanted.click(timeout=_SOON)
+                    await wanted.click()  # not given up early: it would be chosen twice
                     chosen = True
             if chosen:
                 return
