@@ -18,7 +18,7 @@ from tests.support.ranks import Rank
 
 __all__ = ["editor", "user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.real
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 
 

@@ -16,7 +16,7 @@ from tests.support.run_command import COUNT, WAIT, start
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.real
 
 
 class Window:

@@ -12,7 +12,7 @@ from dap_mux.client import DapClient
 from dap_mux.cluster.local import LocalCluster, LocalJob
 from tests.real.agents import START_UP, neighbouring_ports
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.real
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data_parallel.py"
 QUICK = ("--seconds", "0")

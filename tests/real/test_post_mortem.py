@@ -30,7 +30,7 @@ from tests.real.agents import (
 
 __all__ = ["script", "start"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.real
 
 FAILS = """\
 import json

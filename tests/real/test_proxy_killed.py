@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.alone, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.real, pytest.mark.alone]
 RANKS = 4
 RUNS_ON = 3.0  # s; promise R7
 BEATS = """\

@@ -16,7 +16,7 @@ from tests.real.agents import PROGRAMS, Start, neighbouring_ports, script, start
 
 __all__ = ["script", "start"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.real
 
 # What the program sees
 

@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 __all__ = ["token", "user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(90)]
+pytestmark = pytest.mark.real
 # S1: where we listen
 
 
