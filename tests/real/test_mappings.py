@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine import Settings, inputs
+from dap_mux.engine import Settings, inputs, sources
 from tests.real.driving import Driver, line_of
 from tests.support.commands import User, listed, user
 from tests.support.hosts import FarRank, Host, folders, namespaces, ranks_on, tools_present
@@ -119,6 +119,12 @@ class Project:
         made = self.base / f"logs{number}"
         made.mkdir()
         return made
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stack waits for the look at the client's disk, however long a busy machine takes for it."""
+    monkeypatch.setattr(sources, "PATIENCE", LIMIT)
 
 
 FOLDERS: Final = pytest.param("folders", id="folders")
