@@ -75,8 +75,8 @@ async def test_ctrl_c_while_ranks_wait_for_a_debugger(user: User) -> None:
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)
     await all_listen(client)
     await listed(client, "state", "waiting", "waiting")
+    await client.disconnect()  # before the session's end, which waits for nobody for ever
     run.process.send_signal(signal.SIGINT)
-    await client.disconnect()
     done = await run.ends()
     assert done.code == 130
     assert "Fatal Python error" not in done.err
