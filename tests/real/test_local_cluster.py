@@ -58,7 +58,7 @@ def runs(pid: int) -> bool:
     """Whether the process is there and no zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter where it ends while it is read
         return False
     return state != "Z"
 
