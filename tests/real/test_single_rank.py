@@ -128,6 +128,8 @@ def neutral(value: Any) -> str:
 ONLY_DEBUGPY: Final = ['debugpyWaitingForServer: {"host": "127.0.0.1", "port": "an id"}']
 
 
+# Alone: an ending program gives pydevd half a second to send what it has printed.
+@pytest.mark.alone
 async def test_the_same_conversation(connect: Connect) -> None:
     async with debugpy_ranks(1, PROGRAM) as (rank,):
         direct = await Talk(await connect(rank.port, strict=False)).hold()
