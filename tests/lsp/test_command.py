@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import dap_mux.lsp
 from dap_mux.cli import main
 from dap_mux.lsp.watch import Watch
 from dap_mux.session_files import SessionFile
@@ -16,6 +17,7 @@ from dap_mux.session_files import SessionFile
 def test_without_its_extra_it_says_what_helps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(dap_mux, "lsp", dap_mux.lsp)  # importing it anew puts another there
     for name in [name for name in sys.modules if name.partition(".")[0] in ("pygls", "lsprotocol")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("dap_mux.lsp")]:

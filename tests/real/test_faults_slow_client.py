@@ -61,6 +61,13 @@ class Heard:
         elif (text.startswith("[") and "rank" in text) or "all is printed" in text:
             self.given += text.count("\n")
 
+    async def all_of_it(self) -> None:
+        """Wait until it knows of every line."""
+        try:
+            await until(lambda: self.given + self.lost >= LINES, within=FLOODED, what="every line")
+        finally:
+            assert (self.given + self.lost, self.lost) == (LINES, self.lost)
+
 
 def memory(pid: int, what: str) -> int:
     """Return a process's memory in bytes: `VmRSS` now, `VmHWM` at its highest."""
@@ -94,7 +101,7 @@ async def test_200_mb_of_output_and_a_client_that_does_not_read(
         asked = slow.send("threads")
         await listed(other, "line", *COUNT[FLOOD] * 4, within=FLOODED)  # answered all the while
         await other.wait_event("stopped", timeout=LIMIT)
-        await until(lambda: others.given + others.lost == LINES, within=LIMIT, what="every line")
+        await others.all_of_it()
         while time.monotonic() - stalled < STALLED:
             await stepped(other)
         assert memory(attach.process.pid, "VmHWM") - before < GROWTH
@@ -104,7 +111,7 @@ async def test_200_mb_of_output_and_a_client_that_does_not_read(
         await line.heal()
         await slow.wait_event("stopped", timeout=LIMIT)
         assert (await asked)["success"]
-        await until(lambda: heard.given + heard.lost == LINES, within=LIMIT, what="every line")
+        await heard.all_of_it()
         assert heard.lost > LINES // 2
         await other.disconnect(timeout=LIMIT)
         await slow.disconnect(timeout=LIMIT)
