@@ -33,6 +33,7 @@ RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
 GOODBYE = 5.0  # s for clients to take leave after `terminated`
+HURRIED = 2.0  # s for the same when we are told to end: R7 has three for all of it
 
 
 class Session:
@@ -80,11 +81,11 @@ class Session:
     async def over(self) -> None:
         """Wait until every rank is gone and the clients were told; let them take leave."""
         await self.driver.finished.wait()
-        await self._take_leave()
+        await self._take_leave(GOODBYE)
 
-    async def _take_leave(self) -> None:
+    async def _take_leave(self, limit: float) -> None:
         """Clients were told of the end: their last requests are answered."""
-        with anyio.move_on_after(GOODBYE):
+        with anyio.move_on_after(limit):
             await self.driver.no_clients()
 
     async def interrupted(self) -> signal.Signals:
@@ -96,7 +97,7 @@ class Session:
         self.driver.feed(inputs.Shutdown(reason))
         with anyio.move_on_after(RELEASE_LIMIT):
             await self.driver.no_links()
-            await self._take_leave()
+            await self._take_leave(HURRIED)
 
 
 def settings_of(
