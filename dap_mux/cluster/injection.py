@@ -95,7 +95,10 @@ async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) 
     """The port, once the injector has ended and debugpy listens."""
     while True:
         if not process.runs:
-            raise NothingToConnect(f"process {process.pid} ended while debugpy was brought in")
+            raise NothingToConnect(
+                f"process {process.pid} ended while debugpy was brought in: if it crashed, gdb has "
+                "met it in the middle of something; start the program with `dap-mux run` instead"
+            )
         code = injector.poll()
         if code:
             raise _InjectorFailed

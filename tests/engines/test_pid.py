@@ -26,26 +26,24 @@ __all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(240)
 PYTHONS: Final = [sys.executable, *filter(None, [shutil.which("python3.14")])]
-# It computes nothing before it is told to, so that none of its steps is missed.
+# It computes nothing before it is told to, so that none of its steps is missed; and it waits in the
+# kernel: a process that gdb meets while it works may not survive that.
 GATE: Final = """\
-import runpy, sys, time
-from pathlib import Path
+import runpy, sys
 
-go, *sys.argv = sys.argv[1:]
+sys.argv = sys.argv[1:]
 print("waits", flush=True)
-while not Path(go).exists():
-    time.sleep(0.02)
+sys.stdin.read()
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
 class Job:
-    """Four ranks that wait for a file."""
+    """Four ranks that wait for the end of their input."""
 
     def __init__(self, user: User, python: str) -> None:
-        self.go = user.folder / "go"
         self.logs = [user.folder / f"rank-{rank}.log" for rank in range(tour.RANKS)]
-        words = [python, user.script(GATE, "gate.py"), str(self.go), str(tour.PROGRAM)]
+        words = [python, user.script(GATE, "gate.py"), str(tour.PROGRAM)]
         shared = {
             **user.environ,
             "WORLD_SIZE": str(tour.RANKS),
@@ -59,7 +57,13 @@ class Job:
 
     def _start(self, words: list[str], env: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
         with log.open("wb") as out:
-            return subprocess.Popen(words, env=env, stdout=out, stderr=out)
+            return subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=out, stderr=out)
+
+    def go(self) -> None:
+        """Let them compute."""
+        for rank in self.ranks:
+            assert rank.stdin
+            rank.stdin.close()
 
     @property
     def output(self) -> str:
@@ -82,7 +86,7 @@ def started(user: User, python: str) -> Iterator[Job]:
     finally:
         for rank in job.ranks:
             rank.kill()
-            rank.wait()
+            rank.communicate()
 
 
 async def attached(user: User, job: Job) -> Command:
@@ -94,6 +98,8 @@ async def attached(user: User, job: Job) -> Command:
         within=4 * LIMIT,
         what="debugpy in four processes",
     )
+    ended = [rank.poll() for rank in job.ranks]
+    assert attach.process.returncode is None, (attach.err, ended, job.output)
     return attach
 
 
@@ -115,7 +121,7 @@ async def test_four_running_processes(user: User, python: str) -> None:
         await tour.attach(client, str(tour.PROGRAM))
         # Who is not attached yet has no breakpoint yet, and `attach` waits for nobody.
         await listed(client, "state", *["running"] * tour.RANKS, within=2 * LIMIT)
-        job.go.touch()
+        job.go()
         await tour.two_held(client)
         await tour.ask_and_step(client)
         await tour.let_go(client)

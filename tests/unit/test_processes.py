@@ -118,6 +118,13 @@ def test_no_gdb(monkeypatch: pytest.MonkeyPatch) -> None:
     refuse_without_a_way(RunningPython(os.getpid(), (3, 14)))  # which needs none
 
 
+async def test_one_that_ends_meanwhile() -> None:
+    with python(SAYS_AND_WAITS) as pid:
+        process = RunningPython.read(pid)
+    with pytest.raises(NothingToConnect, match=f"process {pid} ended while .* if it crashed"):
+        await injection.bring_debugpy(process, "127.0.0.1", 5678)
+
+
 def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
     """Both sides must be the same version; debugpy is the one that we have."""
     other = RunningPython(os.getpid(), (3, 99))
