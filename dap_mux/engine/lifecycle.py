@@ -50,6 +50,8 @@ class Lifecycle(Children):
         back = rank.phase is Phase.GONE and endpoint.ready
         if rank.phase in (Phase.IDLE, Phase.WAITING):
             self._way_changed(rank, before)
+        elif rank.phase is Phase.GONE and endpoint.way_down:
+            rank.reason = endpoint.way_down  # why it ended, and perhaps that it comes again
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code = None
             self.connect(rank)

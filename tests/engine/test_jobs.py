@@ -93,6 +93,21 @@ def test_a_pod_starts_again(play: Play) -> None:
     assert states(client) == ["running", "running"]
 
 
+def test_a_pod_that_is_deleted(play: Play) -> None:
+    """Its rank's debugger may tell the end before the cluster tells of the pod, or never."""
+    down = "pod trainer-1 was deleted; perhaps another is made in its place"
+    book = play(2)
+    client = attached(book)
+    with book.happens():
+        book.rank(1).exits()
+    assert (states(client), reason(client, 1)) == (["running", "exited"], "the process ended")
+    book.know(1, way_down=down)
+    assert (states(client), reason(client, 1)) == (["running", "exited"], down)
+    book.lose(0)
+    book.know(0, way_down=down)
+    assert (states(client), reason(client, 0)) == (["lost", "exited"], down)
+
+
 def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:
     """A pod is no more: its rank is gone, and no code is made up."""
     book = play(2)
