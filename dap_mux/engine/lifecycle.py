@@ -48,10 +48,8 @@ class Lifecycle(Children):
         if endpoint.dials:
             self._called(rank)
         back = rank.phase is Phase.GONE and endpoint.ready
-        if rank.phase in (Phase.IDLE, Phase.WAITING):
+        if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
-        elif rank.phase is Phase.GONE and endpoint.way_down:
-            rank.reason = endpoint.way_down  # why it ended, and perhaps that it comes again
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code = None
             self.connect(rank)
@@ -65,11 +63,14 @@ class Lifecycle(Children):
                 self.await_call(rank)
 
     def _way_changed(self, rank: Rank, before: Endpoint) -> None:
-        """While there is no way `list` says why; a new one is tried with new patience."""
+        """While there is no way `list` says why; a new one is tried with new patience.
+
+        So it does of a rank that has ended: perhaps another is coming in its place.
+        """
         if rank.endpoint.way_down:
             rank.reason = rank.endpoint.way_down
             self._watcher.moved(rank)
-        elif before.way_down:
+        elif before.way_down and rank.phase is not Phase.GONE:
             rank.reason = ""
             rank.attempts = 0
             self._watcher.moved(rank)
