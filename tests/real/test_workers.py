@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+import anyio
 import pytest
 
 from dap_mux.client.wire import Json
@@ -253,6 +254,9 @@ class TestTheyAreDebugged:
                 lambda es: [e["state"] for e in workers(es)] == ["running"] * 6, within=PATIENCE
             )
             assert pids(before) == pids(after)
+            with anyio.fail_after(PATIENCE):
+                while "MainThread" not in await names(again):  # theirs may be told before
+                    pass
             await again.control("pause")
             await again.until(
                 lambda es: {e["state"] for e in workers(es)} == {"stopped"}, within=PATIENCE
