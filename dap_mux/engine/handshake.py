@@ -165,10 +165,24 @@ class Handshake(Links):
         self._watcher.live(rank)
 
     def _start(self, rank: Rank) -> None:
+        """What is evaluated in it comes first: a child of it that comes before would hang (K5)."""
         self._to(rank, Signal.CONFIGURED)
-        upstream.ask(
-            self._core, rank, "configurationDone", {}, lambda reply: self._done(rank, reply)
-        )
+        link = rank.link
+
+        def answered() -> None:
+            if rank.link == link:
+                self._run_on(rank)
+
+        limit = self._core.settings.request_timeout
+        upstream.when_answered(self._core, rank, "evaluate", answered, limit)
+
+    def _run_on(self, rank: Rank) -> None:
+        """Once; a rank that is left meanwhile has been told already."""
+        if not rank.runs_on and rank.link is not None:
+            rank.runs_on = True
+            upstream.ask(
+                self._core, rank, "configurationDone", {}, lambda reply: self._done(rank, reply)
+            )
 
     def _done(self, rank: Rank, reply: Reply) -> None:
         """Whose adapter we are: it answers `attach` at once, and this when it runs on."""

@@ -136,17 +136,20 @@ class Lifecycle(Children):
     def _depart(self, rank: Rank) -> None:
         """An adapter that is left before `attach` closes its port for ever (measured): go on."""
         rank.leaving_early = rank.phase in (Phase.CONNECTING, Phase.GREETING)
-        was_live, held = rank.phase is Phase.LIVE, rank.phase is Phase.CONFIGURING
-        stop = rank.stop
+        was_live, stop = rank.phase is Phase.LIVE, rank.stop
+        # A child that was never told to run waits for ever.
+        runs_on = rank.phase in (Phase.STARTING, Phase.LIVE) or (
+            rank.phase is Phase.CONFIGURING and rank.main is not None
+        )
         self._to(rank, Signal.LEAVE)
+        if runs_on:
+            self._run_on(rank)
         if stop is not None and stop.reason == "exception":
             # Left alone there, a rank takes it for a broken tunnel and is held for who comes next.
             upstream.ask(
                 self._core, rank, "continue", {"threadId": stop.thread}, lambda reply: None
             )
         self._watcher.lost(rank, was_live)
-        if held and rank.main:  # a child that was never told to run waits for ever
-            upstream.ask(self._core, rank, "configurationDone", {}, lambda reply: None)
         if was_live and self.debugs_children:  # nobody will answer for its next child
             self._evaluate(rank, CHILDREN, self._children_kept)
         if not rank.leaving_early:

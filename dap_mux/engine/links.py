@@ -65,6 +65,7 @@ class Links:
         self._to(rank, Signal.CONNECT)
         rank.link = self._core.number()
         rank.offers, rank.adapter_ready, rank.seq = None, endpoint.ready, 0
+        rank.runs_on = False
         self._core.links[rank.link] = rank
         if endpoint.dials:
             rank.endpoint = replace(endpoint, ready=False)  # one connection is one call

@@ -19,7 +19,14 @@ from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.forked import run_on_without_debugger
 from dap_mux.rank.hide import hide_our_frames
-from dap_mux.rank.hold import OnTimeout, on_timeout_of, stop_at_first_line, timeout_of, wait_or_end
+from dap_mux.rank.hold import (
+    OnTimeout,
+    note_who_comes,
+    on_timeout_of,
+    stop_at_first_line,
+    timeout_of,
+    wait_or_end,
+)
 from dap_mux.rank.listen import candidate_ports, is_debugged
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.ports import first_port
@@ -89,7 +96,7 @@ def start(setup: Setup) -> tuple[str, int]:
         return _started.forked_from
     address = _listen_once(place, setup)
     if setup.wait:
-        wait_or_end(place, setup.timeout, setup.on_timeout)
+        wait_or_end(place, setup.timeout, setup.on_timeout, since_start=True)
     if setup.stop_on_entry:
         stop_at_first_line()
     return address
@@ -158,6 +165,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     if is_debugged():
         say(place, "runs under debugpy already; a debugger attaches where that listens")
         hide_our_frames()
+        note_who_comes()
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
@@ -165,6 +173,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
+    note_who_comes()
     _announce(place, address, setup)
     return address
 

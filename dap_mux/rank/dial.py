@@ -28,6 +28,7 @@ from typing import Any
 import debugpy  # noqa: T100
 
 from dap_mux.rank.environ import Place
+from dap_mux.rank.hold import note_who_comes
 from dap_mux.rank.listen import CannotListen
 from dap_mux.rank.options import seconds
 from dap_mux.rank.ready import record_of
@@ -111,6 +112,8 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
     with _listening_on(line):
         debugpy.listen((target.host, target.port), in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
+    note_who_comes()
+    line.may_call.set()
     # Before debugpy's own, which tells the session that the process ends: it hangs up then.
     atexit.register(line.give_up)
     if not line.settled.wait(target.timeout):
@@ -143,11 +146,13 @@ class _Link(socket.socket):
 class Line:
     """In debugpy's eyes a socket that listens; each `accept` is a call of ours.
 
-    `settled`: the first call has come to an end, good or (`problem`) bad. Runs in a thread of
-    debugpy's own, which calls `accept` again as soon as it has set up a connection.
+    `may_call`: debugpy is set up for a session. `settled`: the first call has come to an end,
+    good or (`problem`) bad. Runs in a thread of debugpy's own, which calls `accept` again as soon
+    as it has set up a connection.
     """
 
     def __init__(self, place: Place, target: Target) -> None:
+        self.may_call = threading.Event()
         self.settled = threading.Event()
         self.problem = ""
         self._place = place
@@ -190,6 +195,7 @@ class Line:
                 _run_on()
                 self._link.close()
         pause = BACKOFF_FIRST
+        self.may_call.wait()
         while not self._given_up.is_set():
             try:
                 self._link = _call(self._target, self._registration())

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import debugpy  # noqa: T100
 
@@ -19,11 +19,9 @@ from dap_mux.rank.ready import say
 
 OnTimeout: TypeAlias = Literal["exit", "continue"]
 
-_turn = threading.Lock()
-"""debugpy can end one wait only, the last begun: threads wait one after another."""
-_ending = threading.Lock()
-"""Held while a wait is ended: nobody else's may begin meanwhile."""
-LOOK_AGAIN = 0.01  # s
+LOOK_AGAIN = 0.01  # s; debugpy's own wait looks every 0.02 s
+_visits: list[None] = []
+"""One for each time that a debugger has attached and configured: it may have gone since."""
 
 
 def timeout_of(environ: Mapping[str, str]) -> float | None:
@@ -43,8 +41,35 @@ def on_timeout_of(environ: Mapping[str, str]) -> OnTimeout:
     return "continue" if text == "continue" else "exit"
 
 
-def wait_or_end(place: Place, timeout: float | None, on_timeout: OnTimeout) -> bool:
-    """Wait for a debugger; when nobody comes in time, end the process or return False."""
+def note_who_comes() -> None:
+    """From now on no wait misses a debugger that has gone again by the time it looks.
+
+    debugpy's own looks for who is there now, every 20 ms: a rank whose debugger configured it and
+    left at once waited on (measured: 1 of 20). So that wait is ended, too. Private interface of
+    debugpy; where it has changed, who comes has to stay for those 20 ms. Call it once.
+    """
+    with suppress(Exception):
+        debugger: Any = sys.modules["pydevd"].get_global_debugger()
+        configured = debugger.on_configuration_done
+
+        def note() -> None:
+            configured()
+            _visits.append(None)
+            with suppress(RuntimeError):  # nobody has waited yet
+                debugpy.wait_for_client.cancel()
+
+        debugger.on_configuration_done = note
+
+
+def wait_or_end(
+    place: Place, timeout: float | None, on_timeout: OnTimeout, *, since_start: bool = False
+) -> bool:
+    """Wait for a debugger; when nobody comes in time, end the process or return False.
+
+    `since_start`: one that came before, and has left, has been waited for.
+    """
+    if since_start and _visits:
+        return True
     if wait_for_debugger(timeout):
         return True
     late = f"had no debugger attached within {timeout:g} s"
@@ -68,31 +93,16 @@ def _exit() -> NoReturn:
 def wait_for_debugger(timeout: float | None) -> bool:
     """Wait until a debugger is attached and configured; False after `timeout` seconds.
 
-    Any number of threads may wait, each within a limit of its own.
+    Any number of threads may wait, each within a limit of its own. They sleep here and not in a
+    lock of `threading`: these frames are hidden, so a `pause` that comes now stops after them.
     """
     until = None if timeout is None else time.monotonic() + timeout
-    if _turn.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
-        try:
-            if not debugpy.is_client_connected():
-                _wait(None if until is None else until - time.monotonic())
-        finally:
-            _turn.release()
-    return timeout is None or bool(debugpy.is_client_connected())
-
-
-def _wait(timeout: float | None) -> None:
-    if timeout is None:
-        debugpy.wait_for_client()  # noqa: T100
-        return
-    over = threading.Event()
-    clock = _hidden_timer(max(timeout, 0), over)
-    clock.start()
-    try:
-        debugpy.wait_for_client()  # noqa: T100
-    finally:
-        with _ending:
-            over.set()
-        clock.cancel()
+    seen = len(_visits)
+    while not debugpy.is_client_connected() and len(_visits) == seen:
+        if until is not None and time.monotonic() >= until:
+            return False
+        time.sleep(LOOK_AGAIN)
+    return True
 
 
 def stop_at_first_line() -> None:
@@ -102,24 +112,3 @@ def stop_at_first_line() -> None:
     """
     if debugpy.is_client_connected():
         sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI().stop_on_entry()
-
-
-def _hidden_timer(seconds: float, over: threading.Event) -> threading.Timer:
-    """A timer that ends the wait, and that debugpy does not show among the user's threads."""
-    clock = threading.Timer(seconds, _end_the_wait, [over])
-    clock.daemon = True
-    # The marks that debugpy puts on threads of its own.
-    clock.pydev_do_not_trace = True  # type: ignore[attr-defined]
-    clock.is_pydev_daemon_thread = True  # type: ignore[attr-defined]
-    return clock
-
-
-def _end_the_wait(over: threading.Event) -> None:
-    """End it also where it has not begun yet: only then is there the function that can.
-
-    Until then it is missing, or an earlier wait's, which does no harm.
-    """
-    while not over.wait(LOOK_AGAIN):
-        with _ending, suppress(RuntimeError):
-            if not over.is_set():  # else it might be the next one's
-                debugpy.wait_for_client.cancel()

@@ -143,7 +143,7 @@ class Watch:
     def _hold(self, error: BaseException, trace: TracebackType) -> None:
         why = f"failed: {_in_short(error, trace)}; it is held"
         while debugpy.is_client_connected() or self._somebody_comes(why):
-            if stop_at(error, trace):
+            if debugpy.is_client_connected() and stop_at(error, trace):
                 return
             why = "lost its debugger before that let it end; it is held again,"
 

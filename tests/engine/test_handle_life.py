@@ -71,6 +71,7 @@ def test_link_ends_under_a_request(play: Play) -> None:
     book.lose(1)
     assert "rank 1" in waiting.refusal
     assert client.ask("stackTrace", threadId=book.thread(0)).body
+    book.rank(1).silent = set()
     book.wait(1)
     assert [body["reason"] for body in client.of("thread")[-2:]] == ["exited", "started"]
 

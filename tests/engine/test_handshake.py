@@ -113,6 +113,42 @@ def test_late_rank_gets_breakpoints_before_it_runs_on(play: Play) -> None:
     assert told.index("setBreakpoints") < told.index("configurationDone")
 
 
+def test_a_rank_runs_on_only_when_its_children_are_seen_to(play: Play) -> None:
+    """configurationDone waits for the answers to what is evaluated: a child would hang (K5)."""
+    book = play(1)
+    client = book.client()
+    book.rank(0).silent = {"evaluate"}
+    attach(client)
+    assert not book.rank(0).configured
+    with book.happens():
+        book.rank(0).answers()
+    assert book.rank(0).configured
+
+
+def test_a_rank_that_evaluates_nothing_runs_on(play: Play) -> None:
+    """It has had 5 s; its job is not kept waiting for our comfort."""
+    book = play(1)
+    client = book.client()
+    book.rank(0).silent = {"evaluate"}
+    attach(client)
+    book.wait(4.9)
+    assert not book.rank(0).configured
+    book.wait(0.1)
+    assert book.rank(0).configured
+
+
+def test_left_while_it_is_about_to_run_on(play: Play) -> None:
+    """It is told to, all the same: a rank that waits for a debugger would wait for the next."""
+    book = play(1)
+    client = book.client()
+    book.rank(0).silent = {"evaluate"}
+    attach(client)
+    client.ask("disconnect")
+    book.wait(1)
+    told = [line.split()[3] for line in book.finish().splitlines() if line.startswith("rank 0 < ")]
+    assert told.index("configurationDone") < told.index("disconnect")
+
+
 def test_second_client_joins(play: Play) -> None:
     """A joiner is told the present state by events, and nobody is resumed."""
     book = play(2)
