@@ -217,7 +217,7 @@ class Engine:
     def _link_down(self, happened: inputs.LinkDown) -> None:
         rank = self.core.links.get(happened.link)
         if rank:
-            self.lifecycle.down(rank, happened.reason, happened.refused)
+            self.lifecycle.down(rank, happened)
 
     def _link_said(self, happened: inputs.LinkSaid) -> None:
         rank = self.core.links.get(happened.link)

@@ -151,7 +151,9 @@ class Handshake(Links):
 
     def _cured(self, rank: Rank, reply: Reply) -> None:
         """Verified by what the socket itself says; where it fails the rank just stays slow."""
-        rank.cured = reply.ok and plain(reply.body).get("result") == CURED
+        told = str(plain(reply.body).get("result")) if reply.ok else ""
+        cured, _, rank.process = told.partition(" ")
+        rank.cured = cured == CURED
         if not rank.cured:
             self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
 

@@ -111,11 +111,15 @@ class LinkSaid(Struct, frozen=True, gc=False):
 
 
 class LinkDown(Struct, frozen=True, gc=False):
-    """The connection failed or ended; `refused` when nothing listens there."""
+    """The connection failed or ended; `refused` when nothing listens there.
+
+    `over`: the process that was to be met there again has ended, as this machine's system says.
+    """
 
     link: int
     reason: str
     refused: bool = False
+    over: bool = False
 
 
 class Deadline(Struct, frozen=True, gc=False):

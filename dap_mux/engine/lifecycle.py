@@ -14,6 +14,7 @@ from dap_mux.engine import upstream
 from dap_mux.engine.agent import CHILDREN
 from dap_mux.engine.children import Children
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.inputs import LinkDown
 from dap_mux.engine.links import Watcher
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.phases import Phase, Signal
@@ -107,15 +108,17 @@ class Lifecycle(Children):
 
     # Going
 
-    def down(self, rank: Rank, reason: str, refused: bool) -> None:
+    def down(self, rank: Rank, how: LinkDown) -> None:
         """The connection failed or ended."""
         self._core.links.pop(rank.link or 0, None)
         rank.link = None
-        upstream.fail_pending(self._core, rank, reason)
+        upstream.fail_pending(self._core, rank, how.reason)
         if rank.phase is Phase.LEAVING:
             self._left(rank)
+        elif how.over:
+            self.ended(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
-            self._retry(rank, _nobody_there(rank) if refused else reason)
+            self._retry(rank, _nobody_there(rank) if how.refused else how.reason)
 
     def leave(self, rank: Rank, *, release: bool) -> None:
         """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""

@@ -69,8 +69,9 @@ class Links:
         self._core.links[rank.link] = rank
         if endpoint.dials:
             rank.endpoint = replace(endpoint, ready=False)  # one connection is one call
+        process = "" if rank.main else rank.process
         self._core.out.append(
-            Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port, endpoint.dials)
+            Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port, endpoint.dials, process)
         )
 
     # Losing

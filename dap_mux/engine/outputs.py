@@ -38,7 +38,8 @@ class CloseClient(Struct, frozen=True, gc=False):
 class Connect(Struct, frozen=True, gc=False):
     """Open a connection to a rank; answer with `LinkUp` or `LinkDown`.
 
-    `dials`: take up the call that it has made.
+    `dials`: take up the call that it has made. `process`: the one that was met there before, as
+    `agent.WHO` says it; "" for none.
     """
 
     link: int
@@ -46,6 +47,7 @@ class Connect(Struct, frozen=True, gc=False):
     host: str
     port: int
     dials: bool = False
+    process: str = ""
 
 
 class CloseLink(Struct, frozen=True, gc=False):

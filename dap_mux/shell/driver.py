@@ -15,6 +15,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.protocol.framing import MAX_BODY
 from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
 from dap_mux.shell.local_files import LocalFiles
+from dap_mux.shell.local_processes import is_over
 
 logger = logging.getLogger("dap_mux")
 
@@ -130,10 +131,12 @@ class Driver:
         self._links[number] = link
         self.feed(inputs.LinkUp(number))
 
-    def link_down(self, number: int, reason: str, *, refused: bool = False) -> None:
-        """A rank's connection failed or ended."""
+    def link_down(
+        self, number: int, reason: str, *, refused: bool = False, over: bool = False
+    ) -> None:
+        """A rank's connection failed or ended (`inputs.LinkDown`)."""
         self._links.pop(number, None)
-        self.feed(inputs.LinkDown(number, reason, refused))
+        self.feed(inputs.LinkDown(number, reason, refused, over))
         self._changed()
 
     def _connect(self, output: outputs.Connect) -> None:
@@ -158,7 +161,8 @@ class Driver:
                     lambda: RankLink(self, output.link), output.host, output.port
                 )
         except ConnectionRefusedError:
-            self.link_down(output.link, "connection refused", refused=True)
+            over = is_over(output.process)
+            self.link_down(output.link, "connection refused", refused=True, over=over)
         except TimeoutError:
             self.link_down(output.link, f"no connection within {CONNECT_TIMEOUT:g} s")
         except OSError as error:

@@ -95,6 +95,21 @@ def test_nobody_listens_any_more(play: Play) -> None:
     assert "the tunnel to it is down" in entry["reason"]
 
 
+def test_nobody_is_left_to_say_that_it_ended(play: Play) -> None:
+    """Its adapter had died before it; this machine's own word is that the process is over."""
+    book = play(2)
+    client = attached(book)
+    book.absent.add(("job", 1))
+    book.lose(1, "the rank closed the connection")
+    with book.quietly("some tries"):
+        book.wait(3)
+    assert states(client) == ["running", "lost"]
+    book.over.add(("job", 1))
+    with book.quietly("the next try"):
+        book.wait(3)
+    assert states(client) == ["running", "exited"]
+
+
 def test_backoff(play: Play) -> None:
     """Tries come 0.25 s after each other, doubling to 10 s (R3)."""
     book = play(2)

@@ -172,6 +172,22 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         assert [await rank.ended() for rank in ranks] == [0] * 4
 
 
+async def test_an_adapter_is_killed_and_then_the_program_ends(
+    start_ranks: StartRanks, done: Path
+) -> None:
+    """Nobody is left to say so: it is seen on this machine, and the session does not wait on."""
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks), settings=EAGER) as running:
+        driver = await Driver.attach(running)
+        await driver.states(*["running"] * 4)
+        os.kill(ranks[1].adapter, signal.SIGKILL)
+        await driver.states("running", "lost", "running", "running")
+        ranks[1].kill()
+        await driver.states("running", "exited", "running", "running")
+        let_end(done)
+        await driver.client.wait_event("terminated", timeout=LIMIT)
+
+
 async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
     """One rank among six servers that are none, each bad in its own way."""
     (good,) = await start_ranks(1, PROGRAM, arguments=[str(done)])

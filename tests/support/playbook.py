@@ -52,6 +52,7 @@ class Playbook:
         self.now = 0.0
         self.ranks: dict[tuple[str, int], FakeRank] = {}
         self.absent: set[tuple[str, int]] = set()  # nothing listens there
+        self.over: set[tuple[str, int]] = set()  # of those, whose process has ended
         self.local: dict[str, str] | None = None  # files beside the clients, None if elsewhere
         self.disk_hangs = False
         self.finished = False
@@ -208,7 +209,8 @@ class Playbook:
     def _connect_rank(self, output: outputs.Connect) -> None:
         if output.rank in self.absent:
             self.transcript.line(("rank", output.rank), "=", "refused")
-            self.feed(inputs.LinkDown(output.link, "connection refused", refused=True))
+            over = output.rank in self.over
+            self.feed(inputs.LinkDown(output.link, "connection refused", True, over))
             return
         rank = self.ranks[output.rank]
         if any(wire.open and wire.rank is rank for wire in self._wires.values()):

@@ -1,0 +1,59 @@
+"""Whether a process of a rank has ended, by what it has said of itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dap_mux.engine.agent import WHO
+from dap_mux.shell.local_processes import is_over
+
+LIMIT = 30.0  # s; not a wait
+SAYS_WHO = f"{WHO}\nprint(who(), flush=True)\ninput()\n"
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[str]]:
+    words = [sys.executable, "-c", SAYS_WHO]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, text=True) as process:
+        yield process
+        process.kill()
+
+
+def who(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_it_runs_and_ends(process: subprocess.Popen[str]) -> None:
+    said = who(process)
+    assert said
+    assert not is_over(said)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_over(said)  # also while its parent has not looked
+    process.wait(LIMIT)
+    assert is_over(said)
+
+
+def test_another_has_its_pid(process: subprocess.Popen[str]) -> None:
+    boot, space, pid, start = who(process).split(" ")
+    assert is_over(f"{boot} {space} {pid} {int(start) - 1}")
+
+
+def test_it_is_not_of_this_machine(process: subprocess.Popen[str]) -> None:
+    boot, space, _, start = who(process).split(" ")
+    other = "0" + boot[1:] if boot[0] != "0" else "1" + boot[1:]
+    gone = 2**31 - 1
+    assert is_over(f"{boot} {space} {gone} {start}")
+    assert not is_over(f"{other} {space} {gone} {start}")
+    assert not is_over(f"{boot} pid:[1] {gone} {start}")
+
+
+@pytest.mark.parametrize("said", ["", "True", "../.. pid:[1] 1 1", "x" * 100_000, "1 2 3 4"])
+def test_what_is_no_process(said: str) -> None:
+    assert not is_over(said)
