@@ -31,7 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell's background job ignores Ctrl-C, and so would every program that tests start."""
+    """What tests start has Ctrl-C, which a shell's background job ignores, and Python's buffers.
+
+    Without these `print` writes a line in pieces: those of ranks with one stdout would get mixed.
+    """
+    os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):

@@ -42,8 +42,11 @@ def write_to_rendezvous(folder: Path, record: dict[str, object]) -> None:
 
 
 def say(place: Place, message: str) -> None:
-    """One line to the user. stderr, because stdout belongs to the program."""
-    print(f"dap-mux: {name_of(place)} {message}", file=sys.stderr, flush=True)  # noqa: T201
+    """One line to the user. stderr, because stdout belongs to the program.
+
+    In one piece, for other ranks may write there as well.
+    """
+    print(f"dap-mux: {name_of(place)} {message}\n", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def name_of(place: Place) -> str:

@@ -31,8 +31,7 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
     await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
     await listed(editor, "line", *[loss] * 4)
 
-    buffered = {"PYTHONUNBUFFERED": ""}  # as for everybody who does not ask Python for it
-    console = PipedConsole(await user.start("console", piped=True, env=buffered))
+    console = PipedConsole(await user.start("console", piped=True))
     rows = cells(await console.does("list"))
     assert [(row[0], row[1], row[4], row[5]) for row in rows[1:]] == [
         ("job", str(rank), "train.step", str(loss)) for rank in range(4)

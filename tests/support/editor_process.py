@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 go = Path(sys.argv[1])
-print("begin", os.environ.get("RANK"), os.environ.get("MARK"), os.getcwd())
+print("begin", os.environ.get("RANK"), os.environ.get("MARK"), os.getcwd(), flush=True)
 number = 0
 while not go.exists():
     number += 1  # count

@@ -286,8 +286,9 @@ class Window:
                 await row.click(button="right", timeout=_SOON)
                 await wanted.wait_for(timeout=_SOON)
             while await wanted.count():  # a menu that has just opened is deaf for a moment
-                with suppress(Late):
-                    await wanted.click()  # not given up early: it would be chosen twice
+                with suppress(Error):
+                    # Not given up early, it would be chosen twice; but at once where it has gone.
+                    await (await wanted.element_handle(timeout=_SOON)).click()
                     chosen = True
             if chosen:
                 return
