@@ -68,13 +68,15 @@ except Exception:
     pass
 """
 
+# Two more ways to lose a rank (measured): both leave it where nobody is that could let it go on.
 # A program in `wait_for_client` looks every 20 ms whether a debugger is there that has configured
-# it, and waits on where that one has gone by then (measured: 1 rank of 20 left at once). So the
-# wait ends with `configurationDone` itself. It lasts; our in-rank agent has brought its own.
+# it, and waits on where that one has gone by then; so `configurationDone` itself ends the wait. Our
+# in-rank agent has brought that. And a thread that has decided to stop, at a breakpoint whose
+# condition takes its time, say, stops also after the `disconnect` that was to let everything run;
+# from then to the next `initialize` it goes on at once. Both last as long as the process.
 RUN_ON: Final = """\
-def end_the_wait_once_configured():
+def end_the_wait_once_configured(debugger):
     api = __import__('sys').modules['debugpy.server.api']
-    debugger = __import__('pydevd').get_global_debugger()
     configured = debugger.on_configuration_done
 
     def and_end_the_wait():
@@ -87,10 +89,33 @@ def end_the_wait_once_configured():
     if 'on_configuration_done' not in vars(debugger):
         debugger.on_configuration_done = and_end_the_wait
 
-try:
-    end_the_wait_once_configured()
-except Exception:
-    pass
+def stop_for_nobody(debugger):
+    api = __import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI()
+    wait, met, left = debugger.do_wait_suspend, debugger.on_initialize, debugger.on_disconnect
+    alone = []
+
+    def meet():
+        alone.clear()
+        met()
+
+    def leave():
+        alone.append(True)
+        left()
+
+    def wait_unless_alone(*rest, **named):
+        if alone:
+            api.request_resume_thread('*')
+        return wait(*rest, **named)
+
+    if 'do_wait_suspend' not in vars(debugger):
+        debugger.on_initialize, debugger.on_disconnect = meet, leave
+        debugger.do_wait_suspend = wait_unless_alone
+
+for change in (end_the_wait_once_configured, stop_for_nobody):
+    try:
+        change(__import__('pydevd').get_global_debugger())
+    except Exception:
+        pass
 """
 
 # Which process this is, for a session on the same machine: where the rank's adapter dies before it

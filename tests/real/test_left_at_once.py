@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.agents import clean_environment
-from tests.real.driving import LIMIT, Driver
+from tests.real.driving import LIMIT, Driver, line_of
 from tests.support.ranks import debugpy_ranks
 from tests.support.session import session
 from tests.support.waiting import until
@@ -62,6 +62,49 @@ async def test_debugpys_own_wait(tmp_path: Path) -> None:
         gone.touch()
         assert [await rank.ended() for rank in ranks] == [0, 0]
         assert ["runs on" in rank.output for rank in ranks] == [True, True]
+
+
+SLOW_TO_STOP = """\
+import os
+import sys
+import time
+from pathlib import Path
+
+import debugpy
+
+debugpy.listen(int(os.environ["DEBUGPY_PORT"]))
+asked, gone = map(Path, sys.argv[1:])
+
+
+def reached():
+    asked.touch()
+    while not gone.exists():
+        time.sleep(0.01)
+    return True
+
+
+debugpy.wait_for_client()
+while not gone.exists():
+    time.sleep(0.01)  # here
+print("runs on")
+"""
+
+
+async def test_a_breakpoint_whose_condition_takes_longer_than_they_stay(tmp_path: Path) -> None:
+    """debugpy stops there, and nobody is left to let it go on."""
+    program, asked, gone = (tmp_path / name for name in ("train.py", "asked", "gone"))
+    program.write_text(SLOW_TO_STOP)
+    here = {"line": line_of(str(program), "here"), "condition": "reached()"}
+    words = [str(asked), str(gone)]
+    async with debugpy_ranks(1, program, arguments=words, style="script") as (rank,):
+        async with session([rank.port]) as running:
+            driver = await Driver.attach(running, breakpoints={str(program): [here]})
+            await until(asked.exists, within=LIMIT, what="the condition is asked for")
+            await driver.leave()
+            await running.driver.no_links()
+        gone.touch()
+        assert await rank.ended() == 0
+        assert "runs on" in rank.output
 
 
 async def test_a_wait_of_our_agents_that_has_not_begun(tmp_path: Path) -> None:
