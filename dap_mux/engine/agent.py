@@ -68,12 +68,14 @@ except Exception:
     pass
 """
 
-# Two more ways to lose a rank (measured): both leave it where nobody is that could let it go on.
-# A program in `wait_for_client` looks every 20 ms whether a debugger is there that has configured
-# it, and waits on where that one has gone by then; so `configurationDone` itself ends the wait. Our
-# in-rank agent has brought that. And a thread that has decided to stop, at a breakpoint whose
-# condition takes its time, say, stops also after the `disconnect` that was to let everything run;
-# from then to the next `initialize` it goes on at once. Both last as long as the process.
+# Against three ways to lose a rank (measured); it lasts as long as the process. A program in
+# `wait_for_client` looks every 20 ms whether a debugger is there that has configured it, and waits
+# on where that one has gone by then: `configurationDone` itself ends the wait, as our in-rank agent
+# has seen to. A thread that has decided to stop, at a breakpoint whose condition takes its time,
+# say, stops also after the `disconnect` that was to let everything run, with nobody there to let it
+# go on: from then to the next `initialize` it does at once. And K1: a stop is told twice where a
+# pause has crossed it, so nobody knows for certain that a rank stands still. `continue` is answered
+# as soon as no thread is held, which may be now.
 RUN_ON: Final = """\
 def end_the_wait_once_configured(debugger):
     api = __import__('sys').modules['debugpy.server.api']
@@ -111,7 +113,29 @@ def stop_for_nobody(debugger):
         debugger.on_initialize, debugger.on_disconnect = meet, leave
         debugger.do_wait_suspend = wait_unless_alone
 
-for change in (end_the_wait_once_configured, stop_for_nobody):
+def answer_every_continue(debugger):
+    kind = type(debugger.threads_suspended_single_notification)
+    add, resumed = kind.add_on_resumed_callback, kind.on_thread_resume
+
+    def add_or_call(self, callback):
+        with self._lock:
+            if self._suspended_thread_id_to_thread:
+                return add(self, callback)
+        callback()
+
+    def resumed_and_call(self, *rest):
+        resumed(self, *rest)
+        due = []
+        with self._lock, self._callbacks_lock:
+            if not self._suspended_thread_id_to_thread:
+                due, self._callbacks = self._callbacks, due
+        for callback in due:
+            callback()
+
+    if add.__name__ == 'add_on_resumed_callback':
+        kind.add_on_resumed_callback, kind.on_thread_resume = add_or_call, resumed_and_call
+
+for change in (end_the_wait_once_configured, stop_for_nobody, answer_every_continue):
     try:
         change(__import__('pydevd').get_global_debugger())
     except Exception:

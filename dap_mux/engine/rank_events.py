@@ -60,7 +60,13 @@ class RankEvents:
         self._lifecycle.initialized(rank)
 
     def stopped(self, rank: Rank, body: Body) -> None:
-        """The rank has stopped."""
+        """The rank has stopped.
+
+        One that is being left goes on; taken for stopped, it would be told to continue when it is
+        attached again, and that is K1.
+        """
+        if rank.phase is Phase.LEAVING:
+            return
         self._lifecycle.runs(rank)
         self.has_stopped(rank, body)  # first: the rank may run on at once, to what it owes
         self._stops.stopped(rank, body)

@@ -195,6 +195,27 @@ def test_last_client_leaves_and_another_comes(play: Play) -> None:
     assert len(second.of("thread")) == 2
 
 
+def test_a_rank_stops_while_it_is_left(play: Play) -> None:
+    """A pause lands too late: the next client finds it running, and may press continue (K1)."""
+    book = play(1)
+    rank = book.rank(0)
+    rank.slow, rank.silent = True, {"disconnect"}
+    first = book.client("first")
+    attach(first)
+    first.ask("pause", threadId=book.thread(0))
+    first.ask("disconnect")
+    with book.happens():
+        rank.arrives()
+    with book.happens():
+        rank.answers()
+    book.wait(1)
+    second = book.client("second")
+    attach(second)
+    second.ask("continue", threadId=book.thread(0))
+    assert not rank.dead
+    assert [entry["state"] for entry in second.ask("list").body["ranks"]] == ["running"]
+
+
 def test_last_client_vanishes(play: Play) -> None:
     """A connection that just ends is a leaving too."""
     book = play(2)

@@ -1,4 +1,4 @@
-"""What a session leaves in a rank: nothing that the next debugger would notice."""
+"""What a session leaves in a rank: nothing the next debugger would notice, and less to fear."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
+from dap_mux.engine.agent import CURE, CURED
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end
 from tests.support.ranks import Rank
@@ -45,5 +46,28 @@ async def test_the_next_debugger_gets_debugpys_own_events(
     await stock.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
     await stock.wait_event("continued", timeout=LIMIT)
     await stock.disconnect(timeout=LIMIT)
+    let_end(done)
+    assert await rank.ended() == 0
+
+
+async def test_a_continue_that_comes_too_late_is_answered(
+    start_ranks: StartRanks, tmp_path: Path
+) -> None:
+    """By itself debugpy never does, and its adapter answers nothing after it (K1)."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    client = await DapClient.connect("127.0.0.1", rank.port)
+    await client.handshake({"justMyCode": False}, timeout=LIMIT)
+    taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
+    assert taught["result"].split(" ")[0] == CURED
+    all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them
+    for _ in range(3):
+        await client.request("continue", all_threads, timeout=LIMIT)
+        await client.request("pause", all_threads, timeout=LIMIT)
+        await client.wait_event("stopped", timeout=LIMIT)
+        for _ in range(2):
+            await client.request("continue", all_threads, timeout=LIMIT)
+    assert (await client.request("evaluate", {"expression": "6 * 7"}))["result"] == "42"
+    await client.disconnect(timeout=LIMIT)
     let_end(done)
     assert await rank.ended() == 0
