@@ -69,7 +69,8 @@ class Links:
         self._core.links[rank.link] = rank
         if endpoint.dials:
             rank.endpoint = replace(endpoint, ready=False)  # one connection is one call
-        process = "" if rank.main else rank.process
+        # Of one that was not lost, the process may have ended long ago: another is waited for.
+        process = rank.process if rank.lost and not rank.main else ""
         self._core.out.append(
             Connect(rank.link, rank.rank_id, endpoint.host, endpoint.port, endpoint.dials, process)
         )

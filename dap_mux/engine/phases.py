@@ -23,11 +23,7 @@ class Phase(enum.Enum):
     GREETING = ("greeting", "connecting", True)  # TCP up; `initialize` sent, adapter not ready yet
     ATTACHING = ("attaching", "connecting", True)  # `attach` sent, `initialized` not seen
     CONFIGURING = ("configuring", "connecting", True)  # breakpoints go in; held until configured
-    STARTING = (
-        "starting",
-        "connecting",
-        True,
-    )  # `configurationDone` is due, or sent; attach not answered
+    STARTING = ("starting", "connecting", True)  # `configurationDone` due or sent, no answer yet
     LIVE = ("live", "running", True)  # attached
     LEAVING = ("leaving", "running", True)  # `disconnect` sent, the link not closed yet
     RELEASED = ("released", "running")  # detached on request; runs on without us

@@ -95,9 +95,28 @@ def test_nobody_listens_any_more(play: Play) -> None:
     assert "the tunnel to it is down" in entry["reason"]
 
 
+def test_started_again_by_hand_between_two_clients(play: Play) -> None:
+    """The process that was met has ended; the next client waits for the one that is to come."""
+    book = play(1)
+    book.rank(0).data.process = "the first"
+    first = attached(book)
+    first.ask("disconnect")
+    book.wait(1)
+    book.absent.add(("job", 0))
+    book.over.add(("job", 0))
+    second = book.client("second")
+    attach(second)
+    assert states(second) == ["waiting"]
+    book.absent.clear()
+    with book.quietly("the next try"):
+        book.wait(3)
+    assert states(second) == ["running"]
+
+
 def test_nobody_is_left_to_say_that_it_ended(play: Play) -> None:
     """Its adapter had died before it; this machine's own word is that the process is over."""
     book = play(2)
+    book.rank(1).data.process = "the one"
     client = attached(book)
     book.absent.add(("job", 1))
     book.lose(1, "the rank closed the connection")

@@ -37,6 +37,7 @@ class FakeData:
         self.disk = FakeDisk()
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
+        self.process = ""  # which one it is, as `agent.WHO` says it
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
         self._steps = -1
@@ -164,7 +165,7 @@ class FakeData:
     def _evaluate_ours(self, expression: str, text: str) -> Json:
         """What the engine asks on its own account."""
         if "setsockopt" in expression or expression == "1+1":
-            result = "2" if expression == "1+1" else "True"
+            result = "2" if expression == "1+1" else f"True {self.process}".rstrip()
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if "'DeviceMesh'" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}

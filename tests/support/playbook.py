@@ -209,7 +209,7 @@ class Playbook:
     def _connect_rank(self, output: outputs.Connect) -> None:
         if output.rank in self.absent:
             self.transcript.line(("rank", output.rank), "=", "refused")
-            over = output.rank in self.over
+            over = output.rank in self.over and bool(output.process)
             self.feed(inputs.LinkDown(output.link, "connection refused", True, over))
             return
         rank = self.ranks[output.rank]
