@@ -14,14 +14,16 @@ TAKE: Final = """([text, words]) => {
     row?.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, view: window}));
     return Boolean(row);
 }"""
-# The active file, where its cursor is, and whether keys go there.
+# The active file, where its cursor is, and what else has the keys.
 KEYS: Final = """() => {
     const group = document.querySelector('.editor-group-container.active');
     const picker = document.querySelector('.quick-input-widget');
+    const inside = group?.querySelector('.monaco-editor.focused');
+    const other = picker?.getClientRects().length ? picker : inside ? null : document.activeElement;
     return [
         group?.querySelector('.tab.active')?.getAttribute('data-resource-name') ?? '',
         document.getElementById('status.editor.selection')?.innerText.trim() ?? '',
-        Boolean(group?.querySelector('.monaco-editor.focused') && !picker?.getClientRects().length),
+        other ? other.getAttribute('aria-label') || other.className || other.tagName : '',
     ];
 }"""
 MARKED: Final = """line => {

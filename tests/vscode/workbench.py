@@ -98,27 +98,35 @@ class Window:
 
     async def _take(self, text: str, words: str) -> bool:
         """Take the first row with these words, if it comes soon."""
-        deadline = time.monotonic() + _SOON / 1000
-        while time.monotonic() < deadline:
-            if await self.page.evaluate(TAKE, [text, words]):
-                return True
-            await asyncio.sleep(_LOOK_AGAIN)
-        return False
+        return await self._soon(partial(self.page.evaluate, TAKE, [text, words]), bool)
 
     async def command(self, title: str) -> None:
         """Run a command by its title."""
         await self.pick(f">{title}")
 
     async def open_file(self, name: str, line: int) -> None:
-        """Open a file of the workspace at a line."""
+        """Open a file of the workspace at a line, again where a view has taken the keys."""
         file = name.rpartition("/")[2]
-        await self.pick(f"{name}:{line}", file)
 
-        def there(seen: tuple[str, str, bool]) -> bool:
-            return seen[0] == file and seen[1].startswith(f"Ln {line},") and seen[2]
+        def there(seen: tuple[str, str, str]) -> bool:
+            return seen[0] == file and seen[1].startswith(f"Ln {line},") and not seen[2]
 
         look = partial(self.page.evaluate, KEYS)
-        await self.becomes(look, there, f"{file}, its line {line}, and keys for it")
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            await self.pick(f"{name}:{line}", file)
+            if await self._soon(look, there):
+                return
+        raise AssertionError(f"no keys for {file}, its line {line}; instead: {await look()}")
+
+    async def _soon(self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object]) -> bool:
+        """Whether it is as wanted within _SOON."""
+        deadline = time.monotonic() + _SOON / 1000
+        while time.monotonic() < deadline:
+            if wanted(await look()):
+                return True
+            await asyncio.sleep(_LOOK_AGAIN)
+        return False
 
     async def extension(self) -> None:
         """Wait until our extension runs; a file of Python is open.
