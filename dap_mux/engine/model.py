@@ -122,7 +122,7 @@ class Rank:
     leaving_early: bool = False  # leaving, and `attach` is still to be sent
     releasing: bool = False  # leaving on request: stays away until asked for
     adapter_ready: bool = False
-    process: str = ""  # which one it is, as `agent.WHO` says it
+    process: str = ""  # which one it is, as `lessons.WHO` says it
     runs_on: bool = False  # `configurationDone` has been sent
     offers: Body | None = None
     cured: bool | None = None

@@ -39,7 +39,7 @@ class Connect(Struct, frozen=True, gc=False):
     """Open a connection to a rank; answer with `LinkUp` or `LinkDown`.
 
     `dials`: take up the call that it has made. `process`: the one that was met there before, as
-    `agent.WHO` says it; "" for none.
+    `lessons.WHO` says it; "" for none.
     """
 
     link: int

@@ -52,7 +52,7 @@ class Stops:
         details = {k: v for k, v in body.items() if k in DETAILS}
         stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
-        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`agent.BRIEF`)
+        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`lessons.BRIEF`)
         rank.stop, rank.pausing = stop, False
         self._new.pop(rank.id, None)
         self._learn(rank, stop)

@@ -37,7 +37,7 @@ class FakeData:
         self.disk = FakeDisk()
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
-        self.process = ""  # which one it is, as `agent.WHO` says it
+        self.process = ""  # which one it is, as `lessons.WHO` says it
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
         self._steps = -1

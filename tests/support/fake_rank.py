@@ -62,7 +62,7 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `brief`: it can be taught that (`agent.BRIEF`). `last_breakpoints`: as sent
+    debuggee. `brief`: it can be taught that (`lessons.BRIEF`). `last_breakpoints`: as sent
     last. `waits`: a child that no client has let run. `door_to`: nobody yet, but a further
     connection to that rank's adapter.
     """

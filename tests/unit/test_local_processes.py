@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dap_mux.engine.agent import WHO
+from dap_mux.engine.lessons import WHO
 from dap_mux.shell.local_processes import is_over
 
 LIMIT = 30.0  # s; not a wait
