@@ -10,17 +10,6 @@ from typing import Final
 
 from dap_mux.engine.lessons import KEPT_AS, LESSONS
 
-# The 44 ms cure: pydevd writes header and body separately; without TCP_NODELAY the second waits.
-# 6 is IPPROTO_TCP and 1 is TCP_NODELAY on every system. The answer is what the socket then says,
-# and `lessons.WHO`.
-CURE: Final = (
-    "[(w.sock.setsockopt(6, 1, 1), '%s %s' % (bool(w.sock.getsockopt(6, 1)), now['learn'](db)))[1]"
-    " for db in [__import__('pydevd').get_global_debugger()] for w in [db.writer]"
-    f" for kept in [vars(db).setdefault({KEPT_AS!r}, {{}})]"
-    f" for now in [kept or exec({LESSONS!r}, kept) or kept]][0]"
-)
-CURED: Final = "True"
-
 # Children of a debugged process wait for a debugger for ever (K5), unless pydevd is kept from
 # patching how they are started.
 CHILDREN: Final = (
@@ -36,6 +25,24 @@ DEBUG_CHILDREN: Final = (
     " m.patch_new_process_functions()"
     " for m in [__import__('_pydev_bundle.pydev_monkey', fromlist=['x'])]][0]"
 )
+
+
+# The 44 ms cure: pydevd writes header and body separately; without TCP_NODELAY the second waits.
+# 6 is IPPROTO_TCP and 1 is TCP_NODELAY on every system. With it goes all else that a rank is to do
+# before it runs on, for a message of its own costs each rank 2 ms of CPU while many attach
+# (measured). The answer is what the socket then says, whether its children were seen to, and `WHO`.
+def _cure(children: str) -> str:
+    return (
+        "[(w.sock.setsockopt(6, 1, 1),"
+        f" '%s %s' % (bool(w.sock.getsockopt(6, 1)), now['learn'](db, {children!r})))[1]"
+        " for db in [__import__('pydevd').get_global_debugger()] for w in [db.writer]"
+        f" for kept in [vars(db).setdefault({KEPT_AS!r}, {{}})]"
+        f" for now in [kept or exec({LESSONS!r}, kept) or kept]][0]"
+    )
+
+
+CURE: Final = _cure(CHILDREN)
+CURE_AND_DEBUG_CHILDREN: Final = _cure(DEBUG_CHILDREN)
 
 # multiprocessing's own helper process runs no line of the user's: it is no worker.
 IS_TRACKER: Final = (

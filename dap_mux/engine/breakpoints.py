@@ -212,10 +212,11 @@ class Breakpoints:
                 self._send(rank, place)
 
     def configure(self, rank: Rank) -> None:
-        """Send everything to a rank that has just become ready for it."""
+        """Send everything to a rank that has just become ready for it, and has nothing yet."""
         for place in self._book.wanted:
             self._send(rank, place)
-        self._send(rank, EXCEPTIONS)
+        if self._book.exceptions:
+            self._send(rank, EXCEPTIONS)
 
     def _send(self, rank: Rank, place: Place) -> None:
         version = self._core.number()
@@ -346,4 +347,4 @@ class Breakpoints:
 
 
 def _failure(reply: Reply) -> Body:
-    return {"verified": False, "message": reply.missing or reply.message or "not verified"}
+    return {"verified": False, "message": reply.problem or "not verified"}

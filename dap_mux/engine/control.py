@@ -199,7 +199,7 @@ class Control:
     def _reporter(self, rank: Rank, command: str) -> upstream.Then:
         def report(reply: Reply) -> None:
             if not reply.ok and rank.phase is Phase.LIVE:
-                text = f"{command}: {reply.missing or reply.message}"
+                text = f"{command}: {reply.problem}"
                 self._core.log(logging.WARNING, "rank", text, rank)
 
         return report

@@ -150,7 +150,7 @@ class Files:
             if (rank.rank_id, path) in self._found:  # else of a connection that is over
                 self._found[rank.rank_id, path] = found
         elif rank.link is not None:
-            text = f"cannot compare {path}: {reply.missing or reply.message}"
+            text = f"cannot compare {path}: {reply.problem}"
             self._core.warn("rank", text, rank)
         self._open[path] -= 1
         self._consider(path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine import upstream
-from dap_mux.engine.agent import CHILDREN, CURE, CURED, DEBUG_CHILDREN, IS_TRACKER
+from dap_mux.engine.agent import CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER, YES
 from dap_mux.engine.capabilities import offers_of
 from dap_mux.engine.links import Links
 from dap_mux.engine.mappings import arguments_for, paths_of
@@ -33,6 +33,7 @@ ABOUT_US: Final[Body] = {
 }
 
 
+MAY_WAIT: Final = "child processes may wait for the debugger"
 REFUSED: Final = "attach was refused"
 TAKEN: Final = "already being debugged"  # debugpy's words (R4)
 BUSY: Final = (
@@ -70,7 +71,7 @@ class Handshake(Links):
         elif rank.leaving_early:
             self._say_goodbye(rank)
         elif rank.link is not None:
-            self._give_up(rank, reply.missing or reply.message)
+            self._give_up(rank, reply.problem)
 
     def _await_adapter(self, rank: Rank) -> None:
         if not rank.adapter_ready:
@@ -114,20 +115,19 @@ class Handshake(Links):
         self._to(rank, Signal.INITIALIZED)
         if rank.main:
             self._evaluate(rank, IS_TRACKER, self._examined)
-        self._see_to_children(rank)
-        self._evaluate(rank, CURE, self._cured)
+        self._evaluate(rank, self._cure_for(rank), self._cured)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             self._evaluate(rank, WHERE, self._located)
         if not rank.main:
             self._configure(rank)
 
-    def _see_to_children(self, rank: Rank) -> None:
-        debugged = self.debugs_children
-        if debugged and rank.endpoint.dials:  # a child has no way to prove the token
+    def _cure_for(self, rank: Rank) -> str:
+        if not self.debugs_children:
+            return CURE
+        if rank.endpoint.dials:  # a child has no way to prove the token
             self._core.warn("rank", "its child processes run undebugged: it calls us", rank)
-            debugged = False
-        children = DEBUG_CHILDREN if debugged else CHILDREN
-        self._evaluate(rank, children, self._children_kept)
+            return CURE
+        return CURE_AND_DEBUG_CHILDREN
 
     def _examined(self, child: Rank, reply: Reply) -> None:
         """A child says what it is (`Children`)."""
@@ -143,19 +143,17 @@ class Handshake(Links):
         arguments = {"expression": expression, "context": "watch"}
         upstream.ask(self._core, rank, "evaluate", arguments, lambda reply: then(rank, reply))
 
-    def _children_kept(self, rank: Rank, reply: Reply) -> None:
-        if not reply.ok:
-            what = "may go undebugged" if self.debugs_children else "may wait for the debugger"
-            text = f"child processes {what}: {reply.missing or reply.message}"
-            self._core.warn("rank", text, rank)
-
     def _cured(self, rank: Rank, reply: Reply) -> None:
         """Verified by what the socket itself says; where it fails the rank just stays slow."""
         told = str(plain(reply.body).get("result")) if reply.ok else ""
-        cured, _, rank.process = told.partition(" ")
-        rank.cured = cured == CURED
+        cured, children, rank.process = f"{told}  ".split(" ", 2)
+        rank.process = rank.process.strip()
+        rank.cured = cured == YES
         if not rank.cured:
             self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
+        if children != YES:
+            what = "child processes may go undebugged" if self.debugs_children else MAY_WAIT
+            self._core.warn("rank", what if reply.ok else f"{what}: {reply.problem}", rank)
 
     def _located(self, rank: Rank, reply: Reply) -> None:
         """Where the rank runs, which is what a `remoteRoot` of "." means."""
@@ -192,7 +190,7 @@ class Handshake(Links):
             if reply.ok:
                 self.runs(rank)
             elif rank.link is not None:
-                self._give_up(rank, reply.missing or reply.message)
+                self._give_up(rank, reply.problem)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
         if reply.ok and rank.main and rank.phase is Phase.ATTACHING:

@@ -148,19 +148,26 @@ def who():
         return ''
 """
 
-# Answers `WHO`, whatever else fails.
+# Answers whether `children`, an expression of `agent`, could be evaluated, and `WHO`.
 LESSONS: Final = f"""\
 {BRIEF}
 {RUN_ON}
 {WHO}
-def learn(debugger):
-    changes = be_brief, end_the_wait_once_configured, stop_for_nobody, answer_every_continue
-    for change in changes:
+def learn(debugger, children):
+    def see_to_children(debugger):
+        eval(children, {{}})
+
+    def done(change):
         try:
             change(debugger)
+            return True
         except Exception:
-            pass
-    return who()
+            return False
+
+    kept = done(see_to_children)
+    for change in (be_brief, end_the_wait_once_configured, stop_for_nobody, answer_every_continue):
+        done(change)
+    return '%s %s' % (kept, who())
 """
 
 # Where pydevd's debugger keeps them: another version of us teaches its own.

@@ -14,9 +14,10 @@ from dap_mux.engine import upstream
 from dap_mux.engine.agent import CHILDREN
 from dap_mux.engine.children import Children
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.handshake import MAY_WAIT
 from dap_mux.engine.inputs import LinkDown
 from dap_mux.engine.links import Watcher
-from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.phases import Phase, Signal
 from dap_mux.rank_sets import RankId
 
@@ -154,11 +155,15 @@ class Lifecycle(Children):
             )
         self._watcher.lost(rank, was_live)
         if was_live and self.debugs_children:  # nobody will answer for its next child
-            self._evaluate(rank, CHILDREN, self._children_kept)
+            self._evaluate(rank, CHILDREN, self._children_freed)
         if not rank.leaving_early:
             self._say_goodbye(rank)
         elif rank.offers is not None:
             self._await_adapter(rank)
+
+    def _children_freed(self, rank: Rank, reply: Reply) -> None:
+        if not reply.ok:
+            self._core.warn("rank", MAY_WAIT, rank)
 
     def drop(self, rank: Rank) -> None:
         """Forget a rank; it runs on, and its process may end unseen."""

@@ -38,6 +38,11 @@ class Reply(Struct, frozen=True, gc=False):
     missing: str = ""
     rank: Rank | None = None
 
+    @property
+    def problem(self) -> str:
+        """What was wrong, in the rank's words or ours; '' for one that went well."""
+        return self.missing or self.message
+
 
 class Pending(Struct):
     """A request that a rank still owes an answer to; one of many ranks may be shared by them."""

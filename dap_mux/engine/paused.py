@@ -142,7 +142,7 @@ class Paused:
     def _undone(self, rank: Rank) -> upstream.Then:
         def undone(reply: Reply) -> None:
             if not reply.ok and rank.phase is Phase.LIVE:
-                why = reply.missing or reply.message
+                why = reply.problem
                 self._core.warn("rank", f"time-outs may still be longer: {why}", rank)
 
         return undone

@@ -155,7 +155,7 @@ class Sources:
 
     def _read(self, request: ClientRequest, number: int, reply: Reply) -> None:
         if not reply.ok:
-            downstream.refuse(self._core, request, reply.missing or reply.message)
+            downstream.refuse(self._core, request, reply.problem)
             return
         content = rank_files.content(plain(reply.body).get("result"))
         if content.text is None:
@@ -173,7 +173,7 @@ class Sources:
         def answered(reply: Reply) -> None:
             text = plain(reply.body).get("content") if reply.ok else None
             if not isinstance(text, str):
-                downstream.pass_failure(self._core, request, reply.missing or reply.message)
+                downstream.pass_failure(self._core, request, reply.problem)
                 return
             self._keep(number, text)
             self._tell(request, text)

@@ -11,7 +11,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
-from dap_mux.engine.agent import CURE, CURED
+from dap_mux.engine.agent import CURE, YES
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end
 from tests.support.ranks import Rank
@@ -59,7 +59,7 @@ async def test_a_continue_that_comes_too_late_is_answered(
     client = await DapClient.connect("127.0.0.1", rank.port)
     await client.handshake({"justMyCode": False}, timeout=LIMIT)
     taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
-    assert taught["result"].split(" ")[0] == CURED
+    assert taught["result"].split(" ")[:2] == [YES, YES]
     all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them
     for _ in range(3):
         await client.request("continue", all_threads, timeout=LIMIT)

@@ -165,7 +165,7 @@ class FakeData:
     def _evaluate_ours(self, expression: str, text: str) -> Json:
         """What the engine asks on its own account."""
         if "setsockopt" in expression or expression == "1+1":
-            result = "2" if expression == "1+1" else f"True {self.process}".rstrip()
+            result = "2" if expression == "1+1" else f"True True {self.process}".rstrip()
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
         if "'DeviceMesh'" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dap_mux.engine.agent import CURE
+from dap_mux.engine.agent import CURE, CURE_AND_DEBUG_CHILDREN
 from tests.support.fake_children import START, FakeChildren
 from tests.support.fake_data import FakeData, Refused
 from tests.support.fake_disk import NO_FILE
@@ -144,7 +144,7 @@ class FakeRank:
 
     @property
     def _is_brief(self) -> bool:
-        return self.brief and CURE in self.data.evaluated
+        return self.brief and bool({CURE, CURE_AND_DEBUG_CHILDREN} & {*self.data.evaluated})
 
     def _stack(self, thread: int) -> Json:
         """What a stop tells beside itself, once the process has been taught to."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
-from dap_mux.engine.agent import CHILDREN, CURE, DEBUG_CHILDREN, IS_TRACKER
+from dap_mux.engine.agent import CHILDREN, CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER
 from dap_mux.engine.rank_files import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
@@ -29,9 +29,9 @@ Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
 _NOTHING: Final = Fields(())
 _OURS: Final = {  # what is evaluated in every rank
-    CURE: "<no delay>",
+    CURE: "<no delay, no children>",
+    CURE_AND_DEBUG_CHILDREN: "<no delay, children>",
     CHILDREN: "<no children>",
-    DEBUG_CHILDREN: "<children>",
     IS_TRACKER: "<multiprocessing's own?>",
     WHERE: "<where it runs>",
 }

@@ -205,7 +205,7 @@ class _Moving:
     def _target(self, rank: Rank, stop: Stop, line: int, reply: Reply) -> None:
         found = plain(reply.body).get("targets") if reply.ok else None
         if not found or rank.stop is not stop:
-            self._gone(rank, reply.missing or reply.message or f"no line {line} to jump to")
+            self._gone(rank, reply.problem or f"no line {line} to jump to")
             return
         target = {"threadId": stop.thread, "targetId": found[0]["id"]}
         upstream.ask(self._steps.core, rank, "goto", target, partial(self._heard, rank))
