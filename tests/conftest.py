@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from typing import Any, Protocol
@@ -31,11 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What tests start has Ctrl-C, which a shell's background job ignores, and Python's buffers.
+    """What tests start has Ctrl-C, which a shell's background job ignores, and Python's defaults.
 
-    Without these `print` writes a line in pieces: those of ranks with one stdout would get mixed.
+    Unbuffered `print` writes a line in pieces: those of ranks with one stdout would get mixed. And
+    where no bytecode is kept each of some thousand processes compiles all of dap-mux anew.
     """
-    os.environ.pop("PYTHONUNBUFFERED", None)
+    for setting in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+        os.environ.pop(setting, None)
+    sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):

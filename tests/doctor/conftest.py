@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.doctor.subjects import PROGRAM, StartRanks
 from tests.support.commands import User, user
 from tests.support.ranks import Rank
 
@@ -50,3 +51,15 @@ def doctor(user: User) -> Doctor:
 def endpoint(rank: Rank) -> str:
     """Where a rank listens."""
     return f"127.0.0.1:{rank.port}"
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """The file whose being there lets a program end."""
+    return tmp_path / "done"
+
+
+@pytest.fixture
+async def running(start_ranks: StartRanks, done: Path) -> Rank:
+    (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
+    return rank
