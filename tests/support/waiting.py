@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable
 
 _LOOK_AGAIN = 0.01  # seconds
+_REST = 4  # times as long as the look took: what is waited for needs the processor, too
 
 
 async def until(holds: Callable[[], object], *, within: float, what: str) -> None:
     """Return once `holds()` is true; raise AssertionError naming `what` after `within` seconds."""
-    deadline = time.monotonic() + within
+    began = time.monotonic()
+    deadline = began + within
     while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {within} s"
-        await asyncio.sleep(_LOOK_AGAIN)
+        looked = time.monotonic()
+        assert looked < deadline, f"{what}: not within {within} s"
+        await asyncio.sleep(max(_LOOK_AGAIN, _REST * (looked - began)))
+        began = time.monotonic()

@@ -25,6 +25,7 @@ from tests.vscode.scripts import KEYS, MARKED, ROWS, STOP_LINE, TAKE, WATCH_STOP
 LIMIT: Final = 60.0  # s; not a wait
 _LOOK_AGAIN: Final = 0.05
 _SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after that
+_AT_FIRST: Final = 500  # ms: right after loading it does not look again for a file by itself
 CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
@@ -85,20 +86,19 @@ class Window:
         """Type into the box that opens with this prefix, and take the row that has these words."""
         wanted = row or text.lstrip(">")
         box = self.page.locator(".quick-input-widget input").first
+        take = partial(self.page.evaluate, TAKE, [text, wanted])
         deadline = time.monotonic() + LIMIT
+        patience = _AT_FIRST
         while time.monotonic() < deadline:
             await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
             with suppress(Late):
                 await box.fill(text, timeout=_SOON)
-                if await self._take(text, wanted):
+                if await self._soon(take, bool, patience):
                     return
             # The focus went elsewhere, or right after loading not all is known.
             await self.page.keyboard.press("Escape")
+            patience = min(2 * patience, _SOON)
         raise AssertionError(f"no {wanted!r} in the box for {text!r}")
-
-    async def _take(self, text: str, words: str) -> bool:
-        """Take the first row with these words, if it comes soon."""
-        return await self._soon(partial(self.page.evaluate, TAKE, [text, words]), bool)
 
     async def command(self, title: str) -> None:
         """Run a command by its title."""
@@ -119,9 +119,11 @@ class Window:
                 return
         raise AssertionError(f"no keys for {file}, its line {line}; instead: {await look()}")
 
-    async def _soon(self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object]) -> bool:
-        """Whether it is as wanted within _SOON."""
-        deadline = time.monotonic() + _SOON / 1000
+    async def _soon(
+        self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object], limit: int = _SOON
+    ) -> bool:
+        """Whether it is as wanted within so many milliseconds."""
+        deadline = time.monotonic() + limit / 1000
         while time.monotonic() < deadline:
             if wanted(await look()):
                 return True
