@@ -12,8 +12,9 @@ import pytest
 
 from tests.support.commands import User
 from tests.vscode.code_server import CodeServer
+from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
-from tests.vscode.workbench import LIMIT, Window
+from tests.vscode.workbench import Window
 
 pytestmark = [
     pytest.mark.alone,

@@ -47,8 +47,7 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.start(name)
     await window.page.locator(".squiggly-warning").first.wait_for()
-    await window.open_file(EXAMPLE, REDUCE)
-    await window.quick_fix("Add path mapping to")
+    await window.quick_fix(EXAMPLE, REDUCE, "Add path mapping to")
     launch = user.folder / ".vscode/launch.json"
     mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
 

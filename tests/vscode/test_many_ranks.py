@@ -13,9 +13,10 @@ from tests.support.fake_program import FIRST, SCRIPT
 from tests.support.session import Session, session
 from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer
+from tests.vscode.editing import LIMIT
 from tests.vscode.fake_job import fake_job
 from tests.vscode.scene import OpenWindow, configuration
-from tests.vscode.workbench import CALL_STACK, LIMIT, Window
+from tests.vscode.workbench import CALL_STACK, Window
 
 pytestmark = [
     pytest.mark.alone,

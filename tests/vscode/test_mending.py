@@ -12,8 +12,8 @@ import pytest
 from tests.support.commands import User
 from tests.support.proc_net import free_ports
 from tests.vscode.code_server import CodeServer
+from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
-from tests.vscode.workbench import LIMIT
 
 pytestmark = [
     pytest.mark.alone,
@@ -46,8 +46,7 @@ async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
     squiggle = window.page.locator(".squiggly-warning, .squiggly-error, .squiggly-info")
     await squiggle.first.wait_for(timeout=LIMIT * 1000)
 
-    await window.page.locator(".view-line", has_text="all_reduce_mean(grad)").first.click()
-    await window.quick_fix("path mapping")
+    await window.quick_fix(EXAMPLE, REDUCE, "path mapping")
 
     async def written() -> Any:
         await window.command("File: Save All Files")

@@ -15,8 +15,9 @@ from dap_mux.client import DapClient
 from tests.support.commands import Command, User, bodies
 from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer, serving
+from tests.vscode.editing import LIMIT
 from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
-from tests.vscode.workbench import LIMIT, RANKS, VARIABLES, Row, Window
+from tests.vscode.workbench import RANKS, VARIABLES, Row, Window
 
 pytestmark = [
     pytest.mark.alone,

@@ -6,26 +6,21 @@ limit what it saw instead.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from playwright.async_api import Browser, Error, Frame, Locator, Page, async_playwright
+from playwright.async_api import Browser, Error, Frame, Locator, async_playwright
 from playwright.async_api import TimeoutError as Late
 
-from tests.vscode.scripts import KEYS, MARKED, ROWS, STOP_LINE, TAKE, WATCH_STOP_LINE
+from tests.vscode.editing import LIMIT, SOON, Editing
+from tests.vscode.scripts import ROWS, STOP_LINE, WATCH_STOP_LINE
 
-LIMIT: Final = 60.0  # s; not a wait
-_LOOK_AGAIN: Final = 0.05
-_SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after that
-_AT_FIRST: Final = 500  # ms: right after loading it does not look again for a file by itself
 CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
@@ -38,7 +33,6 @@ _BROWSER: Final = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"
 ).split()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,137 +43,8 @@ class Row:
     text: str
 
 
-class Window:
+class Window(Editing):
     """A window; `becomes` and all that waits raises AssertionError with what it saw."""
-
-    def __init__(self, page: Page, folder: Path) -> None:
-        self.page = page
-        self.folder = folder
-        self._marked: set[tuple[str, int]] = set()  # files and lines with a breakpoint
-
-    async def open(self, port: int) -> None:
-        """Load the workbench and wait until it can be worked with."""
-        await self.page.goto(f"http://127.0.0.1:{port}/?folder={self.folder}")
-        await self.loaded()
-
-    async def loaded(self) -> None:
-        """Wait until the workbench shows its folder."""
-        for part in (".monaco-workbench .part.statusbar", ".part.sidebar .monaco-list"):
-            await self.page.locator(part).first.wait_for(timeout=LIMIT * 1000)
-
-    async def becomes(
-        self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object], what: str
-    ) -> T:
-        """Look until it is as wanted; return what was seen."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + LIMIT
-        while True:
-            seen = await look()
-            if wanted(seen):
-                return seen
-            assert loop.time() < deadline, f"{what}: not within {LIMIT} s; instead: {seen}"
-            await asyncio.sleep(_LOOK_AGAIN)
-
-    # Commands and files
-
-    async def pick(self, text: str, row: str = "") -> None:
-        """Type into the box that opens with this prefix, and take the row that has these words."""
-        wanted = row or text.lstrip(">")
-        box = self.page.locator(".quick-input-widget input").first
-        take = partial(self.page.evaluate, TAKE, [text, wanted])
-        deadline = time.monotonic() + LIMIT
-        patience = _AT_FIRST
-        while time.monotonic() < deadline:
-            await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
-            with suppress(Late):
-                await box.fill(text, timeout=_SOON)
-                if await self._soon(take, bool, patience):
-                    return
-            # The focus went elsewhere, or right after loading not all is known.
-            await self.page.keyboard.press("Escape")
-            patience = min(2 * patience, _SOON)
-        raise AssertionError(f"no {wanted!r} in the box for {text!r}")
-
-    async def command(self, title: str) -> None:
-        """Run a command by its title."""
-        await self.pick(f">{title}")
-
-    async def open_file(self, name: str, line: int) -> None:
-        """Open a file of the workspace at a line, again where a view has taken the keys."""
-        file = name.rpartition("/")[2]
-
-        def there(seen: tuple[str, str, str]) -> bool:
-            return seen[0] == file and seen[1].startswith(f"Ln {line},") and not seen[2]
-
-        look = partial(self.page.evaluate, KEYS)
-        deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline:
-            await self.pick(f"{name}:{line}", file)
-            if await self._soon(look, there):
-                return
-        raise AssertionError(f"no keys for {file}, its line {line}; instead: {await look()}")
-
-    async def _soon(
-        self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object], limit: int = _SOON
-    ) -> bool:
-        """Whether it is as wanted within so many milliseconds."""
-        deadline = time.monotonic() + limit / 1000
-        while time.monotonic() < deadline:
-            if wanted(await look()):
-                return True
-            await asyncio.sleep(_LOOK_AGAIN)
-        return False
-
-    async def extension(self) -> None:
-        """Wait until our extension runs; a file of Python is open.
-
-        By a question of its own: what it told VS Code before, such as its terminals' variables, is
-        known there by then. While there is no process for extensions nobody asks.
-        """
-        question = self.page.locator(".quick-input-message", has_text="How many ranks?")
-        for _ in range(int(LIMIT)):
-            await self.command("dap-mux: Start Ranks of This File")
-            with suppress(Late):
-                await question.wait_for(timeout=_SOON)
-                await self.page.keyboard.press("Escape")
-                await question.wait_for(state="hidden")
-                return
-        raise AssertionError("our extension does not run")
-
-    # Breakpoints
-
-    async def toggle_breakpoint(self, name: str, line: int) -> None:
-        """F9 on a line."""
-        await self.open_file(name, line)
-        await self._mark(name, line)
-        await self.page.keyboard.press("F9")
-        self._marked ^= {(name, line)}
-        await self._mark(name, line)
-
-    async def _mark(self, name: str, line: int) -> None:
-        """Wait until the open file shows whether that line has a breakpoint."""
-        wanted = (name, line) in self._marked
-        look = partial(self.page.evaluate, MARKED, line)
-        await self.becomes(look, lambda seen: seen is wanted, f"breakpoint {wanted} on {line}")
-
-    async def conditional_breakpoint(self, name: str, line: int, condition: str) -> None:
-        """A breakpoint with a condition, typed as a user types it."""
-        await self._worded_breakpoint(name, line, "Add Conditional Breakpoint...", condition)
-
-    async def logpoint(self, name: str, line: int, message: str) -> None:
-        """A breakpoint that prints, and does not stop."""
-        await self._worded_breakpoint(name, line, "Add Logpoint...", message)
-
-    async def _worded_breakpoint(self, name: str, line: int, kind: str, text: str) -> None:
-        await self.open_file(name, line)
-        await self.command(f"Debug: {kind}")
-        widget = self.page.locator(".breakpoint-widget .monaco-editor")
-        await widget.first.click()
-        await self.page.keyboard.insert_text(text)
-        await self.page.keyboard.press("Enter")
-        await widget.first.wait_for(state="hidden")
-        self._marked.add((name, line))
-        await self._mark(name, line)
 
     # The session
 
@@ -293,24 +158,26 @@ class Window:
         chosen = False
         for _ in range(int(LIMIT)):
             with suppress(Late):
-                await row.click(button="right", timeout=_SOON)
-                await wanted.wait_for(timeout=_SOON)
+                await row.click(button="right", timeout=SOON)
+                await wanted.wait_for(timeout=SOON)
             while await wanted.count():  # a menu that has just opened is deaf for a moment
                 with suppress(Error):
                     # Not given up early, it would be chosen twice; but at once where it has gone.
-                    await (await wanted.element_handle(timeout=_SOON)).click()
+                    await (await wanted.element_handle(timeout=SOON)).click()
                     chosen = True
             if chosen:
                 return
         raise AssertionError(f"no menu with {item!r}")
 
-    async def quick_fix(self, words: str) -> None:
-        """Take the fix with these words where the cursor is; it may not be offered at once."""
+    async def quick_fix(self, name: str, line: int, words: str) -> None:
+        """Take the fix with these words on a line of a file; it may not be offered at once."""
         fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
-        for _ in range(int(LIMIT)):
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            await self.open_file(name, line)
             await self.page.keyboard.press("Control+.")
             with suppress(Late):
-                await fix.first.wait_for(timeout=_SOON)
+                await fix.first.wait_for(timeout=SOON)
                 await self.page.keyboard.press("Enter")
                 await fix.first.wait_for(state="hidden")
                 return
@@ -322,7 +189,7 @@ class Window:
         """Click it, if it is there and stands still long enough."""
         with suppress(Late):
             if await what.count():
-                await what.click(timeout=_SOON)
+                await what.click(timeout=SOON)
 
     async def console(self, text: str) -> None:
         """Type a line into the debug console."""
@@ -351,7 +218,7 @@ class Window:
         for _ in range(int(LIMIT)):
             await text.first.hover()
             with suppress(Late):
-                await said.first.wait_for(timeout=_SOON)
+                await said.first.wait_for(timeout=SOON)
                 return
             await self.page.mouse.move(0, 0)
         raise AssertionError(f"{words} are not said of {word!r}")
