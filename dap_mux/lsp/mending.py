@@ -31,16 +31,24 @@ def fixes(
 ) -> list[Fix]:
     """Return how an entry gets into each configuration of ours; where there is none, with one.
 
-    `instead`: it replaces the entry with the same local root. `port`: the session's.
+    A configuration that has it already needs only a session that reads it. `instead`: it replaces
+    the entry with the same local root. `port`: the session's.
     """
     root, entry = read(text), portable(entry, folder)
+    mine = ours(root)
+    lacking = [one for one in mine if not _has(one, entry, folder)]
     found = [
         Fix(said(members(one).get("name")) or "?", edits, _port(one) == port)
-        for one in ours(root)
+        for one in lacking
         if (edits := _written(one, entry, instead=instead, folder=folder))
     ]
     configurations = members(root).get("configurations")
-    if not found and configurations is not None and configurations.type == "array":
+    if (
+        not found
+        and lacking == mine
+        and configurations is not None
+        and configurations.type == "array"
+    ):
         whole = json.dumps(configuration(entry, port), ensure_ascii=False)
         return [Fix(NEW_NAME, tuple(appended(configurations, whole)), likely=True)]
     return sorted(found, key=lambda fix: not fix.likely)
@@ -70,6 +78,18 @@ def portable(entry: Mapping[str, Any], folder: str) -> dict[str, Any]:
     if folder and local.is_relative_to(folder):
         return {**entry, "localRoot": str(PurePath(FOLDER) / local.relative_to(folder))}
     return dict(entry)
+
+
+def _has(one: Node, entry: Mapping[str, Any], folder: str) -> bool:
+    for known in items(members(one).get("pathMappings")):
+        try:
+            value = json.loads(known.text or b"")
+        except ValueError:  # with a comment in it, say
+            continue
+        rooted = isinstance(value, dict) and isinstance(value.get("localRoot"), str)
+        if rooted and portable(value, folder) == entry:
+            return True
+    return False
 
 
 def _written(

@@ -102,6 +102,18 @@ def named(text: str) -> list[tuple[str, bool]]:
     return [(fix.configuration, fix.likely) for fix in found]
 
 
+@pytest.mark.parametrize("root", ["${workspaceFolder}", FOLDER])
+def test_what_is_there_already_is_not_offered_again(root: str) -> None:
+    """The session does not know it yet, and complains as before."""
+    there = {**ENTRY, "localRoot": root}
+    one = {"name": "a", "type": "debugpy", "request": "attach", "pathMappings": [there]}
+    other = {**one, "name": "b", "pathMappings": [{**there, "hosts": ["node3"]}]}
+    for configurations, wanted in (([one], []), ([one, other], ["b"])):
+        text = json.dumps({"configurations": configurations})
+        found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677)
+        assert [fix.configuration for fix in found] == wanted
+
+
 def test_only_configurations_of_ours_the_likeliest_first() -> None:
     text = json.dumps(
         {

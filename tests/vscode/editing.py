@@ -70,7 +70,7 @@ class Editing:
             await self.page.keyboard.press("F1" if text.startswith(">") else "Control+P")
             with suppress(Late):
                 await box.fill(text, timeout=SOON)
-                if await self._soon(take, bool, patience):
+                if await self.soon(take, bool, patience):
                     return
             # The focus went elsewhere, or right after loading not all is known.
             await self.page.keyboard.press("Escape")
@@ -92,11 +92,11 @@ class Editing:
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
             await self.pick(f"{name}:{line}", file)
-            if await self._soon(look, there):
+            if await self.soon(look, there):
                 return
         raise AssertionError(f"no keys for {file}, its line {line}; instead: {await look()}")
 
-    async def _soon(
+    async def soon(
         self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], object], limit: int = SOON
     ) -> bool:
         """Whether it is as wanted within so many milliseconds."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,9 +169,17 @@ class Window(Editing):
                 return
         raise AssertionError(f"no menu with {item!r}")
 
-    async def quick_fix(self, name: str, line: int, words: str) -> None:
-        """Take the fix with these words on a line of a file; it may not be offered at once."""
+    async def quick_fix(self, name: str, line: int, words: str, done: Callable[[], bool]) -> None:
+        """Take the fix with these words on a line of a file, and save, until it has been done.
+
+        It may not be offered at once, and what else takes the focus closes the list untaken.
+        """
         fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
+
+        async def saved() -> bool:
+            await self.command("File: Save All Files")  # it may not have changed the text yet
+            return done()
+
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
             await self.open_file(name, line)
@@ -180,9 +188,10 @@ class Window(Editing):
                 await fix.first.wait_for(timeout=SOON)
                 await self.page.keyboard.press("Enter")
                 await fix.first.wait_for(state="hidden")
-                return
+                if await self.soon(saved, bool):
+                    return
             await self.page.keyboard.press("Escape")
-        raise AssertionError(f"no fix {words!r} is offered")
+        raise AssertionError(f"no fix {words!r} has been done")
 
     @staticmethod
     async def _press(what: Locator) -> None:
