@@ -133,6 +133,30 @@ def answer_every_continue(debugger):
 
 """
 
+# Quicker by a tenth together (measured: p50 of an `evaluate`): a message goes out in one write, for
+# the adapter is woken by each; and a watch is compiled when it is first evaluated, not at every
+# stop. Nothing else changes, so whoever debugs the rank next may have it too.
+QUICK: Final = """\
+def be_quick(debugger):
+    import functools
+    part = lambda name: __import__('_pydevd_bundle.' + name, fromlist=['x'])
+    net, texts = part('pydevd_net_command'), part('pydevd_vars')
+    message, compiled = net.NetCommand, texts.compile_as_eval
+    send, framed = message.send, (net.HTTP_PROTOCOL, net.HTTP_JSON_PROTOCOL)
+
+    def send_at_once(self, sock):
+        body = self._as_bytes
+        if self._after_send or net.get_protocol() not in framed:
+            return send(self, sock)
+        sock.sendall(b'Content-Length: %d\\r\\n\\r\\n%b' % (len(body), body))
+
+    if send.__name__ == 'send' and {'_as_bytes', '_after_send'} <= set(send.__code__.co_names):
+        message.send = send_at_once
+    if not hasattr(compiled, 'cache_info'):
+        texts.compile_as_eval = functools.lru_cache(128)(compiled)
+
+"""
+
 # Which process this is, for a session on the same machine: where the rank's adapter dies before it
 # can say that the program has ended, nobody else tells. Its boot, its namespace, its pid and when
 # it started; "" where the system does not say.
@@ -152,6 +176,7 @@ def who():
 LESSONS: Final = f"""\
 {BRIEF}
 {RUN_ON}
+{QUICK}
 {WHO}
 def learn(debugger, children):
     def see_to_children(debugger):
@@ -165,7 +190,8 @@ def learn(debugger, children):
             return False
 
     kept = done(see_to_children)
-    for change in (be_brief, end_the_wait_once_configured, stop_for_nobody, answer_every_continue):
+    run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
+    for change in (be_brief, *run_on, be_quick):
         done(change)
     return '%s %s' % (kept, who())
 """

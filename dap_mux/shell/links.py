@@ -10,7 +10,7 @@ from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.liveness import Pulse
-from dap_mux.shell.sockets import acknowledge_now, prepare, tcp_of
+from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, write_now
 
 if TYPE_CHECKING:
     import socket
@@ -30,6 +30,7 @@ class RankLink(asyncio.Protocol):
         self._framer = Framer(max_body=driver.max_message)
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket | None = None
+        self._file: int | None = None
         self._pulse: Pulse | None = None
         self._reason = "the rank closed the connection"
         self._deaf: asyncio.TimerHandle | None = None
@@ -40,6 +41,7 @@ class RankLink(asyncio.Protocol):
         # uvloop's transports are none of asyncio's classes
         self._transport = cast("asyncio.Transport", transport)
         self._socket = tcp_of(transport)
+        self._file = file_of(transport)
         prepare(self._socket)
         self._pulse = Pulse(self._socket, self._dead)
         self._driver.link_up(self._link, self)
@@ -94,7 +96,7 @@ class RankLink(asyncio.Protocol):
         if self._transport and not self._deaf and not self._transport.is_closing():
             one = len(bodies) == 1
             data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
-            self._transport.write(data)
+            write_now(self._transport, self._file, data)
 
     def close(self) -> None:
         """Send what is buffered, then FIN."""

@@ -25,7 +25,14 @@ from dap_mux.protocol.messages import decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.doors import tls_options
 from dap_mux.shell.liveness import Pulse
-from dap_mux.shell.sockets import acknowledge_now, is_from_here, prepare, tcp_of
+from dap_mux.shell.sockets import (
+    acknowledge_now,
+    file_of,
+    is_from_here,
+    prepare,
+    tcp_of,
+    write_now,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -59,6 +66,7 @@ class ClientConnection(asyncio.Protocol):
         self._writer: asyncio.WriteTransport | None = None
         self._reader: asyncio.BaseTransport | None = None
         self._socket: socket.socket | None = None
+        self._file: int | None = None
         self._client = 0
         self._known = False
         self._stall: asyncio.TimerHandle | None = None
@@ -75,6 +83,7 @@ class ClientConnection(asyncio.Protocol):
         if self._writer is None:  # uvloop's transports are none of asyncio's classes
             self._writer = cast("asyncio.WriteTransport", transport)
         self._socket = tcp_of(transport)
+        self._file = file_of(self._writer)
         if self._guard is not None:
             self._trusted = self._guard.trusts(transport.get_extra_info("socket"))
         prepare(self._socket)
@@ -149,7 +158,9 @@ class ClientConnection(asyncio.Protocol):
     def send(self, bodies: list[bytes]) -> None:
         """Write whole messages, in one go."""
         if self._writer and not self._writer.is_closing():
-            self._writer.write(b"".join(map(encode_frame, bodies)))
+            one = len(bodies) == 1
+            data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
+            write_now(self._writer, self._file, data)
             if self._writer.get_write_buffer_size() > MOST:
                 self._stalled(f"{MOST >> 20} MiB wait for it unread")
 

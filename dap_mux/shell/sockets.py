@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
 import sys
 from typing import Final
@@ -52,3 +53,26 @@ def acknowledge_now(sock: socket.socket | None) -> None:
     if sock is not None and _QUICKACK is not None:
         with contextlib.suppress(OSError):  # the peer may just have gone
             sock.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+
+
+def file_of(transport: asyncio.BaseTransport) -> int | None:
+    """Return the file to which bytes for a TCP peer go as they are: None under TLS, for one.
+
+    Both event loops show a socket that cannot `send`, and a socket of Windows is no file.
+    """
+    sock = tcp_of(transport)
+    as_they_are = sys.platform != "win32" and transport.get_extra_info("sslcontext") is None
+    return sock.fileno() if sock is not None and as_they_are else None
+
+
+def write_now(transport: asyncio.WriteTransport, file: int | None, data: bytes) -> None:
+    """Write what the kernel takes at once, and leave the rest to the transport.
+
+    uvloop writes only when all that has been read is dealt with (measured: 20 µs later). `file` is
+    `file_of` the transport, which is not closing.
+    """
+    if file is not None and not transport.get_write_buffer_size():
+        with contextlib.suppress(OSError):  # full, or gone: the transport sees to it
+            data = data[os.write(file, data) :]
+    if data:
+        transport.write(data)

@@ -23,6 +23,14 @@ StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
 LIMIT: Final = 30.0  # s; not a wait
+# How a rank sends, what is behind that, and what is behind the texts that it keeps compiled.
+HOW_QUICK: Final = (
+    "[' '.join((send.__name__, inner['send'].__name__, texts.compile_as_eval.__wrapped__.__name__))"
+    " for part in [lambda name: __import__('_pydevd_bundle.' + name, fromlist=['x'])]"
+    " for send in [part('pydevd_net_command').NetCommand.send]"
+    " for inner in [__import__('inspect').getclosurevars(send).nonlocals]"
+    " for texts in [part('pydevd_vars')]][0]"
+)
 
 
 async def test_the_next_debugger_gets_debugpys_own_events(
@@ -68,6 +76,25 @@ async def test_a_continue_that_comes_too_late_is_answered(
         for _ in range(2):
             await client.request("continue", all_threads, timeout=LIMIT)
     assert (await client.request("evaluate", {"expression": "6 * 7"}))["result"] == "42"
+    await client.disconnect(timeout=LIMIT)
+    let_end(done)
+    assert await rank.ended() == 0
+
+
+async def test_a_rank_that_is_taught_again_has_learnt_once(
+    start_ranks: StartRanks, tmp_path: Path
+) -> None:
+    """Answers in one write, each watch compiled once: no deeper with every session."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    client = await DapClient.connect("127.0.0.1", rank.port)
+    await client.handshake({"justMyCode": False}, timeout=LIMIT)
+    for _ in range(2):
+        await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
+        told = await client.request("evaluate", {"expression": HOW_QUICK}, timeout=LIMIT)
+        assert told["result"] == "send_at_once send compile_as_eval"
+    long = await client.request("evaluate", {"expression": "'é' * 200_000"}, timeout=LIMIT)
+    assert long["result"].strip("'") == "é" * 200_000
     await client.disconnect(timeout=LIMIT)
     let_end(done)
     assert await rank.ended() == 0
