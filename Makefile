@@ -11,8 +11,10 @@ PYTHON ?= $(shell tools/find-python)
 SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
 # Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time. Those marked
-# `alone`, every one of VS Code among them, have the machine to themselves.
+# `alone`, every one of VS Code among them, have the machine to themselves. Who is done takes over
+# what stands behind a long test.
 SIDE_BY_SIDE ?= 3
+TOGETHER = -n $(SIDE_BY_SIDE) --dist worksteal
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
@@ -26,18 +28,19 @@ help:  ## show this list
 demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 	$(BIN)/python examples/demo.py
 
-test: $(DEV_STAMP) vsix-check vsix  ## everything but the heavy engines
+test: $(DEV_STAMP) vsix-check vsix  ## everything but what is heavy
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) --ignore=tests/engines -m alone
-	$(PYTEST) -n $(SIDE_BY_SIDE) --ignore=tests/engines -m "not alone"
+	$(PYTEST) --ignore=tests/engines -m "alone and not heavy"
+	$(PYTEST) $(TOGETHER) --ignore=tests/engines -m "not alone and not heavy"
 
-test-engines: $(DEV_STAMP) vsix  ## torchrun, MPI, SLURM, kubectl and the like
+test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, faults, many ranks
 	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
-	$(PYTEST) -n $(SIDE_BY_SIDE) tests/engines
+	$(PYTEST) -m "alone and heavy"
+	$(PYTEST) $(TOGETHER) -m "not alone and heavy"
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
-	$(PYTEST) -n auto --maxprocesses 4 --ignore=tests/engines -q -m "quick or not (real or slow)"
+	$(PYTEST) -n auto --maxprocesses 4 --dist worksteal --ignore=tests/engines -q -m "quick or not (real or slow)"
 
 lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff format --check $(SOURCES)

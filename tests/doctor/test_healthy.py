@@ -22,7 +22,7 @@ from tests.support import proc_net
 from tests.support.commands import LIMIT, User, listed
 
 __all__ = ["user"]
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 
 @pytest.mark.quick

@@ -22,7 +22,7 @@ from tests.support.commands import LIMIT, Command, User, line_of, listed
 from tests.support.ranks import Rank
 
 __all__ = ["user"]
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 ENCODER: Final = json.encoder.__file__
 PROGRAM: Final = """\

@@ -28,7 +28,7 @@ from tests.support.ranks import Rank
 from tests.support.waiting import until
 
 __all__ = ["user"]
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 # Listens on a port, and ends with the first who connects.
 DIES: Final = """\
 import socket

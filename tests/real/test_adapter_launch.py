@@ -18,7 +18,7 @@ from tests.support.waiting import until
 
 __all__ = ["editor", "user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 
 def said(client: DapClient) -> str:

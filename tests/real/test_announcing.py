@@ -16,7 +16,7 @@ from tests.support.run_command import COUNT, WAIT, start
 
 __all__ = ["user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 
 class Window:

@@ -231,6 +231,7 @@ async def forked(count: int) -> AsyncIterator[tuple[list[int], list[int]]]:
 
 
 @pytest.mark.long
+@pytest.mark.heavy
 async def test_sixty_four_ranks_and_one_that_hangs() -> None:
     within = 20.0  # s; half of it for a step: ample for 63 ranks, and waited out for the other
     async with forked(64) as (ports, pids), session(ports, settings=PATIENT) as running:

@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 RANKS = 4
 RUNS_ON = 3.0  # s; promise R7
 BEATS = """\

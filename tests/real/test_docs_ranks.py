@@ -24,7 +24,7 @@ from tests.real.driving import Driver
 from tests.support.proc_net import free_ports
 from tests.support.session import session
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/ranks.md").read_text("utf-8")

@@ -29,6 +29,7 @@ from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.real,
+    pytest.mark.heavy,
     pytest.mark.slow,
     pytest.mark.timeout(120),
     pytest.mark.skipif(not possible(), reason="only root may have a network of its own"),

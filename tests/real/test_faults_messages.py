@@ -26,7 +26,7 @@ from tests.support.ranks import Rank
 from tests.support.session import Session, session
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 Json = dict[str, Any]
 PROGRAM: Final = script("until_told")

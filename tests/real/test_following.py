@@ -15,7 +15,7 @@ from tests.support.ranks import Rank
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM = script("until_told")
 COUNT = line_of(PROGRAM, "count")

@@ -28,7 +28,7 @@ from tests.support.ranks import Rank
 from tests.support.session import Session, session
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 COUNTING: Final = script("until_told")
 COUNT: Final = line_of(COUNTING, "count")

@@ -19,7 +19,7 @@ from tests.support.proc_net import free_ports
 
 __all__ = ["editor", "user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 PRINT_RANK = "import os\nprint('rank', os.environ['RANK'], flush=True)  # here\n"
 
 

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 __all__ = ["tmux", "user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 async def test_ranks_stop_at_the_first_line_of_the_launched_script(tmux: Tmux, user: User) -> None:

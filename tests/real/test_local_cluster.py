@@ -22,7 +22,7 @@ from dap_mux.cluster.local import LocalCluster, LocalJob, RankEnded, RankProcess
 from dap_mux.errors import UsageError
 from tests.real.agents import START_UP, neighbouring_ports
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 MakeJob = Callable[..., LocalJob]
 

@@ -22,7 +22,7 @@ from tests.support.session import Session, session
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 LIMIT: Final = 30.0  # s; not a wait
 PATIENT: Final = Settings(request_timeout=LIMIT, breakpoint_timeout=LIMIT)
 Json = dict[str, Any]

@@ -30,7 +30,7 @@ from tests.real.agents import (
 
 __all__ = ["script", "start"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 FAILS = """\
 import json

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 
 async def test_the_session_is_killed_there_and_the_next_one_still_finds_it(user: User) -> None:

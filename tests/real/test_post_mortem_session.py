@@ -12,7 +12,7 @@ from tests.support.session import session
 
 __all__ = ["start"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 FAILS_IN_RANK_2 = """\
 import os

@@ -14,7 +14,7 @@ from tests.real.agents import PROGRAMS, START_UP, Start, attach, script, start
 
 __all__ = ["script", "start"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 MY_CODE = pytest.mark.parametrize("just_my_code", [True, False], ids=["my code", "all code"])
 
 

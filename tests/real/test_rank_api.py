@@ -20,7 +20,7 @@ from tests.real.driving import Driver, line_of
 from tests.support.proc_net import free_ports
 from tests.support.session import session
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 Python = Callable[..., Awaitable[Agent]]
 

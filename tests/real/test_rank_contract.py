@@ -18,7 +18,7 @@ from tests.support.rank_contract import Bench, Check, every_check, every_check_o
 
 __all__ = ["user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 REST: Final = Settings().reconnect_gap
 
 

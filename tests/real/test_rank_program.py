@@ -16,7 +16,7 @@ from tests.real.agents import PROGRAMS, Start, neighbouring_ports, script, start
 
 __all__ = ["script", "start"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 # What the program sees
 

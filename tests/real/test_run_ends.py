@@ -19,7 +19,7 @@ from tests.support.run_command import LAUNCH, WAIT, listening, start
 
 __all__ = ["user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 FAMILY = """\
 import subprocess

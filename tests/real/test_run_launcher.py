@@ -10,7 +10,7 @@ from tests.support.launchers import LAUNCH
 
 __all__ = ["user"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 TRAIN = """\
 first = 1  # first

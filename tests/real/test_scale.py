@@ -16,7 +16,10 @@ TOUR: Final = script("tour")
 CALL, PRODUCT, PRINT = (line_of(TOUR, mark) for mark in ("call", "product", "print"))
 
 
-@pytest.mark.parametrize("count", [1, 4, 16, 32])
+MANY: Final = [pytest.param(count, marks=pytest.mark.heavy) for count in (16, 32)]
+
+
+@pytest.mark.parametrize("count", [1, 4, *MANY])
 async def test_stop_step_continue_and_end(count: int) -> None:
     async with (
         debugpy_ranks(count, TOUR) as ranks,

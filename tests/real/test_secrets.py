@@ -19,7 +19,7 @@ from tests.support.security import INITIALIZE, attach, secret_in, token, user
 
 __all__ = ["token", "user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 TELL: Final = """\
 import os, sys
 print(sys.argv, dict(os.environ))

@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 __all__ = ["token", "user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 # S1: where we listen
 
 

@@ -20,7 +20,7 @@ from tests.real.driving import Driver, line_of, script
 from tests.support.ranks import debugpy_ranks
 from tests.support.session import Session, session
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
 PATIENCE: Final = 30.0  # s; not a wait

@@ -27,7 +27,7 @@ from tests.support.security import (
 
 __all__ = ["certificate", "token", "user"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
 
 async def test_tls_for_our_own_client(user: User, token: Path, certificate: Path) -> None:

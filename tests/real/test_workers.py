@@ -22,7 +22,7 @@ from tests.support.waiting import until
 
 __all__ = ["start"]
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(180)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 WORKERS: Final = script("workers")
 NESTED: Final = script("nested")

@@ -19,6 +19,7 @@ from tests.vscode.workbench import Window
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.real,
+    pytest.mark.heavy,
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),

@@ -14,6 +14,7 @@ from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, mappi
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.real,
+    pytest.mark.heavy,
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),

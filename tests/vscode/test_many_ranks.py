@@ -21,6 +21,7 @@ from tests.vscode.workbench import CALL_STACK, Window
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.real,
+    pytest.mark.heavy,
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),

@@ -18,6 +18,7 @@ from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.real,
+    pytest.mark.heavy,
     pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="session"),

@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import MAX_BODY, MAX_HEADER, Framer, FramingError, encode_frame
 
-FUZZ_CASES: Final = int(os.environ.get("DAP_MUX_FUZZ_CASES", "20000"))
+MOST_CASES: Final = int(os.environ.get("DAP_MUX_FUZZ_CASES", "1000000"))
+MILLION: Final = pytest.param(
+    MOST_CASES,
+    id="all",
+    marks=[
+        pytest.mark.heavy,
+        pytest.mark.long,
+        pytest.mark.slow,
+        pytest.mark.timeout(60 + MOST_CASES // 2000),
+    ],
+)
 TAIL: Final = encode_frame(b'{"seq":9}')
 
 GOOD = [
@@ -230,14 +240,14 @@ def test_any_bodies_in_any_pieces(bodies: list[bytes], sizes: list[int]) -> None
     assert got == bodies
 
 
-@pytest.mark.long
-@pytest.mark.timeout(60 + FUZZ_CASES // 2000)
-def test_f9_fuzz() -> None:
+@pytest.mark.parametrize("cases", [20_000, MILLION])
+def test_f9_fuzz(cases: int) -> None:
     """Damaged streams never do worse than a FramingError, and chunking changes nothing.
 
-    DAP_MUX_FUZZ_CASES sets how many are drawn; the failing seed is in the message.
+    DAP_MUX_FUZZ_CASES sets how many are drawn by `make test-engines`; the failing seed is in the
+    message.
     """
-    for seed in range(FUZZ_CASES):
+    for seed in range(cases):
         draw = random.Random(seed)
         data = damaged(
             draw, b"".join(encode_frame(draw.randbytes(draw.randrange(20))) for _ in "ab")
