@@ -29,6 +29,11 @@ def encode_frame(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
+def encode_frames(bodies: list[bytes]) -> bytes:
+    """Return these messages, to be written in one go."""
+    return encode_frame(bodies[0]) if len(bodies) == 1 else b"".join(map(encode_frame, bodies))
+
+
 class Framer:
     """Cuts a byte stream into message bodies, however the bytes are chunked."""
 

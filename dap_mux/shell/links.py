@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dap_mux.engine import inputs
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.liveness import Pulse
 from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, write_now
@@ -94,9 +94,7 @@ class RankLink(asyncio.Protocol):
     def send(self, bodies: list[bytes]) -> None:
         """Write whole frames, in one go."""
         if self._transport and not self._deaf and not self._transport.is_closing():
-            one = len(bodies) == 1
-            data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
-            write_now(self._transport, self._file, data)
+            write_now(self._transport, self._file, encode_frames(bodies))
 
     def close(self) -> None:
         """Send what is buffered, then FIN."""

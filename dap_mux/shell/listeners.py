@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError, PeerFault, UsageError
-from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.doors import tls_options
@@ -158,9 +158,7 @@ class ClientConnection(asyncio.Protocol):
     def send(self, bodies: list[bytes]) -> None:
         """Write whole messages, in one go."""
         if self._writer and not self._writer.is_closing():
-            one = len(bodies) == 1
-            data = encode_frame(bodies[0]) if one else b"".join(map(encode_frame, bodies))
-            write_now(self._writer, self._file, data)
+            write_now(self._writer, self._file, encode_frames(bodies))
             if self._writer.get_write_buffer_size() > MOST:
                 self._stalled(f"{MOST >> 20} MiB wait for it unread")
 
