@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -58,14 +58,21 @@ async def test_the_next_debugger_gets_debugpys_own_events(
     assert await rank.ended() == 0
 
 
-async def test_a_continue_that_comes_too_late_is_answered(
-    start_ranks: StartRanks, tmp_path: Path
-) -> None:
-    """By itself debugpy never does, and its adapter answers nothing after it (K1)."""
+@pytest.fixture
+async def client(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[DapClient]:
+    """A stock client of a rank that runs; at the end it leaves, and the rank ends well."""
     done = tmp_path / "done"
     (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    client = await DapClient.connect("127.0.0.1", rank.port)
-    await client.handshake({"justMyCode": False}, timeout=LIMIT)
+    stock = await DapClient.connect("127.0.0.1", rank.port)
+    await stock.handshake({"justMyCode": False}, timeout=LIMIT)
+    yield stock
+    await stock.disconnect(timeout=LIMIT)
+    let_end(done)
+    assert await rank.ended() == 0
+
+
+async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> None:
+    """By itself debugpy never does, and its adapter answers nothing after it (K1)."""
     taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
     assert taught["result"].split(" ")[:2] == [YES, YES]
     all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them
@@ -76,25 +83,13 @@ async def test_a_continue_that_comes_too_late_is_answered(
         for _ in range(2):
             await client.request("continue", all_threads, timeout=LIMIT)
     assert (await client.request("evaluate", {"expression": "6 * 7"}))["result"] == "42"
-    await client.disconnect(timeout=LIMIT)
-    let_end(done)
-    assert await rank.ended() == 0
 
 
-async def test_a_rank_that_is_taught_again_has_learnt_once(
-    start_ranks: StartRanks, tmp_path: Path
-) -> None:
+async def test_a_rank_that_is_taught_again_has_learnt_once(client: DapClient) -> None:
     """Answers in one write, each watch compiled once: no deeper with every session."""
-    done = tmp_path / "done"
-    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
-    client = await DapClient.connect("127.0.0.1", rank.port)
-    await client.handshake({"justMyCode": False}, timeout=LIMIT)
     for _ in range(2):
         await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
         told = await client.request("evaluate", {"expression": HOW_QUICK}, timeout=LIMIT)
         assert told["result"] == "send_at_once send compile_as_eval"
     long = await client.request("evaluate", {"expression": "'é' * 200_000"}, timeout=LIMIT)
     assert long["result"].strip("'") == "é" * 200_000
-    await client.disconnect(timeout=LIMIT)
-    let_end(done)
-    assert await rank.ended() == 0
