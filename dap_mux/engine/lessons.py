@@ -133,6 +133,39 @@ def answer_every_continue(debugger):
 
 """
 
+# One more (measured): debugpy's adapter ends when a rank answers an `evaluate` of somebody who has
+# hung up, and then nobody can attach any more. So who has left is not answered.
+FORGET: Final = """\
+owed = {}
+
+def answer_nobody_who_left(debugger):
+    api = __import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI
+    asked, left = api.request_exec_or_evaluate_json, debugger.on_disconnect
+    add, nobody = debugger.writer.add_command, -1
+
+    def ask_and_owe(self, py_db, request, thread_id):
+        owed[request.seq] = request
+        return asked(self, py_db, request, thread_id)
+
+    def leave_and_forget():
+        for request in list(owed.values()):
+            request.seq = nobody
+        owed.clear()
+        left()
+
+    def add_unless_forgotten(command):
+        seq = (command.as_dict or {}).get('request_seq')
+        owed.pop(seq, None)
+        return None if seq == nobody else add(command)
+
+    if asked.__name__ == 'request_exec_or_evaluate_json':
+        api.request_exec_or_evaluate_json = ask_and_owe
+        debugger.on_disconnect = leave_and_forget
+    if 'add_command' not in vars(debugger.writer):
+        debugger.writer.add_command = add_unless_forgotten
+
+"""
+
 # Quicker by a tenth together (measured: p50 of an `evaluate`): a message goes out in one write, for
 # the adapter is woken by each; and a watch is compiled when it is first evaluated, not at every
 # stop. Nothing else changes, so whoever debugs the rank next may have it too.
@@ -176,6 +209,7 @@ def who():
 LESSONS: Final = f"""\
 {BRIEF}
 {RUN_ON}
+{FORGET}
 {QUICK}
 {WHO}
 def learn(debugger, children):
@@ -191,7 +225,7 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    for change in (be_brief, *run_on, be_quick):
+    for change in (be_brief, *run_on, answer_nobody_who_left, be_quick):
         done(change)
     return '%s %s' % (kept, who())
 """

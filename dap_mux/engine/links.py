@@ -15,7 +15,9 @@ from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.phases import Phase, Signal, step
 
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
-EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), even if it cannot come back
+EVALUATE_GRACE: Final = (
+    0.8  # s; then a rank must run on (R7), even if, untaught, it cannot come back
+)
 
 
 class Watcher(Protocol):
@@ -140,7 +142,10 @@ class Links:
     # Taking leave
 
     def _say_goodbye(self, rank: Rank) -> None:
-        """Wait for evaluates: one answered after `disconnect` ends debugpy's adapter (measured)."""
+        """Wait for evaluates: one answered after `disconnect` ends debugpy's adapter (measured).
+
+        Unless the rank has learned better (`lessons.FORGET`).
+        """
         rank.leaving_early = False
         upstream.when_answered(
             self._core, rank, "evaluate", lambda: self._disconnect(rank), EVALUATE_GRACE

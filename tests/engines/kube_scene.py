@@ -112,12 +112,8 @@ async def shell(scene: Scene, script: str) -> AsyncIterator[asyncio.subprocess.P
 
 
 async def quiet(client: DapClient, line: Json) -> None:
-    """Wait until no rank evaluates anything for us: debugpy's adapter dies of a cut while it does.
-
-    A rank answers in order, so its answer to this comes after all of those.
-    """
-    wanted = {"source": {"path": LOOP}, "breakpoints": [line] if line else []}
-    await client.request("setBreakpoints", wanted, timeout=LIMIT)
+    """Wait until no rank evaluates anything for us (`tour.quiet`); `line`: the breakpoint."""
+    await tour.quiet(client, LOOP, [line] if line else [])
 
 
 def _kubectl() -> str:

@@ -30,6 +30,7 @@ pytestmark = [
 ]
 STEPS: Final = 8
 TIMES: Final = 10
+WHEN: Final = "step >= 3"
 
 
 @pytest.fixture
@@ -107,11 +108,8 @@ def tunnel(user: User, host: str) -> int:
 
 
 async def cut(user: User, attach: Command, client: DapClient, *states: str) -> None:
-    """Kill the way to node2; it comes back, and then its ranks.
-
-    They have answered whatever they were asked: debugpy's adapter does not survive an answer that
-    comes after a hang-up (docs/faults.md).
-    """
+    """Kill the way to node2; it comes back, and then its ranks."""
+    await tour.quiet(client, str(tour.PROGRAM), tour.holding(WHEN))
     back = "the tunnel to node2 is back"
     seen = attach.err.count(back)
     os.kill(tunnel(user, "node2"), signal.SIGKILL)
@@ -126,7 +124,7 @@ async def test_two_hosts_behind_ssh(user: User, job: Job) -> None:
     (words,) = typed("hosts.md", 0)
     attach = await user.start(*ours(words), env=tour.without_clocks(user))
     client = await attach.client()
-    await tour.attach(client, str(tour.PROGRAM), "step >= 3")
+    await tour.attach(client, str(tour.PROGRAM), WHEN)
     await tour.two_held(client)
     entries = (await client.request("list", timeout=LIMIT))["ranks"]
     assert [entry["host"] for entry in entries] == ["node1", "node1", "node2", "node2"]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from examples.data_parallel import Model, load_batch
-from tests.support.commands import LIMIT, User, listed
+from tests.support.commands import LIMIT, Json, User, listed
 
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "data_parallel.py"
 RANKS: Final = 4
@@ -54,11 +54,29 @@ async def attach(
     client: DapClient, program: str, when: str = "step == 3", **arguments: Any
 ) -> None:
     """Attach, with a breakpoint that holds two of the ranks."""
-    condition = f"ranks({','.join(map(str, HELD))}): {when}"
-    breakpoints = {program: [{"line": line(_REDUCE), "condition": condition}]}
     await client.handshake(
-        {"justMyCode": True, **arguments}, breakpoints=breakpoints, timeout=2 * LIMIT
+        {"justMyCode": True, **arguments}, breakpoints={program: holding(when)}, timeout=2 * LIMIT
     )
+
+
+def holding(when: str) -> list[Json]:
+    """The breakpoint of `attach`."""
+    condition = f"ranks({','.join(map(str, HELD))}): {when}"
+    return [{"line": line(_REDUCE), "condition": condition}]
+
+
+async def quiet(client: DapClient, program: str, breakpoints: list[Json]) -> None:
+    """Wait until no rank evaluates anything for us: debugpy's adapter dies of a cut that crosses
+    an answer (docs/faults.md).
+
+    With new breakpoints a rank is asked about their file, if it has not been since it is back; it
+    evaluates in order, so it has told that once it answers what we have it evaluate then.
+    """
+    wanted = {"source": {"path": program}, "breakpoints": breakpoints}
+    await client.request("setBreakpoints", wanted, timeout=LIMIT)
+    cast = {"ranks": "all", "command": "6 * 7"}
+    answers = (await client.request("cast", cast, timeout=LIMIT))["results"]
+    assert {each["value"] for each in answers} == {"42"}
 
 
 async def two_held(client: DapClient) -> None:

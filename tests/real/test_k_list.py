@@ -80,6 +80,12 @@ def let_end(done: Path) -> None:
     done.touch()
 
 
+async def counts(driver: Driver) -> None:
+    """Wait until the rank is in its loop: it listens before it runs its first line."""
+    while await driver.evaluate("getattr(__import__('__main__'), 'count', 0)") == "0":
+        pass
+
+
 async def answers(driver: Driver) -> None:
     """The rank's adapter still does what it is asked."""
     assert await driver.evaluate("6 * 7") == "42"
@@ -108,6 +114,7 @@ class TestK1NoContinueToARankThatRuns:
         async with session([counting.port]) as running:
             driver = await Driver.attach(running)
             await driver.live()
+            await counts(driver)
             row = {"threadId": driver.row(0)}
             for _ in range(20):
                 sent = [driver.client.send(what, row) for what in ("pause", "continue") * 3]

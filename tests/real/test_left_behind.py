@@ -31,6 +31,14 @@ HOW_QUICK: Final = (
     " for inner in [__import__('inspect').getclosurevars(send).nonlocals]"
     " for texts in [part('pydevd_vars')]][0]"
 )
+# What is behind that a rank owes an answer, and behind that it gives one.
+HOW_FORGETFUL: Final = (
+    "[' '.join((inner(api.request_exec_or_evaluate_json)['asked'].__name__,"
+    " type(inner(db.writer.add_command)['add']).__name__))"
+    " for inner in [lambda f: __import__('inspect').getclosurevars(f).nonlocals]"
+    " for api in [__import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI]"
+    " for db in [__import__('pydevd').get_global_debugger()]][0]"
+)
 
 
 async def test_the_next_debugger_gets_debugpys_own_events(
@@ -86,10 +94,12 @@ async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> 
 
 
 async def test_a_rank_that_is_taught_again_has_learnt_once(client: DapClient) -> None:
-    """Answers in one write, each watch compiled once: no deeper with every session."""
+    """Answers in one write, each watch compiled once, who left forgotten: no deeper each time."""
     for _ in range(2):
         await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
         told = await client.request("evaluate", {"expression": HOW_QUICK}, timeout=LIMIT)
         assert told["result"] == "send_at_once send compile_as_eval"
+        told = await client.request("evaluate", {"expression": HOW_FORGETFUL}, timeout=LIMIT)
+        assert told["result"] == "request_exec_or_evaluate_json method"
     long = await client.request("evaluate", {"expression": "'é' * 200_000"}, timeout=LIMIT)
     assert long["result"].strip("'") == "é" * 200_000
