@@ -172,12 +172,12 @@ class Window(Editing):
     async def quick_fix(self, name: str, line: int, words: str, done: Callable[[], bool]) -> None:
         """Take the fix with these words on a line of a file, and save, until it has been done.
 
-        It may not be offered at once, and what else takes the focus closes the list untaken.
+        It may not be offered at once, and what else takes the focus closes the list untaken. Once
+        it is in the text it is offered no more, and a file is saved a while after it was asked for.
         """
         fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
 
         async def saved() -> bool:
-            await self.command("File: Save All Files")  # it may not have changed the text yet
             return done()
 
         deadline = time.monotonic() + LIMIT
@@ -187,10 +187,11 @@ class Window(Editing):
             with suppress(Late):
                 await fix.first.wait_for(timeout=SOON)
                 await self.page.keyboard.press("Enter")
-                await fix.first.wait_for(state="hidden")
-                if await self.soon(saved, bool):
-                    return
+                await fix.first.wait_for(state="hidden", timeout=SOON)
             await self.page.keyboard.press("Escape")
+            await self.command("File: Save All Files")
+            if await self.soon(saved, bool):
+                return
         raise AssertionError(f"no fix {words!r} has been done")
 
     @staticmethod
