@@ -17,11 +17,10 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
 from tests.engines import tour
 from tests.engines.tools import command
 from tests.real.driving import line_of, script
-from tests.support.commands import LIMIT, Json, User
+from tests.support.commands import LIMIT, User
 from tests.support.kube_server import Cluster, KubeServer, Pod, cluster, kube_server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -109,11 +108,6 @@ async def shell(scene: Scene, script: str) -> AsyncIterator[asyncio.subprocess.P
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.communicate()
-
-
-async def quiet(client: DapClient, line: Json) -> None:
-    """Wait until no rank evaluates anything for us (`tour.quiet`); `line`: the breakpoint."""
-    await tour.quiet(client, LOOP, [line] if line else [])
 
 
 def _kubectl() -> str:

@@ -13,8 +13,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.engines import tour
-from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, quiet
-from tests.support.commands import LIMIT, User, bodies, listed, user
+from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
+from tests.support.commands import LIMIT, User, bodies, listed, quiet, user
 from tests.support.kube_server import Pod
 from tests.support.private_network import possible
 from tests.support.waiting import until
@@ -47,13 +47,13 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
     attach = await scene.user.start("attach", f"k8s:job/{JOB}", env=without)
     client = await attach.client()
     condition = f"__import__('os').path.exists({str(flag)!r})"
-    line = {"line": COUNT, "condition": condition}
-    await client.handshake({"justMyCode": True}, breakpoints={LOOP: [line]}, timeout=LIMIT)
+    here = {LOOP: [{"line": COUNT, "condition": condition}]}
+    await client.handshake({"justMyCode": True}, breakpoints=here, timeout=LIMIT)
     entries = await listed(client, "state", *["running"] * 4)
     rows = [entry["threadId"] for entry in entries]
 
     for time in range(10):
-        await quiet(client, line)
+        await quiet(client, here)
         await break_forward(scene, client, pods[time % 4], rows[time % 4], dropped=time % 2 == 1)
     await attach.says("the tunnel to pod train-0-a is down (kubectl was ended by SIGKILL)")
     await attach.says("the tunnel to pod train-0-a is open again")
@@ -62,7 +62,7 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
 
     flag.touch()
     await listed(client, "line", *[COUNT] * 4)
-    await quiet(client, line)
+    await quiet(client, here)
     await break_forward(scene, client, pods[2], rows[2])
     await listed(client, "line", *[COUNT] * 4)
     await restart_and_move(scene, client, pods, done)

@@ -19,8 +19,8 @@ from dap_mux.client import DapClient
 from dap_mux.cluster.kubernetes import Kubernetes
 from dap_mux.cluster.source import Word
 from tests.engines import tour
-from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, quiet, shell
-from tests.support.commands import LIMIT, User, bodies, listed, user
+from tests.engines.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
+from tests.support.commands import LIMIT, User, bodies, listed, quiet, user
 from tests.support.private_network import possible
 from tests.support.proc_net import free_ports
 from tests.support.waiting import until
@@ -94,7 +94,7 @@ async def test_a_loop_of_the_users_own(scene: Scene) -> None:
         await client.handshake({"justMyCode": True}, timeout=LIMIT)
         rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]
         for time in range(2):
-            await quiet(client, HERE[LOOP][0] if time else {})
+            await quiet(client, HERE if time else {LOOP: []})
             before = len(bodies(client, "thread"))
             scene.user.signal(scene.forward_of(pods[1]), signal.SIGKILL)
             is_back = partial(back, client, rows[1], before)

@@ -16,7 +16,7 @@ import pytest
 from dap_mux.client import DapClient
 from tests.engines import tour
 from tests.engines.pages import ours, typed
-from tests.support.commands import LIMIT, Command, User, listed, user
+from tests.support.commands import LIMIT, Command, User, listed, quiet, user
 from tests.support.hosts import Host
 from tests.support.private_network import possible
 from tests.support.ssh_hosts import SshHosts, ssh_hosts
@@ -109,7 +109,7 @@ def tunnel(user: User, host: str) -> int:
 
 async def cut(user: User, attach: Command, client: DapClient, *states: str) -> None:
     """Kill the way to node2; it comes back, and then its ranks."""
-    await tour.quiet(client, str(tour.PROGRAM), tour.holding(WHEN))
+    await quiet(client, {str(tour.PROGRAM): tour.holding(WHEN)})
     back = "the tunnel to node2 is back"
     seen = attach.err.count(back)
     os.kill(tunnel(user, "node2"), signal.SIGKILL)

@@ -65,20 +65,6 @@ def holding(when: str) -> list[Json]:
     return [{"line": line(_REDUCE), "condition": condition}]
 
 
-async def quiet(client: DapClient, program: str, breakpoints: list[Json]) -> None:
-    """Wait until no rank evaluates anything for us: debugpy's adapter dies of a cut that crosses
-    an answer (docs/faults.md).
-
-    With new breakpoints a rank is asked about their file, if it has not been since it is back; it
-    evaluates in order, so it has told that once it answers what we have it evaluate then.
-    """
-    wanted = {"source": {"path": program}, "breakpoints": breakpoints}
-    await client.request("setBreakpoints", wanted, timeout=LIMIT)
-    cast = {"ranks": "all", "command": "6 * 7"}
-    answers = (await client.request("cast", cast, timeout=LIMIT))["results"]
-    assert {each["value"] for each in answers} == {"42"}
-
-
 async def two_held(client: DapClient) -> None:
     """Wait until the breakpoint has stopped them."""
     await held(client, line(_REDUCE))

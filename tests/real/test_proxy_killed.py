@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.support.commands import LIMIT, User, line_of, listed, user
+from tests.support.commands import LIMIT, User, line_of, listed, quiet, user
 from tests.support.ranks import Rank
 from tests.support.waiting import until
 
@@ -47,6 +47,7 @@ async def test_every_rank_runs_on_within_3_s_and_can_be_attached_again(
     client = await attach.client("first", all_answered=False)
     await client.handshake({"justMyCode": True}, breakpoints=here, timeout=LIMIT)
     await listed(client, "state", *["stopped"] * RANKS)
+    await quiet(client, here)
 
     attach.process.send_signal(signal.SIGKILL)
     await until(lambda: all(map(has_run_on, ranks)), within=RUNS_ON, what="every rank runs on")

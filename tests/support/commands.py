@@ -253,6 +253,21 @@ async def listed(client: DapClient, key: str, *values: object, within: float = L
         await asyncio.sleep(0.02)
 
 
+async def quiet(client: DapClient, breakpoints: dict[str, list[Json]]) -> None:
+    """Wait until no rank evaluates anything for us: debugpy's adapter dies of a cut that crosses
+    an answer (docs/faults.md).
+
+    With new breakpoints (those of each path) a rank is asked about their file, if it has not been
+    since it is back; it evaluates in order, so it has told that once it answers what we ask then.
+    """
+    for path, lines in breakpoints.items():
+        wanted = {"source": {"path": path}, "breakpoints": lines}
+        await client.request("setBreakpoints", wanted, timeout=LIMIT)
+    cast = {"ranks": "all", "command": "6 * 7"}
+    answers = (await client.request("cast", cast, timeout=LIMIT))["results"]
+    assert {each["value"] for each in answers} == {"42"}
+
+
 def bodies(client: DapClient, event: str) -> list[Json]:
     """The bodies of all events of this name so far."""
     return [each.get("body", {}) for each in client.events if each["event"] == event]
