@@ -120,7 +120,7 @@ class Engine:
         self.all_breakpoints = AllBreakpoints(core, self.breakpoints, self.drawer)
         self.control.stops.moved = self.moved
         self.heard.has_stopped = self.drawer.stopped
-        self.control.stops.before_telling = lambda: self.heard.flush(everything=True)
+        self.control.stops.before_telling = lambda ids: self.heard.flush(said_by=ids)
         values = Values(core, Trees(core))
         self.comparing = Compare(core, self.asking, self.meshes)
         console = Console(core, self.view, self.meshes, values)

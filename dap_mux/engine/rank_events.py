@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
 from dap_mux.engine import downstream, upstream
@@ -41,7 +41,7 @@ class RankEvents:
         self._stops = stops
         self._breakpoints = breakpoints
         self._capabilities = capabilities
-        self._folder = OutputFolder(core.settings.settle, self._label)
+        self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
         self._flush_timer: int | None = None
         self._paths: set[tuple[str, str]] = set()
         self.has_stopped: Handler = lambda rank, body: None
@@ -147,9 +147,9 @@ class RankEvents:
         self._flush_timer = None
         self.flush()
 
-    def flush(self, *, everything: bool = False) -> None:
-        """Send what is due."""
-        for body, _ in self._folder.flush(everything=everything):
+    def flush(self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()) -> None:
+        """Send what is due (`OutputFolder.flush`)."""
+        for body, _ in self._folder.flush(everything=everything, said_by=said_by):
             downstream.broadcast_output(self._core, body)
         self._arrange_flush()
 

@@ -22,6 +22,7 @@ class Settings:
     threads: str = "main"
     classes_above: int = 64
     settle: float = 0.05
+    line_patience: float = 0.3  # of output: for the rest of a line, before its pieces are shown
     late_settle: float = 0.1
     step_grace: float = 0.6
     request_timeout: float = 5.0

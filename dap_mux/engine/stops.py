@@ -8,7 +8,7 @@ so that the class stays together; who stops for another reason is shown where it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from dap_mux.engine import upstream
@@ -41,7 +41,7 @@ class Stops:
         self._new: dict[DebuggeeId, Stop] = {}
         self._timer: int | None = None
         self.moved: Callable[[Rank], None] = lambda rank: None
-        self.before_telling: Callable[[], None] = lambda: None
+        self.before_telling: Callable[[Collection[DebuggeeId]], None] = lambda ids: None
 
     # From ranks
 
@@ -209,7 +209,7 @@ class Stops:
             if rank.stop:
                 rank.stop.announced = True
         if new:
-            self.before_telling()
+            self.before_telling({rank.id for rank in new})
             self._announcer.stops(new)
 
 

@@ -6,13 +6,14 @@ in here: while `pending`, the engine calls `flush` after `tick` seconds, and at 
 `urgent`. A flush returns what the flush before it has seen already, so that a line waits
 between half a window and a whole one.
 
-The order of a rank's lines is kept, whatever the others do. A piece without a newline leaves
-after its window as it is; what its ranks print next continues it without a prefix, and
-anything else is kept off its line by a newline of our own.
+The order of a rank's lines is kept, whatever the others do. A piece without a newline has more
+time, for on a busy machine its rest comes late; then it leaves as it is. What its ranks print next
+continues it without a prefix, and anything else is kept off its line by a newline of our own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,19 +33,23 @@ class _Partial:
 
     pieces: list[str] = field(default_factory=list)
     cost: int = 0
-    waited: bool = False  # the last flush has seen it
+    waited: int = 0  # how many flushes have seen it
 
 
 class OutputFolder:
     """Holds what ranks print until it is due.
 
     `plain`: one rank in the session, so everything is due at once and unchanged.
+    `fold_window` and `patience`: s that a line waits for its likes, and a piece for its newline.
     `label` names ranks in prefixes.
     """
 
-    def __init__(self, fold_window: float = 0.05, label: Label = label) -> None:
+    def __init__(
+        self, fold_window: float = 0.05, patience: float = 0.05, label: Label = label
+    ) -> None:
         self.plain = False
         self.tick = fold_window / 2
+        self._patience = round(patience / self.tick) - 1  # in flushes, as a line has one
         self._queue = LineQueue()
         self._waited = 0  # how many of the queue's lines the last flush has seen
         self._partials: dict[tuple[DebuggeeId, str], _Partial] = {}
@@ -80,13 +85,17 @@ class OutputFolder:
         for key in [key for key in self._partials if key[0] == rank]:
             self._complete(key, final=True)
 
-    def flush(self, *, everything: bool = False) -> list[Folded]:
+    def flush(
+        self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()
+    ) -> list[Folded]:
         """Return the `output` bodies that are due, in order, each with its ranks.
 
-        A newline of our own has no ranks. `everything`: before a stop is told, and at the end.
+        A newline of our own has no ranks. `everything`: at the end. `said_by`: every line, and all
+        that these ranks have said; before their stop is told.
         """
-        if everything or self.urgent:
-            for key in list(self._partials):
+        everything = everything or self.urgent
+        if everything or said_by:
+            for key in [key for key in self._partials if everything or key[0] in said_by]:
                 self._complete(key)
             due = self._queue.take(len(self._queue))
         else:
@@ -127,10 +136,11 @@ class OutputFolder:
     def _overdue(self) -> list[Line]:
         """Pieces that have waited as long as a line does; all of their rank's lines are due too."""
         overdue = LineQueue()
-        for key in [key for key, partial in self._partials.items() if partial.waited]:
+        late = [key for key, one in self._partials.items() if one.waited >= self._patience]
+        for key in late:
             overdue.add(Line([key[0]], key[1], self._release(key)))
         for partial in self._partials.values():
-            partial.waited = True
+            partial.waited += 1
         return overdue.lines
 
 

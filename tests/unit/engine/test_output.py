@@ -83,10 +83,22 @@ def test_a_line_waits_half_a_window_at_least_and_a_whole_one_at_most() -> None:
     assert not folder.pending
 
 
-def test_everything_is_due_at_a_stop() -> None:
+def test_everything_is_due_at_the_end() -> None:
     folder = fed((0, "a\nb"), (1, "a\n"))
     assert folder.flush(everything=True) == [stdout("[0-1] a\n", 0, 1), stdout("[0] b", 0)]
     assert not folder.pending
+
+
+def test_at_a_stop_all_lines_are_due_and_pieces_of_who_has_stopped() -> None:
+    folder = fed((0, "a\nb"), (1, "a\nc"), (2, "d\n"))
+    assert folder.flush(said_by={R[0]}) == [
+        stdout("[0-1] a\n", 0, 1),
+        stdout("[2] d\n", 2),
+        stdout("[0] b", 0),
+    ]
+    assert folder.pending
+    fed((1, "\n"), folder=folder)
+    assert due(folder) == [stdout("\n", *OURS), stdout("[1] c\n", 1)]
 
 
 def test_categories_are_kept_apart() -> None:
@@ -107,6 +119,15 @@ def test_an_absent_category_stays_absent() -> None:
 
 class TestPartialLines:
     """`input("name? ")` must be seen, and must not be torn for nothing."""
+
+    def test_its_rest_has_more_time_than_a_line_has_for_its_likes(self) -> None:
+        folder = OutputFolder(0.05, 0.1)
+        fed((1, "name"), (0, "a\n"), folder=folder)
+        assert due(folder) == [stdout("[0] a\n", 0)]
+        fed((1, "? "), folder=folder)
+        assert folder.flush() == []
+        assert folder.flush() == [stdout("[1] name? ", 1)]
+        assert not folder.pending
 
     def test_it_is_shown_after_its_window_and_continued_without_prefix(self) -> None:
         folder = fed((1, "name? "))
