@@ -15,9 +15,7 @@ from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.phases import Phase, Signal, step
 
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
-EVALUATE_GRACE: Final = (
-    0.8  # s; then a rank must run on (R7), even if, untaught, it cannot come back
-)
+EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), if untaught never to come back
 
 
 class Watcher(Protocol):

@@ -134,7 +134,7 @@ class OutputFolder:
             self._queue.add(Line([key[0]], key[1], text, final=final))
 
     def _overdue(self) -> list[Line]:
-        """Pieces that have waited as long as a line does; all of their rank's lines are due too."""
+        """Pieces that have waited long enough; all of their rank's lines are due too."""
         overdue = LineQueue()
         late = [key for key, one in self._partials.items() if one.waited >= self._patience]
         for key in late:
