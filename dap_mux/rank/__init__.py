@@ -19,6 +19,7 @@ that a rank pays for nothing but its debugger.
 - `post_mortem` keep the rank at an uncaught exception until somebody has looked.
 - `forked`  let a forked child run on without the debugger that it seems to have.
 - `claim`, `hooked`, `hook` which of the processes that a launcher starts are ranks, and how.
+- `frameworks` libraries that say which rank a process is, where no launcher has.
 - `hide`    keep the agent's own frames out of the user's stacks.
 - `runpy`   run the program as `python` itself would.
 

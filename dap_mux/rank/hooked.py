@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dap_mux.rank.claim import MARK, claimed_place, said_place
-from dap_mux.rank.environ import Place
+from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.frameworks import watch_import
 from dap_mux.rank.interrupts import dying_of_ctrl_c
 
 ORDERS = "DAP_MUX_HOOK"
@@ -52,6 +55,22 @@ def worker_sets(name: bytes, value: bytes) -> None:
     place = said_place({**os.environ, os.fsdecode(name): os.fsdecode(value)}, orders.outer)
     if place is not None:
         become(place, orders)
+
+
+def watch(loader: Any, name: str, call: Callable[..., None]) -> None:
+    """Become the rank that a library says, when the module `name` of it is told; see `frameworks`.
+
+    `call` calls a function of this module, whatever has become of it by then.
+    """
+    watch_import(loader, name, partial(call, "told_by"))
+
+
+def told_by(library: str, rank: int, world_size: int) -> None:
+    """A library knows which rank this process is: no news for a rank, nor for a rank's child."""
+    if MARK in os.environ:
+        return
+    own = place_of({**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world_size)})
+    become(replace(own, launcher=library), _orders())
 
 
 def _orders() -> Orders:

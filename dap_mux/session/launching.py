@@ -32,11 +32,14 @@ from dap_mux.session.voices import Echo, say, set_up_log
 LOOPBACK = ("127.0.0.1", "::1")
 OWN_FAILURE = 125
 LAST_WORDS = 2.0  # s for what ranks still have to say when their launcher has ended
-NOBODY = (
-    "the launcher ended, and none of its Python processes was a rank: dap-mux knows a rank by the "
-    "variables that launchers set (RANK and the like). A script without a launcher: dap-mux run "
-    "-n N SCRIPT"
+NO_RANK_AFTER = 30.0  # s
+_WHO_IS_A_RANK = (
+    "dap-mux knows a rank by the variables that launchers set (RANK and the like), or when the "
+    "program calls torch.distributed.init_process_group, jax.distributed.initialize, MPI's "
+    "initialisation or dap_mux.listen(). A script without a launcher: dap-mux run -n N SCRIPT"
 )
+NOBODY = f"the launcher ended, and none of its Python processes was a rank: {_WHO_IS_A_RANK}"
+NO_RANK_YET = f"no rank has come within {{:g}} s, and nothing can be debugged yet: {_WHO_IS_A_RANK}"
 
 
 async def run_launcher(options: LaunchOptions, beside: Beside | None = None) -> int:
@@ -149,6 +152,7 @@ class LauncherRun:
             self._again = anyio.Event()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._stop_to_restart)
+                tasks.start_soon(self._say_that_no_rank_comes)
                 code = await self._launched.ended()
                 tasks.cancel_scope.cancel()
             if not self._again.is_set():
@@ -161,6 +165,11 @@ class LauncherRun:
             self._session.driver.feed(inputs.JobRestarted(problem))
             if problem:
                 return OWN_FAILURE
+
+    async def _say_that_no_rank_comes(self) -> None:
+        await anyio.sleep(NO_RANK_AFTER)
+        if not self._session.knows_ranks:
+            self._tell(NO_RANK_YET.format(NO_RANK_AFTER))
 
     async def _stop_to_restart(self) -> None:
         await self._again.wait()

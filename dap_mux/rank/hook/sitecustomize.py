@@ -7,6 +7,10 @@ Python of the job, launchers and helpers too, so it imports nothing before it is
 import os
 import sys
 
+TYPE_CHECKING = False  # typing takes its time
+if TYPE_CHECKING:
+    from typing import Any
+
 HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pathlib takes its time)
 PACKAGE = os.path.dirname(os.path.dirname(HERE))  # noqa: PTH120
 MARK = "DAP_MUX_RANK_PID"
@@ -22,6 +26,8 @@ RANK_VARIABLES = frozenset(
         "SLURM_PROCID",
     )
 )
+WATCHED = frozenset(("jax.distributed", "mpi4py.MPI", "torch.distributed.distributed_c10d"))
+"""The modules by which `frameworks` knows a rank."""
 SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")
 SPAWNED = "--multiprocessing-fork"
 """In the command line of every worker that `multiprocessing` spawns."""
@@ -52,6 +58,7 @@ def take_part() -> None:
         call("take_part")
     if os.environ.get(MARK) == pid:
         return
+    sys.meta_path.insert(0, Watcher())
     if SPAWNED in sys.orig_argv:
         heed_variables()
     elif hasattr(os, "register_at_fork"):
@@ -68,7 +75,22 @@ def heed_variables() -> None:
     sys.addaudithook(hook)
 
 
-def call(name: str, *arguments: bytes) -> None:
+class Watcher:
+    """Among the finders of modules: sees the import of one that says which rank a process is."""
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        """Find a module of WATCHED as the others do, and have it watched; find nothing else."""
+        if name not in WATCHED:
+            return None
+        others = [each for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
+        found = (finder.find_spec(name, path, target) for finder in others)
+        spec = next((spec for spec in found if spec is not None), None)
+        if spec is not None and spec.loader is not None and MARK not in os.environ:
+            call("watch", spec.loader, name, call)
+        return spec
+
+
+def call(name: str, *arguments: "Any") -> None:
     """Call a function of `hooked`; Python need not find dap-mux for that, nor see it afterwards."""
     borrowed = "dap_mux" not in sys.modules
     if borrowed:

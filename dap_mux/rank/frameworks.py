@@ -1,0 +1,142 @@
+"""Libraries that say which rank a process is, where no launcher has: torch, mpi4py and jax.
+
+A process that is no rank yet watches for their start, and becomes a rank in it: before the
+library meets the other ranks where the program passes its rank, else right behind it, in any case
+before the first collective. Nothing of them is imported here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, TypeAlias
+
+Tell: TypeAlias = Callable[[str, int, int], object]
+"""Called with the library's name, this process's rank and the number of ranks."""
+_Given: TypeAlias = "tuple[int, int] | None"
+
+
+def watch_import(loader: Any, name: str, tell: Tell) -> None:
+    """Have `tell` called once the module `name`, which `loader` is about to run, starts its ranks.
+
+    A loader that lets nothing be set on it stays as it is, and the process is no rank.
+    """
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        with suppress(AttributeError):
+            del loader.exec_module
+        execute(module)
+        if module.__name__ == name:
+            with suppress(Exception):  # the program's import goes on whatever has changed there
+                _WATCH[name](module, tell)
+
+    with suppress(AttributeError):
+        loader.exec_module = exec_module
+
+
+def _watch_torch(module: Any, tell: Tell) -> None:
+    """Watch `init_process_group` of torch.distributed."""
+
+    def given(arguments: dict[str, Any]) -> _Given:
+        rank, size = arguments.get("rank", -1), arguments.get("world_size", -1)
+        return _both(
+            _number(os.environ.get("RANK")) if rank in (None, -1) else rank,
+            _number(os.environ.get("WORLD_SIZE")) if size in (None, -1) else size,
+        )
+
+    def known() -> _Given:
+        return _both(module.get_rank(), module.get_world_size())
+
+    _wrap(module, "init_process_group", given, known, functools.partial(tell, "torch"))
+
+
+def _watch_jax(module: Any, tell: Tell) -> None:
+    """Watch `jax.distributed.initialize`."""
+
+    def given(arguments: dict[str, Any]) -> _Given:
+        return _both(arguments.get("process_id"), arguments.get("num_processes"))
+
+    def known() -> _Given:
+        state: Any = sys.modules["jax._src.distributed"].global_state
+        return _both(state.process_id, state.num_processes)
+
+    _wrap(module, "initialize", given, known, functools.partial(tell, "jax"))
+
+
+def _watch_mpi(module: Any, tell: Tell) -> None:
+    """Watch `mpi4py.MPI`, which starts MPI in its import unless it is told otherwise.
+
+    A Python alone is rank 0 of 1 there, whatever it is: it has said nothing by that.
+    """
+
+    def known() -> _Given:
+        size = module.COMM_WORLD.Get_size()
+        return _both(module.COMM_WORLD.Get_rank(), size) if size > 1 else None
+
+    said = functools.partial(tell, "mpi4py")
+    if module.Is_initialized():
+        _tell(known, said)
+        return
+    for name in ("Init", "Init_thread"):
+        _wrap(module, name, lambda _: None, known, said)
+
+
+_WATCH: dict[str, Callable[[Any, Tell], None]] = {
+    "jax.distributed": _watch_jax,
+    "mpi4py.MPI": _watch_mpi,
+    "torch.distributed.distributed_c10d": _watch_torch,
+}
+
+
+def _wrap(
+    module: Any,
+    name: str,
+    given: Callable[[dict[str, Any]], _Given],
+    known: Callable[[], _Given],
+    tell: Callable[[int, int], object],
+) -> None:
+    """Let a function say the rank: by its arguments (`given`), or when it has returned."""
+    function = getattr(module, name)
+    signature = None
+    with suppress(ValueError, TypeError):  # a function of C need not have one
+        signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        said: _Given = None
+        with suppress(TypeError):  # wrong arguments are the function's own to refuse
+            bound = signature.bind(*arguments, **options) if signature else None
+            said = given(bound.arguments) if bound else None
+        if said is not None:
+            tell(*said)
+        result = function(*arguments, **options)
+        if said is None:
+            _tell(known, tell)
+        return result
+
+    setattr(module, name, wrapped)
+
+
+def _tell(known: Callable[[], _Given], tell: Callable[[int, int], object]) -> None:
+    said: _Given = None
+    with suppress(Exception):
+        said = known()
+    if said is not None:
+        tell(*said)
+
+
+def _both(rank: object, size: object) -> _Given:
+    """A rank and the number of ranks, where they are one."""
+    if isinstance(rank, int) and isinstance(size, int) and 0 <= rank < size:
+        return int(rank), int(size)
+    return None
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else -1
