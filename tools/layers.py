@@ -41,7 +41,9 @@ LAYERS: dict[str, Layer] = {
     "rank_sets": Layer(ours=("errors",), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
-    "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),
+    # its source is sent to ranks that may have no dap-mux
+    "injected": Layer(ours=(), bare=True),
+    "engine": Layer(ours=(*PURE_PARTS, "injected"), theirs=("msgspec",), pure=True),
     # debugpy and what its wheel brings: the agent adjusts its inner parts
     "rank": Layer(
         ours=(), theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"), bare=True

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
+from dap_mux.injected import output_redirect, source_of
+
 # A step in few messages, for each costs debugpy and its adapter 0.5 ms of CPU (measured): a stop
 # tells its stack, as `stackTrace` would, and the text of the line; and that a rank runs on which
 # was told to step is no news (DAP asks for no such event). Whatever has changed in pydevd leaves
@@ -190,6 +192,15 @@ def be_quick(debugger):
 
 """
 
+# Without it an expression of a debug console may crash a rank that prints at that moment.
+STREAMS: Final = f"""\
+def keep_streams(debugger):
+    own = {{'__name__': 'dap_mux_output_redirect'}}
+    exec({source_of(output_redirect)!r}, own)
+    own['keep_redirectors']()
+
+"""
+
 # Which process this is, for a session on the same machine: where the rank's adapter dies before it
 # can say that the program has ended, nobody else tells. Its boot, its namespace, its pid and when
 # it started; "" where the system does not say.
@@ -211,6 +222,7 @@ LESSONS: Final = f"""\
 {RUN_ON}
 {FORGET}
 {QUICK}
+{STREAMS}
 {WHO}
 def learn(debugger, children):
     def see_to_children(debugger):
@@ -225,7 +237,7 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    for change in (be_brief, *run_on, answer_nobody_who_left, be_quick):
+    for change in (be_brief, *run_on, answer_nobody_who_left, be_quick, keep_streams):
         done(change)
     return '%s %s' % (kept, who())
 """
