@@ -51,7 +51,15 @@ LAYERS: dict[str, Layer] = {
     "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
     # what it has to say to ranks of another Python, in their own words
     "cluster": Layer(
-        ours=(*MIDDLE, "tunnel", "rank.claim", "rank.environ", "rank.hooked", "rank.ready"),
+        ours=(
+            *MIDDLE,
+            "tunnel",
+            "rank.claim",
+            "rank.environ",
+            "rank.hooked",
+            "rank.inject",
+            "rank.ready",
+        ),
         theirs=("anyio", "msgspec"),
     ),
     "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
@@ -89,6 +97,7 @@ LAYERS: dict[str, Layer] = {
             "client",
             "cluster.endpoints",
             "cluster.injection",
+            "cluster.native_debuggers",
             "cluster.processes",
             "cluster.records",
             "cluster.slurm_commands",

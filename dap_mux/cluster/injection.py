@@ -1,57 +1,48 @@
 """Bring debugpy into a process that runs, by debugpy's own `--pid`, and see it listen.
 
-The injector is never killed: gdb in the middle of a call takes the process with it.
+The injector is never killed: a debugger in the middle of a call takes the process with it.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import anyio
 
-from dap_mux.cluster.processes import RunningPython, refuse_to_trace
+from dap_mux.cluster.native_debuggers import FORBIDDEN, cause_in, is_forbidden, working_debugger
+from dap_mux.cluster.processes import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
-from dap_mux.printable import one_line
 
 LIMIT: Final = 60.0  # s; gdb reads the symbols of every library that the process has loaded
 LOOK_AGAIN: Final = 0.05  # s
 REMOTE_EXEC: Final = (3, 14)
-_FORBIDDEN: Final = re.compile(r"ptrace: Operation not permitted|PermissionError", re.IGNORECASE)
-_TELLING: Final = re.compile(
-    r"^\S*(?:Error|Exception)\b.*|.*ptrace: .*|^Could not .*", re.MULTILINE
-)
+_NO_PROGRAMS: Final = "/nonexistent"  # a PATH
 
 
-def refuse_without_a_way(process: RunningPython) -> None:
-    """Say what stands in the way, before anything is touched. Raises `DapMuxError`."""
-    if process.version < REMOTE_EXEC and shutil.which("gdb") is None:
-        raise DapMuxError(
-            f"process {process.pid}: gdb is not on this machine, and a running Python "
-            f"{process.version[0]}.{process.version[1]} takes it; install gdb, or start the "
-            "program with `dap-mux run` (Python 3.14 and later do without gdb)"
-        )
-    refuse_to_trace(process)
+async def debugger_for(processes: Iterable[RunningPython]) -> str:
+    """gdb or lldb, tried on a process of ours; "" where none is needed. Raises `DapMuxError`."""
+    if all(process.version >= REMOTE_EXEC for process in processes):
+        return ""
+    return await working_debugger()
 
 
-async def bring_debugpy(process: RunningPython, host: str, port: int) -> int:
+async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: str) -> int:
     """Let it listen on `port`; the port that it does listen on. Raises `DapMuxError`."""
     with tempfile.TemporaryFile() as log:
         injector = subprocess.Popen(  # noqa: ASYNC220  (starting does not wait)
-            injector_command(process, host, port),
+            injector_command(process, host, port, debugger),
             env=injector_environment(process, os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # a Ctrl-C at the terminal would reach gdb too
+            start_new_session=True,  # a Ctrl-C at the terminal would reach the debugger too
         )
         try:
             with anyio.move_on_after(LIMIT):
@@ -68,22 +59,28 @@ async def bring_debugpy(process: RunningPython, host: str, port: int) -> int:
                 injector.returncode = 0  # or `Popen` complains that it was not waited for
 
 
-def injector_command(process: RunningPython, host: str, port: int) -> list[str]:
+def injector_command(process: RunningPython, host: str, port: int, debugger: str) -> list[str]:
     """What brings debugpy in. `sys.remote_exec` wants the very same Python on both sides."""
-    same = process.version == sys.version_info[:2]
-    python = sys.executable
-    if process.version >= REMOTE_EXEC and not same:
+    python, module = sys.executable, "debugpy"
+    if process.version < REMOTE_EXEC:
+        module = "dap_mux.rank.inject" if debugger == "lldb" else module
+    elif process.version != sys.version_info[:2]:
         python = str(Path(f"/proc/{process.pid}/exe").readlink())
-    address = f"{host}:{port}"
-    return [python, "-m", "debugpy", "--listen", address, "--pid", str(process.pid)]
+    return [python, "-m", module, "--listen", f"{host}:{port}", "--pid", str(process.pid)]
 
 
 def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> dict[str, str]:
-    """Ours; the process's own Python is told where our debugpy is."""
+    """Ours; the process's own Python is told where our debugpy is.
+
+    Where `sys.remote_exec` fails, debugpy would go on with a gdb that nobody has tried.
+    """
     result = {**environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    result.pop("PYDEVD_ATTACH_PREFER_LLDB", None)
     spec = find_spec("debugpy")
-    if process.version >= REMOTE_EXEC and spec is not None and spec.origin is not None:
-        result["PYTHONPATH"] = str(Path(spec.origin).parent.parent)
+    if process.version >= REMOTE_EXEC:
+        result["PATH"] = _NO_PROGRAMS
+        if spec is not None and spec.origin is not None:
+            result["PYTHONPATH"] = str(Path(spec.origin).parent.parent)
     return result
 
 
@@ -96,8 +93,8 @@ async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) 
     while True:
         if not process.runs:
             raise NothingToConnect(
-                f"process {process.pid} ended while debugpy was brought in: if it crashed, gdb has "
-                "met it in the middle of something; start the program with `dap-mux run` instead"
+                f"process {process.pid} ended while debugpy was brought in: if it crashed, it was "
+                "met in the middle of something; start the program with `dap-mux run` instead"
             )
         code = injector.poll()
         if code:
@@ -109,12 +106,6 @@ async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) 
 
 
 def _failure(process: RunningPython, said: str) -> DapMuxError:
-    if _FORBIDDEN.search(said):
-        return Refused(
-            f"process {process.pid}: this system forbids attaching to a running process; in a "
-            "container the capability SYS_PTRACE allows it"
-        )
-    telling = _TELLING.findall(said) or said.strip().splitlines() or ["it does not say why"]
-    return DapMuxError(
-        f"debugpy could not be brought into process {process.pid}: {one_line(telling[-1].strip())}"
-    )
+    if is_forbidden(said):
+        return Refused(f"process {process.pid}: {FORBIDDEN}")
+    return DapMuxError(f"debugpy could not be brought into process {process.pid}: {cause_in(said)}")

@@ -1,8 +1,8 @@
 """Running processes that were not started for debugging: `pid:1234,1235`.
 
-debugpy is brought into each: by gdb, on Python 3.14 and later by `sys.remote_exec`. It stays there
-when we leave, on this machine's loopback, and is found again: bringing it in a second time would
-cut off whoever debugs the process then.
+debugpy is brought into each: by gdb or lldb, on Python 3.14 and later by `sys.remote_exec`. It
+stays there when we leave, on this machine's loopback, and is found again: bringing it in a second
+time would cut off whoever debugs the process then.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.injection import bring_debugpy, refuse_without_a_way
-from dap_mux.cluster.processes import RunningPython
+from dap_mux.cluster.injection import bring_debugpy, debugger_for
+from dap_mux.cluster.processes import RunningPython, refuse_to_trace
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Word, reach_directly
 from dap_mux.errors import DapMuxError, UsageError
@@ -45,7 +45,7 @@ class Pids:
         ports = {process: process.listening_port() for process in found}
         strange = [process for process in found if ports[process] is None]
         for process in strange:
-            refuse_without_a_way(process)
+            refuse_to_trace(process)
         ports.update(await _bring_all(strange))
         self._ranks = {process: _record(process, ports[process]) for process in found}
         return [*self._ranks.values()]
@@ -65,12 +65,13 @@ class Pids:
 
 async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
     """Bring debugpy into all of them at once; their ports. Raises the first one's `DapMuxError`."""
+    debugger = await debugger_for(processes)
     ports: dict[RunningPython, int | None] = {}
     errors: dict[RunningPython, DapMuxError] = {}
 
     async def bring(process: RunningPython, port: int) -> None:
         try:
-            ports[process] = await bring_debugpy(process, HOST, port)
+            ports[process] = await bring_debugpy(process, HOST, port, debugger)
         except DapMuxError as error:
             errors[process] = error
 

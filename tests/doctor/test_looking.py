@@ -282,6 +282,9 @@ def says(program: Path, text: str) -> None:
 
 # Running processes
 
+WITH_A_DEBUGGER: Final = pytest.mark.skipif(
+    not (shutil.which("gdb") or shutil.which("lldb")), reason="no native debugger is here"
+)
 SLEEPS: Final = "import ctypes, time; {}; print('up', flush=True); time.sleep(600)"
 UNDUMPABLE: Final = "assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0"
 
@@ -301,13 +304,13 @@ async def sleeping(first: str = "") -> AsyncIterator[int]:
         await process.wait()
 
 
-@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not here")
+@WITH_A_DEBUGGER
 async def test_a_process_that_may_be_debugged_is_healthy(doctor: Doctor) -> None:
     async with sleeping() as pid:
         assert await doctor.causes(f"pid:{pid}") == []
 
 
-@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not here")
+@WITH_A_DEBUGGER
 async def test_ptrace_is_forbidden(user: User) -> None:
     """By the process itself; root may all the same, unless, as in a container, the capability for
     it is taken away.

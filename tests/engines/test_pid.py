@@ -1,10 +1,12 @@
 """`pid:`: four running processes that were never started for debugging.
 
-By gdb, and by `sys.remote_exec` where a Python 3.14 is installed.
+By gdb or lldb, whichever works here, and by `sys.remote_exec` where a Python 3.14 is installed.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +19,8 @@ import pytest
 
 from tests.engines import tour
 from tests.engines.pages import ours, typed
-from tests.engines.tools import command
 from tests.support.commands import LIMIT, Command, User, listed, user
+from tests.support.native_debuggers import path_with
 from tests.support.proc_net import free_ports
 from tests.support.waiting import until
 
@@ -111,7 +113,8 @@ async def released(attach: Command) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS, ids=lambda path: Path(path).name)
 async def test_four_running_processes(user: User, python: str) -> None:
-    command("gdb")
+    if shutil.which("gdb") is None and shutil.which("lldb") is None:
+        pytest.skip("no native debugger is here: tests/engines/install gdb lldb")
     with started(user, python) as job:
         await until(lambda: job.output.count("waits") == tour.RANKS, within=LIMIT, what="4 wait")
         first = await attached(user, job)
@@ -129,3 +132,75 @@ async def test_four_running_processes(user: User, python: str) -> None:
         assert [rank.returncode for rank in job.ranks] == [0] * tour.RANKS, job.output
         tour.check_result(job.output)
         assert (await attach.ends()).code == 0
+
+
+# One that waits in the kernel as most stuck jobs do, and has nothing to say but how it ended.
+WAITS: Final = """\
+import select, sys
+print("waits", flush=True)
+select.select([sys.stdin], [], [])
+answer = 42
+print("went on", answer, flush=True)
+"""
+CANNOT_WRITE: Final = "Couldn't write extended state status: Invalid argument."
+
+
+@contextmanager
+def one_that_waits(user: User) -> Iterator[subprocess.Popen[str]]:
+    pipe = subprocess.PIPE
+    words = [sys.executable, user.script(WAITS)]
+    with subprocess.Popen(words, env=user.environ, stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "waits\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def goes_on(process: subprocess.Popen[str]) -> None:
+    """It was not harmed: it is still asleep, and what it does afterwards is right."""
+    out, _ = process.communicate("\n", timeout=LIMIT)
+    assert (out, process.returncode) == ("went on 42\n", 0)
+
+
+async def test_lldb_goes_in_where_gdb_cannot_write_registers(user: User, tmp_path: Path) -> None:
+    path = path_with(tmp_path / "bin", "failing-gdb", "lldb")
+    with one_that_waits(user) as process:
+        attach = await user.start("attach", f"pid:{process.pid}", env={"PATH": path})
+        client = await attach.client()
+        program = user.folder / "train.py"
+        await client.handshake({}, breakpoints={str(program): [{"line": 5}]}, timeout=2 * LIMIT)
+        await listed(client, "state", "running", within=2 * LIMIT)
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+        stopped = await client.wait_event("stopped", timeout=LIMIT)
+        assert stopped["reason"] == "breakpoint"
+        await client.request("continue", {"threadId": stopped["threadId"]}, timeout=LIMIT)
+        goes_on(process)
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (["failing-gdb"], rf"gdb fails on this machine \({CANNOT_WRITE}\) and lldb is not install"),
+        ([], "neither gdb nor lldb is on this machine"),
+    ],
+    ids=["gdb-fails", "none"],
+)
+async def test_refused_without_a_debugger_that_works(
+    user: User, tmp_path: Path, there: list[str], why: str
+) -> None:
+    env = {"PATH": path_with(tmp_path / "bin", *there)}
+    with one_that_waits(user) as process:
+        done = await user.does("attach", f"pid:{process.pid}", env=env)
+        assert done.code == 1
+        assert re.search(why, done.err), done.err
+        assert len(done.err) < 500
+        looked = await user.does("doctor", f"pid:{process.pid}", "--json", env=env)
+        (found,) = json.loads(looked.out)["causes"]
+        assert found["cause"] == "process"
+        assert re.search(why, found["evidence"][0]), found
+        assert any("lldb" in line for line in found["fix"])
+        goes_on(process)

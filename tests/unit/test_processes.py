@@ -13,12 +13,8 @@ from pathlib import Path
 import pytest
 
 from dap_mux.cluster import injection, processes
-from dap_mux.cluster.injection import (
-    injector_command,
-    injector_environment,
-    refuse_without_a_way,
-)
-from dap_mux.cluster.processes import RunningPython
+from dap_mux.cluster.injection import debugger_for, injector_command, injector_environment
+from dap_mux.cluster.processes import RunningPython, refuse_to_trace
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
@@ -32,6 +28,24 @@ try:
     RunningPython.read(os.getppid())
 except Exception as error:
     print(type(error).__name__, error)
+"""
+GDB_FAILS = """\
+Running: gdb --nw --pid 12 --eval-command='call (int)DoAttach(0, "import codecs;")'
+0x00007f32b911c954 in select () at ../sysdeps/unix/sysv/linux/select.c:69
+warning: File "/opt/python3.11-gdb.py" auto-loading has been declined
+Couldn't write extended state status: Invalid argument.
+No symbol "DoAttach" in current context.
+[Inferior 1 (process 12) detached]
+E+00000.769: Code injection into PID=12 failed:
+             subprocess.CalledProcessError: Command 'gdb --nw' returned non-zero exit status 1.
+Traceback (most recent call last):
+subprocess.CalledProcessError: Command 'gdb --nw' returned non-zero exit status 1.
+"""
+LLDB_FAILS = """\
+(lldb) expression --language c -- (int)DoAttach(0, "import codecs", 0)
+error: use of undeclared identifier 'DoAttach'
+Traceback (most recent call last):
+dap_mux.rank.inject.InjectionFailed: lldb failed
 """
 
 
@@ -96,7 +110,7 @@ def test_one_with_a_network_of_its_own() -> None:
 def test_one_that_is_traced() -> None:
     who = rf"is traced by .* \(process {os.getpid()}\) already"
     with python(TRACED) as pid, pytest.raises(Refused, match=who):
-        refuse_without_a_way(RunningPython.read(pid))
+        refuse_to_trace(RunningPython.read(pid))
 
 
 @pytest.mark.parametrize("scope", [1, 2, 3])
@@ -106,35 +120,35 @@ def test_a_system_that_forbids_it(monkeypatch: pytest.MonkeyPatch, scope: int) -
     monkeypatch.setattr(processes, "_MAY_TRACE", 0)
     why = rf"ptrace_scope is {scope}\); `sudo sysctl"
     with python(SAYS_AND_WAITS) as pid, pytest.raises(Refused, match=why):
-        refuse_without_a_way(RunningPython.read(pid))
+        refuse_to_trace(RunningPython.read(pid))
 
 
-def test_no_gdb(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_neither_gdb_nor_lldb(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr(processes, "_ptrace_scope", lambda: 0)
-    process = RunningPython(os.getpid(), (3, 11))
-    with pytest.raises(DapMuxError, match="gdb is not on this machine"):
-        refuse_without_a_way(process)
-    refuse_without_a_way(RunningPython(os.getpid(), (3, 14)))  # which needs none
+    with pytest.raises(DapMuxError, match="neither gdb nor lldb is on this machine; install gdb"):
+        await debugger_for([RunningPython(os.getpid(), (3, 11))])
+    assert await debugger_for([RunningPython(os.getpid(), (3, 14))]) == ""  # which needs none
 
 
 async def test_one_that_ends_meanwhile() -> None:
     with python(SAYS_AND_WAITS) as pid:
         process = RunningPython.read(pid)
     with pytest.raises(NothingToConnect, match=f"process {pid} ended while .* if it crashed"):
-        await injection.bring_debugpy(process, "127.0.0.1", 5678)
+        await injection.bring_debugpy(process, "127.0.0.1", 5678, "gdb")
 
 
 def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
     """Both sides must be the same version; debugpy is the one that we have."""
     other = RunningPython(os.getpid(), (3, 99))
-    command = injector_command(other, "127.0.0.1", 5678)
+    command = injector_command(other, "127.0.0.1", 5678, "lldb")
     assert command == [
         str(Path(sys.executable).resolve()), "-m", "debugpy", "--listen", "127.0.0.1:5678",
         "--pid", str(os.getpid()),
     ]  # fmt: skip
-    path = injector_environment(other, {"PYTHONPATH": "x"})["PYTHONPATH"]
-    assert (Path(path) / "debugpy").is_dir()
+    environment = injector_environment(other, {"PYTHONPATH": "x", "PATH": "/usr/bin"})
+    assert (Path(environment["PYTHONPATH"]) / "debugpy").is_dir()
+    # debugpy would go on with gdb, which nobody has tried
+    assert shutil.which("gdb", path=environment["PATH"]) is None
     same = RunningPython(os.getpid(), (3, 11))
     assert "PYTHONPATH" not in injector_environment(same, {})
 
@@ -145,6 +159,9 @@ def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
         ("warning: x\nptrace: Operation not permitted.\nTraceback", "forbids attaching to a run"),
         ("a\nRuntimeError: Could not find .so\n", r"into process 12: RuntimeError: Could not"),
         ("", "it does not say why"),
+        (GDB_FAILS, r"into process 12: Couldn't write extended state status: Invalid argument\.$"),
+        (LLDB_FAILS, r"into process 12: error: use of undeclared identifier 'DoAttach'$"),
+        ("syntax?\nprocess 12 is odd\n", "into process 12: process 12 is odd$"),
     ],
 )
 def test_what_the_injector_said_is_why(said: str, message: str) -> None:

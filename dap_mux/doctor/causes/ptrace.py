@@ -1,12 +1,13 @@
-"""A running process that cannot be debugged by its number: forbidden, or it is no Python."""
+"""A running process that cannot be debugged by its number: forbidden, no Python, or no debugger."""
 
 from __future__ import annotations
 
 import os
 from typing import Final
 
-from dap_mux.cluster.injection import REMOTE_EXEC, refuse_without_a_way
-from dap_mux.cluster.processes import RunningPython
+from dap_mux.cluster.injection import REMOTE_EXEC, debugger_for
+from dap_mux.cluster.native_debuggers import NoWorkingDebugger
+from dap_mux.cluster.processes import RunningPython, refuse_to_trace
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.scene import Scene
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
@@ -21,19 +22,25 @@ ALLOW: Final = (
     ),
     "or start the program under the debugger: `dap-mux run`",
 )
+NAME_ANOTHER: Final = ("name a running process of Python 3.8 or later",)
+INSTALL: Final = (
+    "`apt-get install gdb lldb`: one of them that works is enough",
+    "or start the program under the debugger: `dap-mux run`",
+)
 
 
 async def examine(scene: Scene) -> list[Finding]:
     """Each process that was named."""
-    return [found for pid in scene.processes if (found := _of_process(pid))]
+    return [found for pid in scene.processes if (found := await _of_process(pid))]
 
 
-def _of_process(pid: int) -> Finding | None:
+async def _of_process(pid: int) -> Finding | None:
     try:
         process = RunningPython.read(pid)
         if process.listening_port() is None:
-            refuse_without_a_way(process)
+            refuse_to_trace(process)
             _look_inside(process)
+            await debugger_for([process])
     except (Refused, PermissionError) as error:
         seen = str(error)
         return Finding(
@@ -44,12 +51,12 @@ def _of_process(pid: int) -> Finding | None:
             where=f"pid:{pid}",
         )
     except (NothingToConnect, DapMuxError, OSError) as error:
-        fix = "name a running process of Python 3.8 or later"
+        fix = INSTALL if isinstance(error, NoWorkingDebugger) else NAME_ANOTHER
         return Finding(
             UNFIT,
             f"process {pid} cannot be debugged",
             (str(error),),
-            (fix,),
+            fix,
             where=f"pid:{pid}",
         )
     return None

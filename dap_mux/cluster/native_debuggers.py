@@ -1,0 +1,150 @@
+"""gdb and lldb, one of which brings debugpy into a running process: which of them works here?
+
+On some processors gdb cannot write registers ("Couldn't write extended state status"). Its calls
+then fail, and a process that it met asleep in the kernel wakes with errno 514 and dies. So neither
+touches a user's process before it has made a call in a child of ours that lived on.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+
+from dap_mux.errors import DapMuxError, Refused
+from dap_mux.printable import one_line
+from dap_mux.rank.inject import debugger_environment, lldb_command
+
+DEBUGGERS: Final = ("gdb", "lldb")
+TRIAL_LIMIT: Final = 60.0  # s, as for the real thing
+# Asleep in the two ways in which a Python waits; its end tells whether either was broken off.
+SLEEPER: Final = """\
+import select, sys, threading, time
+failed = []
+threading.excepthook = failed.append
+threading.Thread(target=time.sleep, args=(86400,), daemon=True).start()
+print(flush=True)
+select.select([0], [], [])
+sys.exit(1 if failed else 0)
+"""
+FORBIDDEN: Final = (
+    "this system forbids attaching to a running process; in a container the capability SYS_PTRACE "
+    "allows it"
+)
+_NOT_PERMITTED: Final = re.compile(r"Operation not permitted|PermissionError", re.IGNORECASE)
+_DEBUGPYS_ACCOUNT: Final = re.compile(r"^(?:[EWDI]\+\d|Traceback \()", re.MULTILINE)
+_CAUSE: Final = re.compile(r"(?:Couldn't|Could not|Cannot|No symbol|error:|ptrace:) ?")
+_ROUTINE: Final = re.compile(r"\[Inferior |Running: |warning: |\(lldb\) ")
+_EXCEPTION: Final = re.compile(r"^\s*(?!subprocess\.)[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
+
+
+class NoWorkingDebugger(DapMuxError):
+    """Neither gdb nor lldb can be used on this machine."""
+
+
+class _TrialFailed(Exception):
+    """Why this debugger must not touch a process."""
+
+
+async def working_debugger() -> str:
+    """`gdb`, or `lldb` where gdb fails. Raises `NoWorkingDebugger`; `Refused`, where none may."""
+    missing: list[str] = []
+    failed: dict[str, str] = {}
+    for name in DEBUGGERS:
+        if shutil.which(name) is None:
+            missing.append(name)
+            continue
+        try:
+            await _try_on_a_child(name)
+        except _TrialFailed as error:
+            failed[name] = str(error)
+        else:
+            return name
+    if any(is_forbidden(why) for why in failed.values()):
+        raise Refused(FORBIDDEN)
+    raise NoWorkingDebugger(_no_working_debugger(missing, failed))
+
+
+def cause_in(said: str) -> str:
+    """The line in which an injector says what went wrong; never the command that it ran."""
+    account = _DEBUGPYS_ACCOUNT.search(said)
+    own = [*_lines(said[: account.start()] if account else said)]
+    causes = [line for line in own if _CAUSE.match(line)]
+    exceptions = _EXCEPTION.findall(said)
+    telling = causes[:1] or exceptions[-1:] or own[-1:] or ["it does not say why"]
+    return one_line(telling[0].strip())
+
+
+def is_forbidden(said: str) -> bool:
+    """Whether the kernel did not let it attach."""
+    return bool(_NOT_PERMITTED.search(said))
+
+
+def _lines(said: str) -> Iterator[str]:
+    for line in said.splitlines():
+        if line.strip() and not _ROUTINE.match(line):
+            yield line
+
+
+def _no_working_debugger(missing: list[str], failed: dict[str, str]) -> str:
+    if not failed:
+        why = f"neither {' nor '.join(missing)} is on this machine"
+    else:
+        told = [f"{name} fails on this machine ({cause})" for name, cause in failed.items()]
+        told += [f"{name} is not installed" for name in missing]
+        why = f"{' and '.join(told)}, so an attempt could kill the process"
+    install = f"install {' or '.join(missing)}, or " if missing else ""
+    return (
+        f"{why}; {install}start the program with `dap-mux run` (a running Python older than 3.14 "
+        "takes a native debugger)"
+    )
+
+
+async def _try_on_a_child(name: str) -> None:
+    """Have it call a function in a process that sleeps. Raises `_TrialFailed`."""
+    # -I: it's no rank, whatever our own environment makes of a Python.
+    command = [sys.executable, "-I", "-c", SLEEPER]
+    async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as child:
+        try:
+            with anyio.fail_after(TRIAL_LIMIT):
+                await _call_in(child, name)
+        except TimeoutError:
+            raise _TrialFailed(f"no answer within {TRIAL_LIMIT:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                child.kill()
+
+
+async def _call_in(child: Process, name: str) -> None:
+    assert child.stdin
+    assert child.stdout
+    await child.stdout.receive()
+    done = await anyio.run_process(
+        _trial_command(name, child.pid),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        check=False,
+        env=debugger_environment(),
+        start_new_session=True,
+    )
+    said = done.stdout.decode("utf-8", "replace")
+    if re.search(rf"= {child.pid}$", said, re.MULTILINE) is None:
+        raise _TrialFailed(cause_in(said))
+    await child.stdin.aclose()
+    code = await child.wait()
+    if code:
+        raise _TrialFailed(f"a process that slept did not survive it, code {code}")
+
+
+def _trial_command(name: str, pid: int) -> list[str]:
+    call = "(int)getpid()"
+    if name == "lldb":
+        return lldb_command(pid, [call])
+    return ["gdb", "--nw", "--nh", "--nx", "--batch", "--pid", str(pid), "-ex", f"call {call}"]
