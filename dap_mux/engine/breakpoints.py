@@ -25,12 +25,6 @@ from dap_mux.engine.phases import Phase
 from dap_mux.engine.values import values_of
 from dap_mux.engine.waiters import Waiters
 from dap_mux.protocol.messages import plain
-from dap_mux.protocol.types import (
-    SetBreakpointsArguments,
-    SetExceptionBreakpointsArguments,
-    SetFunctionBreakpointsArguments,
-    typed,
-)
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's, told to nobody
@@ -66,28 +60,25 @@ class Breakpoints:
 
     def set_source(self, request: ClientRequest) -> None:
         """`setBreakpoints`."""
-        arguments = typed(request.arguments, SetBreakpointsArguments)
-        path = arguments.source.path
+        arguments = plain(request.arguments)
+        source, bodies = arguments["source"], arguments.get("breakpoints")
+        path = source.get("path")
         if path is None:
             downstream.refuse(self._core, request, "a breakpoint needs a source with a path")
             return
-        source = plain(request.arguments)["source"]
         source.pop("sourceReference", None)  # ours, or another rank's
         self._book.sources[path] = source
-        bodies = arguments.breakpoints
         if bodies is None:
-            bodies = [{"line": line} for line in arguments.lines]
+            bodies = [{"line": line} for line in arguments.get("lines", ())]
         self._set(request, path, bodies)
         self._files.opened(request.client, path)
 
     def set_functions(self, request: ClientRequest) -> None:
         """`setFunctionBreakpoints`."""
-        arguments = typed(request.arguments, SetFunctionBreakpointsArguments)
-        self._set(request, FUNCTIONS, arguments.breakpoints)
+        self._set(request, FUNCTIONS, plain(request.arguments)["breakpoints"])
 
     def set_exceptions(self, request: ClientRequest) -> None:
         """`setExceptionBreakpoints`: the union of what the clients chose."""
-        typed(request.arguments, SetExceptionBreakpointsArguments)
         wanted = self._book.exceptions[request.client.id] = plain(request.arguments)
         states = states_of(wanted, self._core.world())
         body: Body | None = {"breakpoints": states} if states else None

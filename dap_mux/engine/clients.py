@@ -41,6 +41,7 @@ OURS: Final = frozenset(
         "listen",
         "port",
         "processId",
+        "subProcessId",
         "ranks",
         "endpoints",
         "token",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec import Raw
+
 from dap_mux.engine import admission, downstream
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Client, ClientRequest
 from dap_mux.engine.routes import ROUTES
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.protocol.messages import Message, raw
+from dap_mux.protocol.validation import check
 
 Handler = Callable[[ClientRequest], None]
 ROLES = ("", "controller", "observer")  # "": not attached
@@ -41,6 +44,7 @@ class Requests:
             return
         edge = request.client.edge
         try:
+            request.arguments = _checked(request)
             if edge is not None:
                 request.arguments = edge.arguments(request.command, request.arguments)
             handler(request)
@@ -58,7 +62,14 @@ class Requests:
         handler = self._open_to[client.role].get(command)
         if handler is None:
             raise UsageError(_problem(client.role, command))
-        handler(ClientRequest(client, outer.seq, command, raw(arguments), reply=then))
+        request = ClientRequest(client, outer.seq, command, raw(arguments), reply=then)
+        request.arguments = _checked(request)
+        handler(request)
+
+
+def _checked(request: ClientRequest) -> Raw:
+    """Return a request's arguments if they are what the table says. Raises `BadArguments`."""
+    return check(request.command, request.arguments, ROUTES[request.command].arguments)
 
 
 def _open_to(role: str, handlers: Mapping[str, Handler]) -> dict[str, Handler]:

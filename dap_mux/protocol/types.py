@@ -1,115 +1,72 @@
-"""The arguments that we act on ourselves, typed; what we only pass on is not modelled.
+"""The arguments of our own requests, and what handlers read of DAP's. Names are DAP's own.
 
-Unknown fields are ignored here and survive where the message is passed on. Names are DAP's own.
+DAP's requests are in `arguments`; all of them are checked before a handler sees them
+(`validation`), so a handler decodes what it needs and may rely on it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final
 
-import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta, Struct
 
-from dap_mux.errors import UsageError
+from dap_mux.protocol.arguments import (
+    AttachArguments,
+    CompletionsArguments,
+    DisconnectArguments,
+    EvaluateArguments,
+    Id,
+    InitializeArguments,
+)
+from dap_mux.protocol.validation import BadArguments, typed
 
-T = TypeVar("T")
+__all__ = [
+    "UNAUTHORIZED",
+    "AttachArguments",
+    "BadArguments",
+    "CastArguments",
+    "CompareArguments",
+    "CompletionsArguments",
+    "DisconnectArguments",
+    "EvaluateArguments",
+    "FocusArguments",
+    "GroupDefinition",
+    "GroupsArguments",
+    "InitializeArguments",
+    "ListArguments",
+    "RanksArguments",
+    "ThreadArguments",
+    "ToleranceArguments",
+    "ValueArguments",
+    "VariablesArguments",
+    "typed",
+]
+
 Limit = Annotated[float, Meta(ge=0, le=1e9)]
 UNAUTHORIZED: Final = 3  # the id of the error that a client without the token gets
 
 
-class BadArguments(UsageError):
-    """A request whose arguments are not what DAP says; names the field."""
+class ThreadArguments(Struct):
+    """What `continue`, `pause`, `next`, `stepIn`, `stepOut` and `stackTrace` have in common."""
 
-
-class InitializeArguments(msgspec.Struct):
-    """`initialize`: what kind of client this is, how it counts and how it spells paths."""
-
-    clientID: str = ""
-    linesStartAt1: bool = True
-    columnsStartAt1: bool = True
-    pathFormat: str = "path"
-    supportsProgressReporting: bool = False
-
-
-class AttachArguments(msgspec.Struct):
-    """`attach` and `launch`: our own attributes among debugpy's."""
-
-    role: str = "controller"
-    events: list[str] = []
-    token: str = ""
-
-
-class DisconnectArguments(msgspec.Struct):
-    """`disconnect`."""
-
-    restart: bool = False
-    terminateDebuggee: bool | None = None
-
-
-class ThreadArguments(msgspec.Struct):
-    """`continue`, `pause`, `next`, `stepIn`, `stepOut`, `stackTrace`."""
-
-    threadId: int
+    threadId: Id
     singleThread: bool = False
 
 
-class Source(msgspec.Struct):
-    """A source, as far as breakpoints need it."""
+class VariablesArguments(Struct):
+    """What `variables` and `setVariable` have in common."""
 
-    path: str | None = None
-
-
-class SetBreakpointsArguments(msgspec.Struct):
-    """`setBreakpoints`; `lines` is deprecated in DAP and still sent alone by some clients."""
-
-    source: Source
-    breakpoints: list[dict[str, Any]] | None = None
-    lines: list[int] = []
+    variablesReference: Id
 
 
-class SetFunctionBreakpointsArguments(msgspec.Struct):
-    """`setFunctionBreakpoints`."""
-
-    breakpoints: list[dict[str, Any]]
-
-
-class SetExceptionBreakpointsArguments(msgspec.Struct):
-    """`setExceptionBreakpoints`."""
-
-    filters: list[str] = []
-    filterOptions: list[dict[str, Any]] = []
-
-
-class EvaluateArguments(msgspec.Struct):
-    """`evaluate`, as far as it may be for us."""
-
-    expression: str
-    context: str = ""
-    frameId: int | None = None
-
-
-class VariablesArguments(msgspec.Struct):
-    """`variables` and `setVariable`."""
-
-    variablesReference: int
-
-
-class CompletionsArguments(msgspec.Struct):
-    """`completions`; the column is 1-based here."""
-
-    text: str
-    column: int
-    line: int | None = None
-
-
-class ToleranceArguments(msgspec.Struct):
+class ToleranceArguments(Struct):
     """How much two numbers may differ and still be the same: see `insight.compare`."""
 
     relative: Limit = 0.0
     absolute: Limit = 0.0
 
 
-class CompareArguments(msgspec.Struct):
+class CompareArguments(Struct):
     """Our `compare`; a bare number as `tolerance` is a relative one, `frame` 0 the innermost."""
 
     expression: str
@@ -119,14 +76,14 @@ class CompareArguments(msgspec.Struct):
     timeout: Limit = 5.0  # s
 
 
-class ListArguments(msgspec.Struct):
+class ListArguments(Struct):
     """Our `list`."""
 
     ranks: str = "all"
     states: list[str] = []
 
 
-class FocusArguments(msgspec.Struct):
+class FocusArguments(Struct):
     """Our `focus`."""
 
     rank: int
@@ -134,13 +91,13 @@ class FocusArguments(msgspec.Struct):
     worker: int | None = None
 
 
-class ValueArguments(msgspec.Struct):
+class ValueArguments(Struct):
     """Our `scope` and `view`: without a value they only tell the one in force."""
 
     value: str | None = None
 
 
-class CastArguments(msgspec.Struct):
+class CastArguments(Struct):
     """Our `cast`; `timeout` in seconds."""
 
     ranks: str
@@ -148,29 +105,21 @@ class CastArguments(msgspec.Struct):
     timeout: float = 5.0
 
 
-class GroupDefinition(msgspec.Struct):
+class GroupDefinition(Struct):
     """A name for a rank set."""
 
     name: str
     ranks: str
 
 
-class GroupsArguments(msgspec.Struct):
+class GroupsArguments(Struct):
     """Our `groups`."""
 
     define: GroupDefinition | None = None
     delete: str | None = None
 
 
-class RanksArguments(msgspec.Struct):
+class RanksArguments(Struct):
     """Our `release` and `drop`."""
 
     ranks: str
-
-
-def typed(arguments: Raw, kind: type[T]) -> T:
-    """Decode arguments; absent ones count as `{}`. Raises `BadArguments`, naming the field."""
-    try:
-        return msgspec.json.decode(arguments or b"{}", type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadArguments(f"bad arguments: {error}") from None

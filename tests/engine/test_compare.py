@@ -53,7 +53,8 @@ def test_a_tolerance(play: Play) -> None:
     for tolerance in (0.02, {"absolute": 1}):
         body = client.ask("compare", expression="loss", tolerance=tolerance).body
         assert (body["values"], body["outliers"]) == ([{"ranks": "0-2", "value": "100"}], "")
-    assert "bad arguments" in client.ask("compare", expression="loss", tolerance=-1).refusal
+    refusal = client.ask("compare", expression="loss", tolerance=-1).refusal
+    assert refusal == "compare: tolerance must be at least 0.0"
 
 
 def test_no_numbers(play: Play) -> None:

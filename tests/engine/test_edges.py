@@ -242,8 +242,8 @@ def test_a_line_that_is_no_number_is_refused(line: object) -> None:
         heard += engine.receive(inputs.ClientSaid(1, decode(bytes(message))))
     answers = [decode(one.body) for one in heard if isinstance(one, outputs.ToClient)]
     assert [answer.success for answer in answers] == [True, True, False, False]
-    assert answers[2].message == "path is no path: 5"
-    assert answers[3].message.startswith("line is no line number: ")
+    assert answers[2].message == "source: source.path must be a string, not an integer"
+    assert answers[3].message.startswith("evaluate: line must be an integer, not a")
 
 
 def test_mappings_that_cannot_be_read(play: Play) -> None:

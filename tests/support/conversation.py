@@ -54,9 +54,12 @@ class Conversation:
         """Fit `DapClient.tap`: `direction` is "sent" or "received", seen from the client."""
         (self.client_sent if direction == "sent" else self.server_sent)(message)
 
-    def client_sent(self, message: Json) -> None:
-        """Check what the client wrote."""
-        self._check(message, self._client, self._server)
+    def client_sent(self, message: Json, *, wrong: bool = False) -> None:
+        """Check what the client wrote; only the rules of a conversation where it is `wrong` DAP."""
+        if wrong:
+            self._client.speaks(message)
+        else:
+            self._check(message, self._client, self._server)
 
     def server_sent(self, message: Json) -> None:
         """Check what the client was given."""

@@ -60,6 +60,15 @@ class Client:
         self._book.pump()
         return answer
 
+    def ask_wrongly(self, command: str, arguments: object) -> Answer:
+        """Send a request whose arguments need not be what DAP says."""
+        self._seq += 1
+        answer = self._asked[self._seq] = Answer()
+        request = {"seq": self._seq, "type": "request", "command": command}
+        self.says({**request, "arguments": arguments}, wrong=True)
+        self._book.pump()
+        return answer
+
     def send(self, command: str, /, **arguments: object) -> Answer:
         """Send a request, and leave it on its way."""
         self._seq += 1
@@ -70,9 +79,9 @@ class Client:
         self.says(request)
         return answer
 
-    def says(self, request: Json) -> None:
-        """Send a whole request."""
-        self._conversation.client_sent(request)
+    def says(self, request: Json, *, wrong: bool = False) -> None:
+        """Send a whole request; `wrong`: it need not be DAP."""
+        self._conversation.client_sent(request, wrong=wrong)
         message = decode(json.dumps(request).encode())
         self._book.later(lambda: self._deliver(request, message))
 

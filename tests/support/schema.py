@@ -53,6 +53,13 @@ class Edition:
             path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.path)
             yield f"{path or '.'}: {error.message} ({self.label})"
 
+    def arguments(self, command: str) -> Json:
+        """What it says of a request's arguments, references resolved."""
+        request = self._definitions[self.requests[command]]["allOf"][1]["properties"]
+        found = self._inlined(request.get("arguments", {}), ())
+        assert isinstance(found, dict)
+        return found
+
     def _definition_for(self, message: Json, *, strict: bool) -> str:
         kind = message.get("type", "")
         if kind == "event":
@@ -143,3 +150,10 @@ def _faults(text: str, strict: bool) -> tuple[str, ...]:
 
 def _report(message: Json, faults: list[str]) -> str:
     return "\n  ".join(["not valid DAP", *faults, json.dumps(message)[:2000]])
+
+
+def arguments_of(command: str) -> Iterator[Json]:
+    """What each edition says of a request's arguments, references and all; {} for none."""
+    for edition in editions():
+        if command in edition.requests:
+            yield edition.arguments(command)

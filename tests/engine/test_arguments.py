@@ -1,0 +1,89 @@
+"""Wrong arguments are refused by name; nothing of them reaches a rank or another client."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attach, attached, introduce, stopped
+from tests.support.playbook import PATH, Playbook
+
+AT = {"source": {"path": PATH}}
+NULLS = {"line": LINE, "condition": None, "hitCondition": None, "logMessage": None}
+
+
+def test_null_in_a_breakpoint_is_absent(play: Play) -> None:
+    """`"condition": null` and its like, before the ranks attach and after."""
+    book = play(2)
+    client = book.client()
+    introduce(client)
+    client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": [NULLS]})
+    client.ask("attach", justMyCode=True)
+    client.ask("configurationDone")
+    assert client.ask("list").body["counts"]["running"] == 2
+    body = client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": [NULLS]}).body
+    assert body["breakpoints"][0]["verified"]
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"line": None}, {"line": "7"}, {"line": 7, "condition": 5}, {"line": 7, "self": 1}],
+)
+def test_a_wrong_breakpoint_reaches_no_rank(wrong: dict[str, object]) -> None:
+    book = Playbook(2)
+    client, other = attached(book, "client"), attached(book, "other")
+    told = len(other.events)
+    for rank in book.ranks.values():
+        rank.last_breakpoints = []
+    refusal = client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": [wrong]}).refusal
+    assert refusal.startswith(("setBreakpoints: breakpoints[0].", "setBreakpoints: debugpy takes"))
+    assert all(rank.last_breakpoints == [] for rank in book.ranks.values())
+    assert len(other.events) == told
+    assert client.ask("list").body["counts"]["running"] == 2
+
+
+def test_what_is_refused_leaves_all_as_it_was(play: Play) -> None:
+    """Wrong arguments of several requests; the client goes on with right ones."""
+    book = play(2)
+    client = stopped(book)
+    for command, arguments in (
+        ("source", {"source": 5, "sourceReference": 0}),
+        ("stackTrace", {"threadId": "1"}),
+        ("evaluate", {"expression": None}),
+        ("setExceptionBreakpoints", {"filters": [], "exceptionOptions": [{"path": [{}]}]}),
+        ("setFunctionBreakpoints", {"breakpoints": [{"name": 5}]}),
+        ("next", {"threadId": 1.5}),
+        ("continue", {"threadId": [1]}),
+    ):
+        assert client.ask_wrongly(command, arguments).refusal.startswith(f"{command}: ")
+    assert client.ask("evaluate", expression="loss", context="watch").body["result"] == "0"
+    client.ask("continue", threadId=book.thread(0))
+    assert not any(rank.dead for rank in book.ranks.values())
+
+
+def test_a_wrong_attach_may_be_tried_again(play: Play) -> None:
+    """What debugpy would not take in `attach` is refused before any rank is told of it."""
+    book = play(1)
+    client = book.client()
+    introduce(client)
+    refusal = client.ask("attach", clientOS="macos").refusal
+    assert refusal == "attach: clientOS must be windows or unix"
+    client.ask("attach", clientOS="unix", subProcessId=7, whatever=[None])
+    client.ask("configurationDone")
+    assert client.ask("list").body["counts"]["running"] == 1
+    told = book.rank(0).attached_with
+    assert told is not None
+    assert "subProcessId" not in told
+    assert told["whatever"] == [None]
+
+
+def test_empty_tables_of_lua(play: Play) -> None:
+    """`{}` where a list is due is the empty list."""
+    book = play(1)
+    client = book.client()
+    attach(client)
+    assert client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": {}}).body == {
+        "breakpoints": []
+    }
+    client.ask_wrongly("setExceptionBreakpoints", {"filters": {}, "filterOptions": {}})
