@@ -17,6 +17,7 @@ class Endpoint:
     first call); `ready` until we have taken up the call, for each connection is one call.
     `way_down`: why no connection can succeed now (the tunnel is down, the pod has not started); ''
     where one may: then the rank is connected at once. It is known, not tried out (K2).
+    `watched`: who found the rank sees its process, and says so when that ends (`RankExited`).
     `incarnation`: another word for another process, where no pid tells them apart.
     """
 
@@ -31,6 +32,7 @@ class Endpoint:
     way_down: str = ""
     incarnation: str = ""
     dials: bool = False
+    watched: bool = False
 
     def __str__(self) -> str:
         """Return `host:port`, with brackets around an IPv6 host; `dial` before a first call."""

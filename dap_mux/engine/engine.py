@@ -64,6 +64,7 @@ INPUTS: Final = {
     inputs.LinkSaid: "_link_said",
     inputs.LinkDown: "_link_down",
     inputs.LocalHash: "_local_hash",
+    inputs.ProcessSeen: "_process_seen",
     inputs.Deadline: "_deadline",
     inputs.Notice: "_notice",
     inputs.Shutdown: "_shutdown",
@@ -218,6 +219,9 @@ class Engine:
         rank = self.core.links.get(happened.link)
         if rank:
             self.lifecycle.down(rank, happened)
+
+    def _process_seen(self, happened: inputs.ProcessSeen) -> None:
+        self.lifecycle.processes.seen(happened.token, happened.alive)
 
     def _link_said(self, happened: inputs.LinkSaid) -> None:
         rank = self.core.links.get(happened.link)

@@ -122,6 +122,16 @@ class LinkDown(Struct, frozen=True, gc=False):
     over: bool = False
 
 
+class ProcessSeen(Struct, frozen=True, gc=False):
+    """Answers `WatchProcess`, and again when a process that was `alive` has ended.
+
+    `alive` is None where the process is not of this machine, or cannot be seen from here.
+    """
+
+    token: int
+    alive: bool | None
+
+
 class Deadline(Struct, frozen=True, gc=False):
     """A deadline asked for by `SetDeadline` has passed."""
 
@@ -169,6 +179,7 @@ Input: TypeAlias = (
     | LinkUp
     | LinkSaid
     | LinkDown
+    | ProcessSeen
     | Deadline
     | LocalHash
     | Notice

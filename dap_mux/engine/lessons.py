@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-from dap_mux.injected import output_redirect, source_of
+from dap_mux.injected import farewell, output_redirect, source_of
 
 # A step in few messages, for each costs debugpy and its adapter 0.5 ms of CPU (measured): a stop
 # tells its stack, as `stackTrace` would, and the text of the line; and that a rank runs on which
@@ -201,6 +201,15 @@ def keep_streams(debugger):
 
 """
 
+# So that the end of a program can be told from the end of its debugger.
+FAREWELL: Final = f"""\
+def tell_the_end(debugger):
+    own = {{'__name__': 'dap_mux_farewell'}}
+    exec({source_of(farewell)!r}, own)
+    own['announce_end'](debugger)
+
+"""
+
 # Which process this is, for a session on the same machine: where the rank's adapter dies before it
 # can say that the program has ended, nobody else tells. Its boot, its namespace, its pid and when
 # it started; "" where the system does not say.
@@ -223,6 +232,7 @@ LESSONS: Final = f"""\
 {FORGET}
 {QUICK}
 {STREAMS}
+{FAREWELL}
 {WHO}
 def learn(debugger, children):
     def see_to_children(debugger):
@@ -237,7 +247,8 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    for change in (be_brief, *run_on, answer_nobody_who_left, be_quick, keep_streams):
+    ours = (be_quick, keep_streams, tell_the_end)
+    for change in (be_brief, *run_on, answer_nobody_who_left, *ours):
         done(change)
     return '%s %s' % (kept, who())
 """

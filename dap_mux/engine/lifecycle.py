@@ -19,6 +19,7 @@ from dap_mux.engine.inputs import LinkDown
 from dap_mux.engine.links import Watcher
 from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.phases import Phase, Signal
+from dap_mux.engine.process_watch import DEBUGGER_ENDED, RUNS_ON
 from dap_mux.rank_sets import RankId
 
 __all__ = ["Lifecycle", "Watcher"]
@@ -173,9 +174,19 @@ class Lifecycle(Children):
         else:
             self._remove(rank)
 
+    def debugger_ended(self, rank: Rank) -> None:
+        """Its adapter has said `terminated`: the program is over, or pydevd alone."""
+        signs = rank.signs
+        if rank.main or signs.program_over or signs.exited or rank.exit_code is not None:
+            self.ended(rank)
+            return
+        signs.debugger_ended = True
+        self._forget_link(rank, DEBUGGER_ENDED)
+        self._retry(rank, DEBUGGER_ENDED)
+
     def exited(self, rank: Rank, code: int | None) -> None:
         """Its launcher saw the process end; the adapter's last words may still be under way."""
-        rank.exit_code = code
+        rank.exit_code, rank.signs.exited = code, True
         if rank.phase is Phase.GONE or rank.link is None:
             self.ended(rank, rank.reason)
         else:
@@ -209,6 +220,8 @@ def _is_another(before: int | None, now: int | None) -> bool:
 
 
 def _nobody_there(rank: Rank) -> str:
+    if rank.signs.alive:
+        return RUNS_ON
     if rank.lost:
         return (
             f"nothing listens on {rank.endpoint} any more: the tunnel to it is down, or "

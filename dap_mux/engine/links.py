@@ -13,6 +13,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.phases import Phase, Signal, step
+from dap_mux.engine.process_watch import DEBUGGER_ENDED, ProcessWatch
 
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
 EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), if untaught never to come back
@@ -42,6 +43,7 @@ class Links:
         self._watcher = watcher
         self.arguments: Body = {}  # of the first controller's `attach`, for the ranks
         self.wanted = False  # a controller has asked to attach
+        self.processes = ProcessWatch(core, self.ended, self._found)
 
     @property
     def debugs_children(self) -> bool:
@@ -53,6 +55,9 @@ class Links:
         if reason or not rank.phase.trying:
             rank.reason = reason  # while it is tried again, `list` says why that is
         rank.lost = rank.lost and rank.phase.trying
+        if not rank.lost:
+            self._core.cancel(rank.signs.deadline)
+            rank.signs.not_lost()
         self._core.cancel(rank.timer)
         rank.timer = None
         self._watcher.moved(rank)
@@ -66,6 +71,7 @@ class Links:
         rank.link = self._core.number()
         rank.offers, rank.adapter_ready, rank.seq = None, endpoint.ready, 0
         rank.runs_on = False
+        rank.signs.new_connection()
         self._core.links[rank.link] = rank
         if endpoint.dials:
             rank.endpoint = replace(endpoint, ready=False)  # one connection is one call
@@ -88,18 +94,28 @@ class Links:
             self.ended(rank, reason)
             return
         was_live = rank.phase is Phase.LIVE
-        rank.lost = rank.lost or was_live
+        newly = not rank.lost and (was_live or rank.signs.debugger_ended)
+        rank.lost = rank.lost or newly
+        why = DEBUGGER_ENDED if newly else rank.reason  # which is more than that it is refused
+        reason = why if rank.signs.debugger_ended else reason
         self._to(rank, Signal.DOWN, rank.endpoint.way_down or reason)
         if rank.endpoint.dials and not rank.endpoint.ready:
             self.await_call(rank)
         else:
             rank.timer = self._core.after(self._backoff(rank), lambda: self._again(rank))
         self._watcher.lost(rank, was_live)
+        if newly:
+            self.processes.look(rank)
 
     def await_call(self, rank: Rank) -> None:
         """It calls again as soon as it finds its connection gone, unless its process is."""
         limit = self._core.settings.redial_timeout
-        rank.timer = self._core.after(limit, lambda: self.ended(rank, NO_CALL.format(limit)))
+        rank.timer = self._core.after(limit, lambda: self._has_not_called(rank, limit))
+
+    def _has_not_called(self, rank: Rank, limit: float) -> None:
+        rank.timer = None
+        if not rank.lost or not (rank.signs.alive or rank.endpoint.watched):
+            self.ended(rank, NO_CALL.format(limit))
 
     def _comes_back(self, worker: Rank, main: Rank) -> bool:
         """Whether to connect to a worker again; its rank, attached again, announces it anew.
@@ -107,6 +123,11 @@ class Links:
         One that nobody debugs waits for us alone, and hangs until it is told to run on.
         """
         return main.phase is not Phase.GONE if worker.hidden else main.link is not None
+
+    def _found(self, rank: Rank, reason: str) -> None:
+        """It is known how the process of a lost rank is."""
+        rank.reason = rank.endpoint.way_down or reason
+        self._watcher.moved(rank)
 
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The process is gone (`Lifecycle`)."""

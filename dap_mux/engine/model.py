@@ -104,6 +104,29 @@ class Owed:
     run: StepRun | None = None
 
 
+@dataclass
+class Signs:
+    """What is known of whether a rank's process still runs."""
+
+    threads: set[int] = field(default_factory=set)  # that have been told of, and run
+    program_over: bool = False  # its main thread has ended, by its own word
+    exited: bool = False  # who watches it has seen its end
+    debugger_ended: bool = False  # its adapter has said `terminated` of a program that may run on
+    alive: bool = False  # seen to run, since the connection was lost
+    look: int | None = None  # the last `WatchProcess`
+    deadline: int | None = None  # for a way back to a rank that nobody sees
+
+    def new_connection(self) -> None:
+        """What the last one said is not true of this one."""
+        self.threads.clear()
+        self.program_over = self.exited = False
+
+    def not_lost(self) -> None:
+        """It is attached, has ended, or nobody wants to attach to it."""
+        self.debugger_ended = self.alive = False
+        self.look = self.deadline = None
+
+
 @dataclass(eq=False)
 class Rank:
     """One rank, `(group, rank)`, over all the processes and connections that it may have.
@@ -138,6 +161,7 @@ class Rank:
     owed: deque[Owed] = field(default_factory=deque)
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
+    signs: Signs = field(default_factory=Signs)
     main: Rank | None = None  # of a worker
     called: Body = field(default_factory=dict)  # how a worker wants to be attached
     hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached

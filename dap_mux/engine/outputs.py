@@ -56,6 +56,16 @@ class CloseLink(Struct, frozen=True, gc=False):
     link: int
 
 
+class WatchProcess(Struct, frozen=True, gc=False):
+    """Does this process still run? Answered with `ProcessSeen(token)`, and again at its end.
+
+    `process` is as `lessons.WHO` says it.
+    """
+
+    token: int
+    process: str
+
+
 class SetDeadline(Struct, frozen=True, gc=False):
     """Answer with `Deadline(token)` after `seconds`."""
 
@@ -113,6 +123,7 @@ Output: TypeAlias = (
     | CloseClient
     | Connect
     | CloseLink
+    | WatchProcess
     | SetDeadline
     | CancelDeadline
     | FindRanks

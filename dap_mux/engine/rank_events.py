@@ -16,6 +16,7 @@ from dap_mux.engine.patterns import thread
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.stops import Stops, learn_threads
 from dap_mux.engine.view import View, main_thread
+from dap_mux.injected.farewell import OVER
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
@@ -76,9 +77,9 @@ class RankEvents:
         self._stops.continued(rank)
 
     def terminated(self, rank: Rank, body: Body) -> None:
-        """The rank's process has ended; while we leave it is debugpy's farewell (measured)."""
+        """The rank's process or its debugger has ended; while we leave, debugpy says it too."""
         if rank.phase is not Phase.LEAVING:
-            self._lifecycle.ended(rank)
+            self._lifecycle.debugger_ended(rank)
 
     def exited(self, rank: Rank, body: Body) -> None:
         """The rank's process tells its exit code (never seen on attach)."""
@@ -101,7 +102,10 @@ class RankEvents:
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""
         id, reason = body.get("threadId"), body.get("reason")
-        if not isinstance(id, int) or not self._core.shows_threads:
+        if not isinstance(id, int):
+            return
+        _note_thread(rank, id, runs=reason != "exited")
+        if not self._core.shows_threads:
             return
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
@@ -130,6 +134,7 @@ class RankEvents:
         """What a rank printed, line by line and folded; telemetry is for nobody."""
         rest = self._translated(rank, "output", body)
         text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
+        rank.signs.program_over |= category == "telemetry" and text == OVER
         if category == "telemetry":
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
             return
@@ -227,6 +232,16 @@ class RankEvents:
         for client in list(self._core.clients.values()):
             if client.role == "controller":
                 downstream.send_event(self._core, client, event, body)
+
+
+def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
+    """A program whose threads have all ended is over; also where debugpy is as it comes."""
+    threads = rank.signs.threads
+    if runs:
+        threads.add(id)
+    elif id in threads:
+        threads.remove(id)
+        rank.signs.program_over = not threads
 
 
 def _job(body: Body, core: Core) -> Body:

@@ -194,7 +194,7 @@ class LauncherRun:
             record, process = report.record, report.process
             if self._dial:
                 continue  # its call has said all that
-            endpoint = endpoint_of(record)
+            endpoint = replace(endpoint_of(record), watched=process is not None)
             if report.host != socket.gethostname() and record.host in LOOPBACK:
                 self._tell(f"rank {record.rank} {_elsewhere(report)}")
                 endpoint = replace(endpoint, way_down=_elsewhere(report))

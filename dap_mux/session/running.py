@@ -143,7 +143,9 @@ class Job:
         """Tell the engine who will come; it leaves them alone until they say that they listen."""
         for rank in self._cluster.ranks:
             port = 0 if self._dial else self._port(rank)
-            announced = Endpoint(LOOPBACK, port, pid=rank.pid, announces=True, dials=self._dial)
+            announced = Endpoint(
+                LOOPBACK, port, pid=rank.pid, announces=True, dials=self._dial, watched=True
+            )
             self._session.rank_known(GROUP, rank.rank, announced)
 
     def _code(self) -> int:
@@ -203,7 +205,7 @@ class Job:
             return
         if record.port != self._port(rank):
             say(f"rank {rank.rank}: port {self._port(rank)} is in use, took {record.port}")
-        self._session.rank_known(GROUP, rank.rank, endpoint_of(record))
+        self._session.rank_known(GROUP, rank.rank, replace(endpoint_of(record), watched=True))
 
     async def _heed_signals(self) -> None:
         """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""

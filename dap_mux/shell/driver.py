@@ -15,7 +15,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.protocol.framing import MAX_BODY
 from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
 from dap_mux.shell.local_files import LocalFiles
-from dap_mux.shell.local_processes import is_over
+from dap_mux.shell.local_processes import LocalProcesses, is_over
 
 logger = logging.getLogger("dap_mux")
 
@@ -55,6 +55,7 @@ class Driver:
         self._links: dict[int, RankLink] = {}
         self._connecting: dict[int, asyncio.Task[None]] = {}
         self._files = LocalFiles()
+        self._processes = LocalProcesses()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._numbers = 0
         self._change = asyncio.Event()
@@ -63,6 +64,7 @@ class Driver:
             outputs.CloseClient: self._close_client,
             outputs.Connect: self._connect,
             outputs.CloseLink: self._close_link,
+            outputs.WatchProcess: self._watch_process,
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
             outputs.HashLocal: self._hash_local,
@@ -173,6 +175,12 @@ class Driver:
         if link:
             link.close()
 
+    def _watch_process(self, output: outputs.WatchProcess) -> None:
+        def tell(alive: bool | None) -> None:
+            self.feed(inputs.ProcessSeen(output.token, alive))
+
+        self._processes.watch(output.process, tell)
+
     # Deadlines
 
     def _set_deadline(self, output: outputs.SetDeadline) -> None:
@@ -211,6 +219,7 @@ class Driver:
         for task in list(self._connecting.values()):
             task.cancel()
         self._files.close()
+        self._processes.close()
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

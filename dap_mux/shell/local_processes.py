@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 _WHO: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
+FIRST_POLL: Final = 0.005  # s between two looks, doubled to the slowest
+SLOWEST_POLL: Final = 0.32
 _STATE, _START = 0, 19  # among the fields of proc(5) stat from the third on
 _DEAD: Final = frozenset("ZXx")
 
@@ -27,6 +31,45 @@ def is_over(process: str) -> bool:
         return not _exists(int(said[3]))  # others' processes may be hidden
     fields = stat.rpartition(")")[2].split()  # the second, a name, may hold anything
     return fields[_STATE] in _DEAD or fields[_START] != said[4]
+
+
+def is_here(process: str) -> bool:
+    """Whether a process is of this machine, so that its end can be seen."""
+    said = _WHO.fullmatch(process)
+    return said is not None and _is_here(said[1], said[2])
+
+
+class LocalProcesses:
+    """Watches processes of this machine until they end."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def watch(self, process: str, tell: Callable[[bool | None], None]) -> None:
+        """Tell whether it runs; None where that cannot be seen. Of one that runs, tell its end.
+
+        One that is just ending is not told as running: its sockets are closed first.
+        """
+        if not is_here(process):
+            asyncio.get_running_loop().call_soon(tell, None)
+            return
+        task = asyncio.get_running_loop().create_task(self._follow(process, tell))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _follow(self, process: str, tell: Callable[[bool | None], None]) -> None:
+        pause = FIRST_POLL
+        while not is_over(process):
+            await asyncio.sleep(pause)
+            if pause < SLOWEST_POLL <= 2 * pause:
+                tell(True)
+            pause = min(2 * pause, SLOWEST_POLL)
+        tell(False)
 
 
 def _exists(pid: int) -> bool:

@@ -53,6 +53,8 @@ class Playbook:
         self.ranks: dict[tuple[str, int], FakeRank] = {}
         self.absent: set[tuple[str, int]] = set()  # nothing listens there
         self.over: set[tuple[str, int]] = set()  # of those, whose process has ended
+        self.runs: dict[tuple[str, int], bool] = {}  # whether their processes do, of this machine
+        self.looks: dict[tuple[str, int], int] = {}  # the last `WatchProcess` for each
         self.local: dict[str, str] | None = None  # files beside the clients, None if elsewhere
         self.disk_hangs = False
         self.finished = False
@@ -180,6 +182,14 @@ class Playbook:
         self.feed(inputs.RankExited((group, number), code))
         self.pump()
 
+    def process_ends(self, number: int, group: str = "job") -> None:
+        """A process of this machine ends, which the shell was asked to watch."""
+        id = group, number
+        self.transcript.line(("rank", id), "=", "its process has ended")
+        self.runs[id] = False
+        self.feed(inputs.ProcessSeen(self.looks[id], alive=False))
+        self.pump()
+
     def finish(self) -> str:
         """Check what only the end shows; return the transcript."""
         self.pump()
@@ -247,6 +257,12 @@ class Playbook:
             self.transcript.line(self._id_of(wire.rank), "=", "closed")
             self.feed(inputs.LinkDown(output.link, "closed"))
 
+    def _watch_process(self, output: outputs.WatchProcess) -> None:
+        ranks = {rank.signs.look: id for id, rank in self.engine.core.mains.items()}
+        id = ranks[output.token]
+        self.looks[id] = output.token
+        self.later(lambda: self.feed(inputs.ProcessSeen(output.token, self.runs.get(id))))
+
     def _id_of(self, rank: FakeRank) -> Who:
         """Who a fake is in the transcript; children go by their pid."""
         for id, known in self.ranks.items():
@@ -294,6 +310,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.Connect: Playbook._connect_rank,
     outputs.ToRank: Playbook._to_rank,
     outputs.CloseLink: Playbook._close_link,
+    outputs.WatchProcess: Playbook._watch_process,
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
     outputs.HashLocal: Playbook._hash_local,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from dap_mux.engine.lessons import WHO
-from dap_mux.shell.local_processes import is_over
+from dap_mux.shell.local_processes import LocalProcesses, is_over
 
 LIMIT = 30.0  # s; not a wait
 SAYS_WHO = f"{WHO}\nprint(who(), flush=True)\ninput()\n"
@@ -57,3 +58,30 @@ def test_it_is_not_of_this_machine(process: subprocess.Popen[str]) -> None:
 @pytest.mark.parametrize("said", ["", "True", "../.. pid:[1] 1 1", "x" * 100_000, "1 2 3 4"])
 def test_what_is_no_process(said: str) -> None:
     assert not is_over(said)
+
+
+async def test_its_end_is_told(process: subprocess.Popen[str]) -> None:
+    """That it runs, and then that it does not any more."""
+    told: asyncio.Queue[bool | None] = asyncio.Queue()
+    watch = LocalProcesses()
+    watch.watch(who(process), told.put_nowait)
+    assert await asyncio.wait_for(told.get(), LIMIT) is True
+    process.kill()
+    assert await asyncio.wait_for(told.get(), LIMIT) is False
+    watch.close()
+
+
+async def test_one_that_is_just_ending_is_not_told_as_running(
+    process: subprocess.Popen[str],
+) -> None:
+    told: asyncio.Queue[bool | None] = asyncio.Queue()
+    said = who(process)
+    process.kill()
+    LocalProcesses().watch(said, told.put_nowait)
+    assert await asyncio.wait_for(told.get(), LIMIT) is False
+
+
+async def test_nobody_here_knows_of_it() -> None:
+    told: asyncio.Queue[bool | None] = asyncio.Queue()
+    LocalProcesses().watch("", told.put_nowait)
+    assert await asyncio.wait_for(told.get(), LIMIT) is None

@@ -1,0 +1,145 @@
+"""`terminated` from a rank's adapter whose program has not said that it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dap_mux.injected.farewell import OVER
+from tests.engine.conftest import Play
+from tests.engine.scenes import attached, states
+from tests.support.playbook import Playbook
+from tests.support.players import Client
+
+ONE: Any = ("job", 1)
+
+
+def reasons(client: Client) -> list[str | None]:
+    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
+
+
+def debugger_ends(book: Playbook, number: int) -> None:
+    """What the adapter says where pydevd has died; nothing listens there any more."""
+    book.absent.add(("job", number))
+    with book.happens():
+        book.rank(number).event("terminated")
+
+
+def test_its_process_runs_on(play: Play) -> None:
+    """On this machine that is seen: the rank is lost for as long as its process runs."""
+    book = play(2)
+    client = attached(book)
+    book.runs[ONE] = True
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "lost"]
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client) == ["running", "lost"]
+    book.process_ends(1)
+    assert states(client) == ["running", "exited"]
+
+
+def test_all_of_them(play: Play) -> None:
+    """The session goes on while a process does."""
+    book = play(2)
+    client = attached(book)
+    for number in range(2):
+        book.runs["job", number] = True
+        debugger_ends(book, number)
+    assert reasons(client) == ["its debugger has ended, and its process runs on without one"] * 2
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert client.of("terminated") == []
+    for number in range(2):
+        book.process_ends(number)
+    assert len(client.of("terminated")) == 1
+
+
+def test_its_process_has_ended_too(play: Play) -> None:
+    """A kill, say: the process is over by the time it is looked for."""
+    book = play(2)
+    client = attached(book)
+    book.runs[ONE] = False
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "exited"]
+
+
+def test_who_started_it_watches_it(play: Play) -> None:
+    """Nobody else is asked, and its end is what that one says."""
+    book = play(owns_job=True)
+    for number in range(2):
+        book.know(number, watched=True)
+    client = attached(book)
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "lost"]
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client) == ["running", "lost"]
+    book.exited(1, -9)
+    assert states(client) == ["running", "exited"]
+
+
+def test_the_end_is_seen_first(play: Play) -> None:
+    """The launcher was quicker than the adapter."""
+    book = play(owns_job=True)
+    for number in range(2):
+        book.know(number, watched=True)
+    client = attached(book)
+    book.exited(1, None)
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "exited"]
+
+
+def test_nobody_sees_it(play: Play) -> None:
+    """Elsewhere: lost, and taken to have ended where there is no way back for 15 s."""
+    book = play(2)
+    client = attached(book)
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "lost"]
+    with book.quietly("14 seconds pass"):
+        book.wait(14)
+    assert states(client) == ["running", "lost"]
+    with book.quietly("2 seconds pass"):
+        book.wait(2)
+    assert states(client) == ["running", "exited"]
+
+
+def test_a_way_back(play: Play) -> None:
+    """Somebody listens there again: the rank is attached again."""
+    book = play(2)
+    client = attached(book)
+    debugger_ends(book, 1)
+    book.absent.clear()
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client) == ["running", "running"]
+
+
+def test_the_tunnel_is_down(play: Play) -> None:
+    """Meanwhile nobody can know."""
+    book = play(2)
+    client = attached(book)
+    debugger_ends(book, 1)
+    book.know(1, way_down="the tunnel is down")
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client) == ["running", "lost"]
+
+
+def test_the_program_has_said_that_it_is_over(play: Play) -> None:
+    """What a patched rank says: no threads are waited for."""
+    book = play(2)
+    client = attached(book)
+    with book.happens():
+        book.rank(1).event("output", category="telemetry", output=OVER)
+        book.rank(1).event("terminated")
+    assert states(client) == ["running", "exited"]
+
+
+def test_before_it_is_attached(play: Play) -> None:
+    """pydevd may die of the first breakpoints."""
+    book = play(2)
+    book.rank(1).silent = {"attach"}
+    book.runs[ONE] = True
+    client = attached(book)
+    debugger_ends(book, 1)
+    assert states(client) == ["running", "lost"]
