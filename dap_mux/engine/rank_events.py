@@ -134,10 +134,14 @@ class RankEvents:
         """What a rank printed, line by line and folded; telemetry is for nobody."""
         rest = self._translated(rank, "output", body)
         text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
-        rank.signs.program_over |= category == "telemetry" and text == OVER
-        if category == "telemetry":
+        if category == "telemetry" and text == OVER:
+            rank.signs.program_over = True
+        elif category == "telemetry":
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
-            return
+        else:
+            self._fold(rank, category, text, rest)
+
+    def _fold(self, rank: Rank, category: str, text: str, rest: Body) -> None:
         self._folder.plain = self._core.single
         self._folder.add(rank.id, category, text, rest)
         self._arrange_flush()
