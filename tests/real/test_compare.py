@@ -110,3 +110,26 @@ async def test_dimensions_of_the_ranks_own_mesh() -> None:
             await compare(driver, "loss", ranks="ranks(shrad=0)")
         body = await compare(driver, "$replicate", ranks="ranks(replicate=(1,3), shard=0)")
         assert [one["value"] for one in body["values"]] == ["1", "3"]
+
+
+async def test_a_device_that_hangs_does_not_keep_its_rank() -> None:
+    """A collective that never ends: what is known without the device is told, and all goes on."""
+    program = script("hanging_device")
+    here, after = line_of(program, "here"), line_of(program, "after")
+    async with (
+        debugpy_ranks(2, program) as ranks,
+        session([rank.port for rank in ranks], settings=PATIENT) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={program: [here, after]})
+        await driver.stopped(here, 2)
+        for _ in range(2):
+            body = await compare(driver, "loss")
+            assert body["values"] == [
+                {"ranks": "0", "value": "2.25"},
+                {"ranks": "1", "value": "Tensor[2, 3] bfloat16 cuda:1 · not computed yet"},
+            ]
+        rows = (await driver.client.request("threads", timeout=LIMIT))["threads"]
+        assert [row["name"] for row in rows] == ["rank 0", "rank 1"]  # no helper of ours among them
+        await driver.go_on()
+        await driver.stopped(after, 2)
+        assert (await compare(driver, "step"))["values"] == [{"ranks": "0-1", "value": "3"}]

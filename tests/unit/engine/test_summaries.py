@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import sys
-from types import ModuleType
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dap_mux.engine.summaries import summarised
+from dap_mux.engine.summaries import SOURCE, summarised
+from dap_mux.injected.tensor_summary import THREAD
 
 
 def seen(value: object, text: str = "value") -> Any:
@@ -78,40 +83,224 @@ def test_the_users_text_may_be_anything_that_has_a_value() -> None:
 
 
 class FakeStream:
-    """A GPU that is busy for ever."""
+    """A device's queue."""
 
-    def query(self) -> bool:
-        return False
+    def __init__(self, *, idle: bool) -> None:
+        self.query = lambda: idle
 
 
 class FakeDevice:
-    type = "cuda"
+    def __init__(self, kind: str) -> None:
+        self.type = kind
 
     def __str__(self) -> str:
-        return "cuda:1"
+        return f"{self.type}:1"
 
 
 class FakeTensor:
-    """What is asked of a tensor before its data; its data must not be touched."""
+    """What is asked of a tensor before its data."""
 
     shape = (2, 3)
     dtype = "torch.bfloat16"
 
-    device = FakeDevice()
+    def __init__(self, kind: str = "cuda") -> None:
+        self.device = FakeDevice(kind)
 
     def detach(self) -> FakeTensor:
         return self
 
     def numel(self) -> int:
-        raise AssertionError("touched")
+        return 6
+
+    def is_floating_point(self) -> bool:
+        return True
+
+    def element_size(self) -> int:
+        return 4
 
 
-def test_a_busy_gpu_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = ModuleType("torch")
-    torch.Tensor = FakeTensor  # type: ignore[attr-defined]
-    torch.no_grad = np.errstate  # type: ignore[attr-defined]
-    torch.cuda = ModuleType("cuda")  # type: ignore[attr-defined]
-    torch.cuda.current_stream = lambda device: FakeStream()
-    monkeypatch.setitem(sys.modules, "torch", torch)
+class FakeTorch(ModuleType):
+    """A torch whose device computes a norm only when it has been let go."""
+
+    Tensor = FakeTensor
+    no_grad = np.errstate
+
+    def __init__(self, *, idle: bool) -> None:
+        super().__init__("torch")
+        self.goes_on = threading.Event()
+        self.asked: list[str] = []
+        self.linalg = SimpleNamespace(vector_norm=self._norm)
+        self.on: list[object] = []
+        self.stream = FakeStream(idle=idle)
+        self.cuda = SimpleNamespace(current_stream=lambda _: self.stream, stream=self._use)
+
+    @contextmanager
+    def _use(self, stream: object) -> Iterator[None]:
+        self.on.append(stream)
+        yield
+
+    def _norm(self, _: object) -> float:
+        self.asked.append(threading.current_thread().name)
+        self.goes_on.wait()
+        return 2.5
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTorch]:
+    module = FakeTorch(idle=True)
+    monkeypatch.setitem(sys.modules, "torch", module)
+    yield module
+    module.goes_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREAD):
+            thread.join()
+
+
+def test_a_busy_gpu_is_not_asked(torch: FakeTorch) -> None:
+    torch.stream = FakeStream(idle=False)
     found = seen(FakeTensor())
     assert repr(found) == "FakeTensor[2, 3] bfloat16 cuda:1 · not computed yet"
+    assert torch.asked == []
+
+
+@pytest.mark.parametrize("kind", ["cuda", "npu"])
+def test_a_device_that_hangs_keeps_nobody(torch: FakeTorch, kind: str) -> None:
+    """A queue with nothing in it may belong to a device that hangs; not all have one to look at."""
+    for _ in range(2):
+        found = seen(FakeTensor(kind))
+        assert repr(found) == f"FakeTensor[2, 3] bfloat16 {kind}:1 · not computed yet"
+        assert (found.shape, found.pending) == ((2, 3), "not computed yet")
+    assert len(torch.asked) == 1  # one thread hangs, and no more
+    (thread,) = (each for each in threading.enumerate() if each.name == torch.asked[0])
+    assert thread.daemon  # the program may end
+
+
+def test_numbers_of_a_device_that_goes_on(torch: FakeTorch) -> None:
+    torch.goes_on.set()
+    found = seen(FakeTensor())
+    assert repr(found) == "FakeTensor[2, 3] bfloat16 cuda:1 · norm 2.5 · nan 0 · inf 0"
+    assert torch.on == [torch.stream]  # where the value is computed
+
+
+class Placement:
+    """Where a DTensor's part lies."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def is_partial(self) -> bool:
+        return self._text == "P(sum)"
+
+
+class DTensor(FakeTensor):
+    """A tensor over several ranks, with a part here."""
+
+    shape = (8, 3)
+    dtype = "torch.float32"
+
+    def __init__(self, *placements: str) -> None:
+        super().__init__("cpu")
+        self.placements = tuple(map(Placement, placements))
+
+    def to_local(self) -> FakeTensor:
+        return FakeTensor("cpu")
+
+
+def test_a_tensor_over_several_ranks_names_what_is_global_and_what_is_local(
+    torch: FakeTorch,
+) -> None:
+    torch.goes_on.set()
+    found = seen(DTensor("S(0)", "R"))
+    assert repr(found) == (
+        "DTensor global [8, 3] float32 cpu:1 · S(0), R · local [2, 3] norm 2.5 nan 0 inf 0"
+    )
+    assert (found.shape, found.local, found.placements) == ((8, 3), [2, 3], "S(0), R")
+
+
+def test_one_number_is_the_value_only_where_it_is_whole(
+    torch: FakeTorch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.goes_on.set()
+    for kind in (DTensor, FakeTensor):
+        monkeypatch.setattr(kind, "shape", ())
+        monkeypatch.setattr(kind, "numel", lambda _: 1)
+    monkeypatch.setattr(FakeTensor, "item", lambda _: 7, raising=False)
+    assert repr(seen(DTensor("R"))) == "7"
+    partial = repr(seen(DTensor("P(sum)")))
+    assert partial == "DTensor global [] float32 cpu:1 · P(sum) · local [] norm 2.5 nan 0 inf 0"
+
+
+class Shard:
+    """A part of a jax array, on one device."""
+
+    def __init__(self, device: str, index: int, data: object) -> None:
+        self.device, self.index, self.data = device, index, data
+
+
+class ArrayImpl:
+    """What is asked of an array of jax."""
+
+    dtype = np.dtype("float32")
+
+    def __init__(self, shape: tuple[int, ...], *shards: Shard, whole: bool = True) -> None:
+        self.shape, self.addressable_shards, self.is_fully_addressable = shape, shards, whole
+        self.sharding = SimpleNamespace(spec="PartitionSpec('x',)")
+
+
+@pytest.fixture
+def _jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("jax")
+    module.Array = ArrayImpl  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jax", module)
+
+
+@pytest.mark.usefixtures("_jax")
+def test_an_array_of_jax_by_the_parts_that_are_here() -> None:
+    part = np.full((2, 3), 2, "float32")
+    one = Shard("cpu:0", 0, part)
+    assert repr(seen(ArrayImpl((2, 3), one))) == (
+        "ArrayImpl[2, 3] float32 cpu:0 · norm 4.89897949 · nan 0 · inf 0"
+    )
+    assert repr(seen(ArrayImpl((), Shard("cpu:0", 0, np.float32(0.1))))) == "0.1"
+    copies = ArrayImpl((2, 3), one, Shard("cpu:1", 0, part))
+    assert repr(seen(copies)) == (
+        "ArrayImpl[2, 3] float32 2 devices · norm 4.89897949 · nan 0 · inf 0"
+    )
+    here = (one, Shard("cpu:1", 1, part))
+    assert repr(seen(ArrayImpl((8, 3), *here, whole=False))) == (
+        "ArrayImpl global [8, 3] float32 2 devices · PartitionSpec('x',) · "
+        "local 2 x [2, 3] norm 6.92820323 nan 0 inf 0"
+    )
+
+
+@pytest.mark.usefixtures("_jax")
+def test_an_array_of_jax_that_is_never_computed() -> None:
+    goes_on = threading.Event()
+
+    class Later:
+        shape = (2,)
+
+        def __array__(self, *_: object, **__: object) -> Any:
+            goes_on.wait()
+            return np.zeros(2)
+
+    found = seen(ArrayImpl((2,), Shard("tpu:3", 0, Later())))
+    assert repr(found) == "ArrayImpl[2] float32 tpu:3 · not computed yet"
+    goes_on.set()
+    for thread in threading.enumerate():
+        if thread.name.endswith("tpu:3"):
+            thread.join()
+
+
+@pytest.mark.usefixtures("_jax")
+def test_a_value_that_jax_is_tracing_has_its_shape() -> None:
+    tracer = ArrayImpl((4, 2))
+    del tracer.addressable_shards
+    assert repr(seen(tracer)) == "ArrayImpl[4, 2] float32"
+
+
+def test_ranks_of_python_38_can_read_it() -> None:
+    ast.parse(SOURCE, feature_version=(3, 8))
