@@ -90,6 +90,7 @@ async def converse(console: Console) -> None:
     else:
         from dap_mux.console import plain
 
+        console.greet()
         await plain.converse(console, plain.lines_of_stdin().next)
 
 
@@ -153,8 +154,10 @@ async def _serve(order: tuple[SessionFile, Config, Address]) -> int:
             server = await serving.serve(host, port, door, Guard().trusts)
         except OSError as error:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-        where = Address(host, server.sockets[0].getsockname()[1])
+        where = Address(host, server.port)
         print(f"dap-mux: consoles on {where}; try `nc {where.host} {where.port}`", file=sys.stderr)
-        async with server:
+        try:
             await watch.wait_for(lambda: not watch.open, timeout=None)
+        finally:
+            await server.close()
     return 0

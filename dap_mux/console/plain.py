@@ -98,12 +98,17 @@ class Paper:
             self._shown = True
 
 
-async def converse(console: Console, next_line: NextLine, paper: Paper | None = None) -> None:
-    """Do what the lines say until they end or the console does; `paper` is for prompts."""
-    console.greet()
+async def converse(
+    console: Console, next_line: NextLine, paper: Paper | None = None, *, first: str = ""
+) -> None:
+    """Do what the lines say until they end or the console does.
+
+    `paper` is for prompts; `first` is a line that has come already.
+    """
     over: asyncio.Task[Any] = asyncio.ensure_future(console.over.wait())
     try:
-        while not over.done():
+        await console.handle(first)
+        while not console.over.is_set():
             if paper:
                 paper.ask(lambda: console.prompt)
             line = await _either(next_line(), over)

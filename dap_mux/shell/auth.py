@@ -1,8 +1,9 @@
-"""Who is at the other end of a connection, and whether it has to show the token (promise S5).
+"""The guard of every port: whether a peer may come in as it is, or has to show the token.
 
-The same user needs none, by loopback or by the unix socket; every other user does, root too: so a
-port-forward into a pod arrives. TCP does not carry user ids, so the peer's socket is looked up in
-the kernel's own table.
+This user needs no token, by loopback or by the unix socket; every other user does, root too: a
+port-forward into a pod arrives as root. It is decided once for each connection, when that is
+accepted and before any of its bytes is heard. A peer of which the kernel does not say whose it is,
+for instance because it has hung up already, is a stranger.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import struct
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Final
 
 from dap_mux.engine.admission import Token
+from dap_mux.shell.peer_credentials import tcp_uid, unix_uid
 
-_TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/net/tcp6")}
-_LINUX = sys.platform.startswith("linux")
+_LINUX: Final = sys.platform.startswith("linux")
+_USER_IDS: Final = 2**32 - 1
 
 
 def _unknown_token() -> Token:
@@ -33,7 +36,7 @@ class Guard:
     asks_all: bool = False
 
     def trusts(self, connection: socket.socket) -> bool:
-        """Whether the peer of an accepted connection may come in without the token."""
+        """Whether the peer may come in without the token; asked when a connection is accepted."""
         return not self.asks_all and _is_this_user(connection)
 
 
@@ -41,30 +44,20 @@ def _is_this_user(connection: socket.socket) -> bool:
     """Elsewhere than on Linux nobody says: there the unix socket's mode, and loopback, decide."""
     if not _LINUX:
         return True
-    uid = unix_uid(connection) if connection.family == socket.AF_UNIX else peer_uid(connection)
-    return uid == os.getuid()
+    uid = unix_uid(connection) if connection.family == socket.AF_UNIX else tcp_uid(connection)
+    return uid == os.getuid() and _is_one_user(os.getuid())
 
 
-def unix_uid(connection: socket.socket) -> int:
-    """Return the user id of the process that connected a unix socket."""
-    packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", packed)[1])
+@cache
+def _is_one_user(uid: int) -> bool:
+    """Whether this user id is one user's only.
 
-
-def peer_uid(connection: socket.socket) -> int | None:
-    """Return the user id that owns the peer's end of a local connection, None if not listed."""
+    A user namespace shows every user that it does not know by the same id, that of `nobody`.
+    """
     try:
-        local, peer = connection.getsockname()[:2], connection.getpeername()[:2]
-        lines = _TABLES[connection.family].read_text().splitlines()[1:]
-    except (OSError, KeyError):  # it has gone already, or there is no such table
-        return None
-    wanted = (_hex(connection.family, peer), _hex(connection.family, local))
-    return next((int(f[7]) for f in map(str.split, lines) if (f[1], f[2]) == wanted), None)
-
-
-def _hex(family: int, address: tuple[str, int]) -> str:
-    """Write an address as the kernel's table does: 32-bit words in host order, then the port."""
-    host, port = address
-    packed = socket.inet_pton(family, host.split("%")[0])
-    words = struct.unpack(f"={len(packed) // 4}I", packed)
-    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
+        if uid != int(Path("/proc/sys/kernel/overflowuid").read_text()):
+            return True
+        ranges = Path("/proc/self/uid_map").read_text().splitlines()
+        return sum(int(each.split()[2]) for each in ranges) >= _USER_IDS
+    except (OSError, ValueError, IndexError):
+        return False

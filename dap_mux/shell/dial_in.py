@@ -1,7 +1,8 @@
 """Ranks that call us: each connection is one call, held until the engine takes it up.
 
 The first words are the two proofs of the token (S2; `dap_mux.rank.token_proof` is the other side).
-Before them nothing is taken but one small message, and nothing is passed on; after them the
+Before them nothing is taken but one small message, and nothing is passed on, whoever calls: this
+user shows them as anybody else does, so nobody is asked whose connection it is. After them the
 connection is a rank's link like any other, with debugpy itself at its other end.
 """
 
@@ -71,7 +72,7 @@ class Call(asyncio.Protocol):
         """A rank calls, or somebody else does: speak first."""
         # uvloop's transports are none of asyncio's classes
         self._transport = cast("asyncio.Transport", transport)
-        self.peer = transport.get_extra_info("peername")[:2]
+        self.peer = (transport.get_extra_info("peername") or self.peer)[:2]  # it may be gone
         prepare(tcp_of(transport))
         self._say(GREETING, {"nonce": self._nonce})
         loop = asyncio.get_running_loop()

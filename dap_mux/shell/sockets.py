@@ -27,8 +27,10 @@ def is_from_here(transport: asyncio.BaseTransport) -> bool:
 
     Any of them may be the end of a tunnel.
     """
-    peer = transport.get_extra_info("peername") if tcp_of(transport) else None
-    return peer is None or ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback
+    if tcp_of(transport) is None:
+        return True
+    peer = transport.get_extra_info("peername")  # None: it has hung up already
+    return bool(peer) and ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback
 
 
 def prepare(sock: socket.socket | None) -> None:

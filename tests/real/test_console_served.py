@@ -3,63 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import socket
+import struct
+from contextlib import suppress
 
 import pytest
 
-from tests.support.commands import LIMIT, Command, User, line_of, listed, user
+from dap_mux.console.console import BANNER
+from tests.support.commands import LIMIT, User, line_of, listed, user
+from tests.support.netcat import PROMPT, Netcat, served
 from tests.support.run_command import COUNT, LAUNCH, start
 from tests.support.security import bytes_as_nobody
-from tests.support.waiting import until
 
 __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
-PROMPT = b"dap-mux> "
-
-
-class Netcat:
-    """What `nc` is: bytes there, bytes back."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def connect(cls, port: int) -> Netcat:
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
-
-    async def until(self, end: bytes) -> str:
-        """Read up to these bytes."""
-        return (await asyncio.wait_for(self._reader.readuntil(end), LIMIT)).decode()
-
-    async def does(self, line: str, end: bytes = PROMPT) -> str:
-        """Type a line; return what comes before the next prompt."""
-        self._writer.write(f"{line}\n".encode())
-        return await self.until(end)
-
-    async def rest(self) -> str:
-        """Read to the end of the connection."""
-        return (await asyncio.wait_for(self._reader.read(), LIMIT)).decode()
-
-    async def close(self) -> None:
-        self._writer.close()
-        with suppress(ConnectionError):  # the other end was faster, and left words unread
-            await self._writer.wait_closed()
-
-
-async def served(user: User) -> tuple[Command, int]:
-    """Serve consoles on a free port."""
-    command = await user.start("console", "--serve", "0")
-    await command.says("; try `nc ")
-    await until(lambda: command.err.endswith("\n"), within=LIMIT, what="the whole line")
-    found = re.search(r"consoles on 127\.0\.0\.1:(\d+); try `nc 127\.0\.0\.1 \1`", command.err)
-    assert found is not None
-    return command, int(found[1])
 
 
 async def test_two_people_with_nc(user: User) -> None:
@@ -93,39 +51,63 @@ async def test_two_people_with_nc(user: User) -> None:
     assert (await command.ends()).code == 0, "no session, nothing to serve"
 
 
-@contextmanager
-def held(command: Command) -> Iterator[None]:
-    """The command does nothing meanwhile: what comes is there when it looks."""
-    pid = command.process.pid
-    os.kill(pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # it has
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
+NO_PERSONS = {
+    "a browser that posts": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\ncontinue\r\n",
+    "a browser": b"GET / HTTP/1.0\r\n\r\n",
+    "an editor": b"Content-Length: 119\r\n\r\n{",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\n",
+    "TLS whose hello holds no line": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+    "STUN": b"\x00\x01\x00\x00\x21\x12\xa4\x42" + bytes(range(12)),
+    "noise behind a line": b"list\nlist\n" + bytes(range(256)),
+    "a line that does not end": b"x" * 200_000,
+}
 
 
-@pytest.mark.parametrize(
-    "hello",
-    [
-        b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\ncontinue\r\n",
-        b"GET / HTTP/1.0\r\n\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\n",
-    ],
-)
-async def test_s6_a_browser_is_no_person(user: User, hello: bytes) -> None:
+async def test_s6_whatever_is_no_person_is_closed_before_it_joins(user: User) -> None:
+    """All of them many times over, and gone as fast as they have come: nothing is said of it."""
     run = await start(user, user.script(COUNT), n=1)
     await run.session()
     command, port = await served(user)
-    with held(command):  # else a person has come who says nothing, if our words take 0.2 s
+    for name, hello in NO_PERSONS.items():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(hello)
-    assert await asyncio.wait_for(reader.read(), LIMIT) == b"", "not a word"
-    writer.close()
+        with suppress(ConnectionError):  # it has not read all that we wrote
+            heard = await asyncio.wait_for(reader.read(), LIMIT)
+            assert heard in (b"", f"{BANNER}\n{PROMPT.decode()}".encode()), name
+        writer.close()
+    for hello in [*NO_PERSONS.values()] * 8:
+        with socket.create_connection(("127.0.0.1", port)) as hasty:
+            hasty.sendall(hello)
+            hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     shown = await user.does("list")
     assert "waiting" in shown.out, "nobody has joined: the rank still waits"
+    assert "Traceback" not in command.err
     command.process.terminate()
     await command.ends()
+
+
+async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User) -> None:
+    """Looking at the prompt, a slip, and leaving again mean nothing to the ranks."""
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    command, port = await served(user)
+    idle, person = await Netcat.connect(port), await Netcat.connect(port)
+    for console in (idle, person):
+        assert "DAP-MUX" in await console.until(PROMPT)
+    assert await person.does("") == PROMPT.decode()
+    assert "there is no command 'lsit'" in await person.does("lsit")
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    leaver = await Netcat.connect(port)
+    await leaver.until(PROMPT)
+    leaver.types("quit")
+    assert await leaver.rest() == ""
+    await leaver.close()
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    person.types("continue")
+    assert (await run.ends()).code == 0, "somebody has joined, and the rank has run"
+    await person.close()
+    assert (await command.ends()).code == 0, "who has typed nothing does not hold it up"
+    await idle.close()
 
 
 async def test_s5_another_user_is_not_let_in(user: User) -> None:
@@ -150,6 +132,7 @@ async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user:
     long, other = await Netcat.connect(port), await Netcat.connect(port)
     await other.until(PROMPT)
     await long.until(PROMPT)
+    assert "1 stopped" in await long.does("list")
     assert "left;" in await long.does("x" * 200_000, b"resumed\n")
     assert "1 stopped" in await other.does("list")
     await other.close()
