@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.lessons import KEPT_AS, LESSONS
+from dap_mux.engine.lessons import FILE_NAME, KEPT_AS, LESSONS
 
 # Children of a debugged process wait for a debugger for ever (K5), unless pydevd is kept from
 # patching how they are started.
@@ -37,7 +37,7 @@ def _cure(children: str) -> str:
         f" '%s %s' % (bool(w.sock.getsockopt(6, 1)), now['learn'](db, {children!r})))[1]"
         " for db in [__import__('pydevd').get_global_debugger()] for w in [db.writer]"
         f" for kept in [vars(db).setdefault({KEPT_AS!r}, {{}})]"
-        f" for now in [kept or exec({LESSONS!r}, kept) or kept]][0]"
+        f" for now in [kept or exec(compile({LESSONS!r}, {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
     )
 
 

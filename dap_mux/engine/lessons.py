@@ -11,6 +11,10 @@ from zlib import crc32
 
 from dap_mux.injected import farewell, output_redirect, source_of
 
+# The name of the file that they are compiled as. pydevd takes files whose names begin like this for
+# its own: a step into `print` that met our patch of its writer ended there, in a frame of ours.
+FILE_NAME: Final = "<builtin dap_mux>"
+
 # A step in few messages, for each costs debugpy and its adapter 0.5 ms of CPU (measured): a stop
 # tells its stack, as `stackTrace` would, and the text of the line; and that a rank runs on which
 # was told to step is no news (DAP asks for no such event). Whatever has changed in pydevd leaves
@@ -196,7 +200,7 @@ def be_quick(debugger):
 STREAMS: Final = f"""\
 def keep_streams(debugger):
     own = {{'__name__': 'dap_mux_output_redirect'}}
-    exec({source_of(output_redirect)!r}, own)
+    exec(compile({source_of(output_redirect)!r}, {FILE_NAME!r}, 'exec'), own)
     own['keep_redirectors']()
 
 """

@@ -6,52 +6,23 @@ What differs is written down here, with the reason.
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
 from tests.conftest import Connect
 from tests.real.driving import Lines, line_of, script
+from tests.real.side_by_side import Diary, Talk, neutral
 from tests.support.ranks import debugpy_ranks
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 PROGRAM: Final = script("alone")
 WORK, CALL, FAIL = (line_of(PROGRAM, mark) for mark in ("work", "call", "fail"))
-IDS: Final = frozenset({"id", "threadId", "frameId", "hitBreakpointIds", "systemProcessId", "port"})
-DEFAULTS: Final = [("preserveFocusHint", False)]  # DAP: "if true"; the same as not there
-CLOCK: Final = re.compile(r"^[0-9.]+s - ", re.MULTILINE)  # pydevd's own: seconds since its start
 
 
-@dataclass
-class Diary:
-    """What one client was told, ids neutral: answers in order, events by what they say."""
-
-    answers: list[str] = field(default_factory=list)
-    events: Counter[str] = field(default_factory=Counter)
-    output: str = ""
-
-
-class Talk:
-    """Holds the conversation with whoever answers at the other end."""
-
-    def __init__(self, client: DapClient) -> None:
-        self.client = client
-        self.diary = Diary()
-
-    async def ask(self, command: str, **arguments: object) -> Json:
-        response = await self.client.send(command, arguments)
-        said = {key: response.get(key) for key in ("success", "message", "body")}
-        if not response["success"]:
-            said.pop("body")  # ours has the error body that DAP asks for, debugpy's has none
-        self.diary.answers.append(f"{command}: {neutral(said)}")
-        return dict(response.get("body") or {})
+class WholeTalk(Talk):
+    """A conversation from the handshake to the end, with every event in it."""
 
     async def hold(self) -> Diary:
         """All of it, to the end of the program."""
@@ -101,27 +72,8 @@ class Talk:
             body = event.get("body", {})
             if event["event"] == "continued" and number >= last:
                 continue
-            if event["event"] == "output" and body.get("category") != "telemetry":
-                self.diary.output += CLOCK.sub("", body["output"])
-            else:
+            if not self.is_output(event):
                 self.diary.events[f"{event['event']}: {neutral(body)}"] += 1
-
-
-def neutral(value: Any) -> str:
-    """The value as text; ids say only whether there is one, and lists of ids are not counted."""
-
-    def told(key: str, item: Any) -> Any:
-        if key in IDS:
-            return "an id"
-        return bool(item) if key == "variablesReference" else walk(item)
-
-    def walk(item: Any) -> Any:
-        if isinstance(item, dict):
-            said = {key: v for key, v in item.items() if (key, v) not in DEFAULTS}
-            return {key: told(key, v) for key, v in said.items()}
-        return [walk(one) for one in item] if isinstance(item, list) else item
-
-    return json.dumps(walk(value), sort_keys=True)
 
 
 # What debugpy alone says, before any client of ours has introduced itself.
@@ -132,10 +84,11 @@ ONLY_DEBUGPY: Final = ['debugpyWaitingForServer: {"host": "127.0.0.1", "port": "
 @pytest.mark.alone
 async def test_the_same_conversation(connect: Connect) -> None:
     async with debugpy_ranks(1, PROGRAM) as (rank,):
-        direct = await Talk(await connect(rank.port, strict=False)).hold()
+        client = await connect(rank.port, strict=False)
+        direct = await WholeTalk(client, PROGRAM).hold()
         assert await rank.ended() == 1
     async with debugpy_ranks(1, PROGRAM) as (rank,), session([rank.port]) as running:
-        merged = await Talk(await running.client()).hold()
+        merged = await WholeTalk(await running.client(), PROGRAM).hold()
         assert await rank.ended() == 1
     assert merged.answers == direct.answers
     assert merged.output == direct.output
