@@ -14,15 +14,15 @@ from typing import TypeAlias
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
-from dap_mux.engine.model import Body, ClientRequest, Owed, Rank, Reply, StepRun
+from dap_mux.engine.model import Body, Client, ClientRequest, Owed, Rank, Reply, StepRun
 from dap_mux.engine.phases import Phase
-from dap_mux.engine.scope import class_of, focused, give_focus, targets
+from dap_mux.engine.scope import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.stops import Stops
 from dap_mux.engine.view import View, main_thread
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
-from dap_mux.protocol.types import ThreadArguments, typed
+from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Heard: TypeAlias = Callable[[Rank, Reply], None]
@@ -40,11 +40,25 @@ class Control:
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
-        arguments = typed(request.arguments, ThreadArguments)
-        members, upstream_id = self._view.resolve(request.client, arguments.threadId)
-        single = arguments.singleThread
-        chosen = targets(self._core, request.client, members, request.command, single=single)
+        client = request.client
+        if request.command in STEPS:
+            named = typed(request.arguments, ThreadArguments)
+            row, single = named.threadId, named.singleThread
+        else:
+            asked = typed(request.arguments, ScopeArguments)
+            single = asked.singleThread
+            row = self._focused_row(client) if asked.threadId is None else asked.threadId
+        members, upstream_id = self._view.resolve(client, row)
+        chosen = targets(self._core, client, members, request.command, single=single)
         return members[0], chosen, upstream_id
+
+    def _focused_row(self, client: Client) -> int:
+        """Return the row that the client works on, the first where it has not looked at any."""
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        rank = focused(self._core, client) or next(live, None)
+        if rank is None:
+            raise StaleHandle("no rank is attached")
+        return self._view.id_for_stop(client, rank)
 
     # Running on: `continue`
 
@@ -52,7 +66,10 @@ class Control:
         """`continue`. A rank held at an uncaught exception runs on only as the focus."""
         row, chosen, _ = self._targets(request)
         if len(chosen) > 1:
-            chosen = [rank for rank in chosen if rank is row or not held(rank)]
+            kept = focused(self._core, request.client) or row
+            others_stand = any(rank.stop and not held(rank) for rank in chosen)
+            ends = (kept,) if others_stand else (kept, row)
+            chosen = [rank for rank in chosen if rank in ends or not held(rank)]
         left = self._core.ranks.keys() - {rank.id for rank in chosen}
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)

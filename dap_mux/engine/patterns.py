@@ -51,6 +51,7 @@ class Pattern:
     """VS Code, and every client that takes the protocol at its word."""
 
     renames = False  # a `thread started` with a known id means a new name, and nothing else
+    means_the_row = False  # `continue`, `pause` or a step beside the focus acts on that row alone
     fetches = False  # always fetches the stack of a stop that it has applied; `threads` tells less
 
     def stop(self, picture: Picture) -> Script:
@@ -103,9 +104,10 @@ class Pattern:
 
 
 class VSCode(Pattern):
-    """Measured in VS Code 1.100."""
+    """Measured in VS Code 1.100. The thread id is all that a row's own button sends."""
 
     renames = True
+    means_the_row = True
 
     def unseen(self, looked: bool) -> bool:
         """A stop of the same thread overtakes the first one, and with a hint nothing is focused."""
@@ -130,6 +132,7 @@ class NvimDap(Generic):
     """It sends `continue` by itself for a `stopped` of another thread, but for reason pause."""
 
     fetches = True
+    means_the_row = True
 
     def late(self, picture: Picture, rows: tuple[int, ...]) -> Script:
         """Mark each without a jump; `allThreadsStopped` or another reason would resume it."""
@@ -189,15 +192,28 @@ class Dape(Generic):
         return (thread("exited", row),)
 
 
+class Console(Generic):
+    """Our own console: its commands name the ranks that they act on."""
+
+    means_the_row = True
+
+
 PATTERNS: Final = {
     "vscode": VSCode(),
     "neovim": NvimDap(),
     "dape": Dape(),
+    "console": Console(),
     "generic": Generic(),
+}
+KINDS: Final = {
+    "vscode": "vscode",
+    "neovim": "neovim",
+    "nvim-dap": "neovim",
+    "dape": "dape",
+    "dap-mux console": "console",
 }
 
 
 def pattern_for(client_id: object) -> str:
     """Return the key in `PATTERNS` for the `clientID` of `initialize`."""
-    known = client_id if isinstance(client_id, str) else ""
-    return {"nvim-dap": "neovim"}.get(known, known if known in PATTERNS else "generic")
+    return KINDS.get(client_id, "generic") if isinstance(client_id, str) else "generic"

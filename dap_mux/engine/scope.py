@@ -9,6 +9,7 @@ from typing import Final
 
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.patterns import PATTERNS
 from dap_mux.engine.phases import Phase
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -38,16 +39,18 @@ def targets(
 ) -> list[Rank]:
     """Return the ranks a control request for a row (`members`) acts on.
 
-    A row that is not the focus, and `singleThread`, mean that row only.
+    `singleThread` means that row only, and so does a row that is not the focus where the kind of
+    client has no other way to say it. Any other client may name whichever thread it likes.
     """
     focus = focused(core, client)
-    if single or (focus is not None and focus not in members):
+    elsewhere = focus is not None and focus not in members
+    if single or (elsewhere and PATTERNS[client.kind].means_the_row):
         return members
     mode = _mode(core.scope, command)
     if mode == "rank":
         return members
     if mode == "class":
-        return class_of(core, focus or members[0])
+        return class_of(core, members[0] if focus is None or elsewhere else focus)
     return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "InitializeArguments",
     "ListArguments",
     "RanksArguments",
+    "ScopeArguments",
     "ThreadArguments",
     "ToleranceArguments",
     "ValueArguments",
@@ -47,9 +48,16 @@ UNAUTHORIZED: Final = 3  # the id of the error that a client without the token g
 
 
 class ThreadArguments(Struct):
-    """What `continue`, `pause`, `next`, `stepIn`, `stepOut` and `stackTrace` have in common."""
+    """What `next`, `stepIn`, `stepOut` and `stackTrace` have in common."""
 
     threadId: Id
+    singleThread: bool = False
+
+
+class ScopeArguments(Struct):
+    """`continue` and `pause`, as debugpy takes them: without `threadId` they mean the focus."""
+
+    threadId: Id | None = None
     singleThread: bool = False
 
 

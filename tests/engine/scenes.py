@@ -33,9 +33,9 @@ def introduce(client: Client, kind: str = "generic", **more: Any) -> None:
     client.ask("initialize", **about, columnsStartAt1=True, pathFormat="path", **more)
 
 
-def attach(client: Client, **arguments: Any) -> None:
+def attach(client: Client, *, kind: str = "generic", **arguments: Any) -> None:
     """The usual order: initialize, attach, breakpoints, configurationDone."""
-    introduce(client)
+    introduce(client, kind)
     client.ask("attach", **{"justMyCode": True, **arguments})
     client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     client.ask("configurationDone")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, states, stopped
 from tests.support.playbook import PATH, Playbook
@@ -269,6 +271,102 @@ class TestClassStep:
                 book.wait(0.7)
         assert len(set(lines(book))) == 1
         assert states(client) == ["stopped"] * 4
+
+
+class TestRowBesideTheFocus:
+    """What a request for a thread that is not the focus acts on, by the kind of client."""
+
+    @pytest.mark.parametrize("kind", ["generic", "dape"])
+    def test_continue_acts_on_the_scope(self, kind: str) -> None:
+        """A client that always names thread 1 does not hang its job."""
+        book = Playbook(3)
+        client = stopped(book, kind=kind)
+        client.ask("focus", rank=2)
+        assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
+        assert held(book) == []
+        client.ask("pause", threadId=book.thread(1))
+        assert held(book) == [0, 1, 2]
+        book.finish()
+
+    @pytest.mark.parametrize("kind", ["vscode", "neovim", "nvim-dap", "dap-mux console"])
+    def test_continue_acts_on_the_row(self, kind: str) -> None:
+        """There the thread id says which row the user chose."""
+        book = Playbook(3)
+        client = stopped(book, kind=kind)
+        client.ask("focus", rank=2)
+        body = client.ask("continue", threadId=book.thread(0)).body
+        assert body == {"allThreadsContinued": False}
+        assert held(book) == [1, 2]
+        client.ask("continue", threadId=book.thread(2))
+        client.ask("pause", threadId=book.thread(1))
+        assert held(book) == [1]
+        book.finish()
+
+    @pytest.mark.parametrize("kind", ["vscode", "neovim", "dape", "generic", "dap-mux console"])
+    def test_single_thread_is_always_the_row(self, kind: str) -> None:
+        """Also of the focus itself."""
+        book = Playbook(3)
+        client = stopped(book, kind=kind)
+        client.ask("continue", threadId=book.thread(0), singleThread=True)
+        client.ask("continue", threadId=book.thread(2), singleThread=True)
+        assert held(book) == [1]
+        client.ask("pause", threadId=book.thread(2), singleThread=True)
+        assert held(book) == [1, 2]
+        book.finish()
+
+    @pytest.mark.parametrize("kind", ["generic", "dape"])
+    def test_a_step_moves_the_focus(self, kind: str) -> None:
+        """Its class steps, and the next continue without a look elsewhere starts from there."""
+        book = Playbook(4)
+        client = attached(book, kind=kind)
+        for rank in book.ranks.values():
+            rank.hits(LINE if rank.number < 2 else 12)
+        book.wait(0.6)
+        client.ask("next", threadId=book.thread(2))
+        book.wait(0.2)
+        assert lines(book) == [LINE, LINE, 13, 13]
+        assert client.of("stopped")[-1]["threadId"] == book.thread(2)
+        client.ask("scope", value="class")
+        client.ask("continue", threadId=book.thread(3))
+        assert held(book) == [0, 1]
+        book.finish()
+
+    def test_no_thread_means_the_focus(self) -> None:
+        """As debugpy takes it."""
+        book = Playbook(3)
+        client = stopped(book, kind="vscode")
+        client.ask("focus", rank=2)
+        client.ask_wrongly("continue", {"singleThread": True})
+        assert held(book) == [0, 1]
+        assert client.ask_wrongly("continue", {}).body == {"allThreadsContinued": True}
+        assert held(book) == []
+        client.ask_wrongly("pause", {})
+        assert held(book) == [0, 1, 2]
+        book.finish()
+
+    def test_a_step_of_a_row_steps_it_alone(self) -> None:
+        """As with the buttons of VS Code's rows."""
+        book = Playbook(3)
+        client = stopped(book, kind="vscode")
+        client.ask("next", threadId=book.thread(2))
+        book.wait(0.2)
+        assert lines(book) == [LINE, LINE, LINE + 1]
+        book.finish()
+
+    def test_a_rank_at_an_uncaught_exception_stays(self) -> None:
+        """Naming its thread does not end the job while others are there to run on."""
+        book = Playbook(3)
+        client = attached(book)
+        book.rank(0).raises()
+        book.rank(1).hits(LINE)
+        book.rank(2).hits(LINE)
+        book.wait(0.6)
+        client.ask("focus", rank=2)
+        client.ask("continue", threadId=book.thread(0))
+        assert held(book) == [0]
+        client.ask("continue", threadId=book.thread(0))
+        assert held(book) == []
+        book.finish()
 
 
 class TestSettling:

@@ -55,7 +55,7 @@ class TestOurOwn:
     def test_focus_goes_where_the_client_looks(self, play: Play) -> None:
         """Once the new stack is fetched a look at another rank is a wish to go there."""
         book = play(3)
-        client = stopped(book)
+        client = stopped(book, kind="neovim")
         old = frame_of(client, book.thread(0))
         client.ask("focus", rank=1)
         frame_of(client, book.thread(1))

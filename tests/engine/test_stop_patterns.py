@@ -180,18 +180,26 @@ def test_continue_all(play: Play, kind: str) -> None:
     assert stopped_ranks(book) == []
 
 
-@each_kind
+@pytest.mark.parametrize("kind", ["vscode", "neovim"])
 def test_continue_one_row(play: Play, kind: str) -> None:
     """A row's own button acts on that rank only, and the focus stays."""
     book = play(4)
     client = three_of_four(book, kind)
-    if kind == "dape":  # its rows have no buttons: a command acts on what is selected
-        client.ask("continue", threadId=book.thread(3))
-    else:
-        client.press(client.editor.press_row_button(book.thread(3), "continue"))
+    client.press(client.editor.press_row_button(book.thread(3), "continue"))
     book.wait(1)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 running"
     assert stopped_ranks(book) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["dape", "generic"])
+def test_continue_whichever_thread_is_named(play: Play, kind: str) -> None:
+    """A client without such a button may always name the same thread: everybody runs on."""
+    book = play(4)
+    client = three_of_four(book, kind)
+    client.ask("continue", threadId=book.thread(3))
+    book.wait(1)
+    assert client.shows == "0 running, 1 running, 2 running, 3 running"
+    assert stopped_ranks(book) == []
 
 
 @each_kind
