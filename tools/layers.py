@@ -46,7 +46,9 @@ LAYERS: dict[str, Layer] = {
     "engine": Layer(ours=(*PURE_PARTS, "injected"), theirs=("msgspec",), pure=True),
     # debugpy and what its wheel brings: the agent adjusts its inner parts
     "rank": Layer(
-        ours=(), theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"), bare=True
+        ours=("injected",),
+        theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"),
+        bare=True,
     ),
     "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
     # what it has to say to ranks of another Python, in their own words

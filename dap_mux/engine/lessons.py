@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-from dap_mux.injected import farewell, output_redirect, source_of
+from dap_mux.injected import farewell, output_redirect, source_of, tracing
 
 # The name of the file that they are compiled as. pydevd takes files whose names begin like this for
 # its own: a step into `print` that met our patch of its writer ended there, in a frame of ours.
@@ -214,6 +214,16 @@ def tell_the_end(debugger):
 
 """
 
+# Without it a rank stays as slow as its debugger makes it when that has left. It wraps what others
+# above replace, so it comes last.
+TRACING: Final = f"""\
+def trace_only_while_attached(debugger):
+    own = {{'__name__': 'dap_mux_tracing'}}
+    exec({source_of(tracing)!r}, own)
+    own['follow_clients'](debugger)
+
+"""
+
 # Which process this is, for a session on the same machine: where the rank's adapter dies before it
 # can say that the program has ended, nobody else tells. Its boot, its namespace, its pid and when
 # it started; "" where the system does not say.
@@ -237,6 +247,7 @@ LESSONS: Final = f"""\
 {QUICK}
 {STREAMS}
 {FAREWELL}
+{TRACING}
 {WHO}
 def learn(debugger, children):
     def see_to_children(debugger):
@@ -251,7 +262,7 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    ours = (be_quick, keep_streams, tell_the_end)
+    ours = (be_quick, keep_streams, tell_the_end, trace_only_while_attached)
     for change in (be_brief, *run_on, answer_nobody_who_left, *ours):
         done(change)
     return '%s %s' % (kept, who())

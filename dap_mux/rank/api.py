@@ -27,7 +27,7 @@ from dap_mux.rank.hold import (
     timeout_of,
     wait_or_end,
 )
-from dap_mux.rank.listen import candidate_ports, is_debugged
+from dap_mux.rank.listen import candidate_ports, is_debugged, trace_only_while_attached
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
@@ -166,6 +166,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
         say(place, "runs under debugpy already; a debugger attaches where that listens")
         hide_our_frames()
         note_who_comes()
+        trace_only_while_attached()
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
@@ -174,6 +175,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
     note_who_comes()
+    trace_only_while_attached()
     _announce(place, address, setup)
     return address
 

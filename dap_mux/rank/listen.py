@@ -9,6 +9,8 @@ from contextlib import suppress
 
 import debugpy  # noqa: T100
 
+from dap_mux.injected import tracing
+
 LAST_PORT = 65535
 ANY_PORT = 0
 
@@ -54,6 +56,18 @@ def is_debugged() -> bool:
     """Whether this process has a debugger that somebody else has started, on a port of its own."""
     pydevd = sys.modules.get("pydevd")
     return pydevd is not None and pydevd.get_global_debugger() is not None
+
+
+def trace_only_while_attached() -> None:
+    """debugpy, which must be listening already, costs next to nothing until somebody attaches.
+
+    Where its private parts have changed, or where its platform cannot trace threads that run
+    already, it traces all the time.
+    """
+    with suppress(Exception):
+        debugger = sys.modules["pydevd"].get_global_debugger()
+        tracing.follow_clients(debugger)
+        tracing.turn_off(debugger)
 
 
 def _answer_to_the_program(host: str, port: int) -> None:

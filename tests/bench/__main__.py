@@ -9,6 +9,7 @@ from typing import Final
 
 BENCHMARKS: Final = (
     "evaluate",
+    "cost",
     "passthrough",
     "attach32",
     "dial",

@@ -1,0 +1,181 @@
+"""Trace a rank's threads only while a debugger is attached.
+
+debugpy traces every thread from `listen` until the process ends. Where it does so by `sys.settrace`
+(up to Python 3.11), pure Python runs several times slower, whether a debugger is attached or not;
+where it uses `sys.monitoring`, the events that a debugger asked for stay when it leaves. Here
+`configurationDone` turns tracing on in every thread, and `disconnect` turns it off.
+
+Private interfaces of debugpy, so whoever calls this must expect any exception; then tracing stays
+as debugpy has it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+KEPT_AS = "dap_mux_tracing"
+"""The debugger's attribute that holds what is installed, so that it is installed once."""
+
+
+def follow_clients(debugger: Any) -> None:
+    """From now on trace only while a debugger is attached to `debugger`, a PyDB.
+
+    What is traced now stays so until the next `disconnect`: see `turn_off`.
+    """
+    if KEPT_AS in vars(debugger):
+        return
+    kind = _Monitoring if _uses_monitoring() else _Settrace
+    tracing = kind(debugger)
+    configured, left = debugger.on_configuration_done, debugger.on_disconnect
+
+    def turn_on_and_configure() -> None:
+        with suppress(Exception):
+            tracing.turn_on()
+        configured()
+
+    def leave_and_turn_off() -> None:
+        left()
+        with suppress(Exception):  # the caller has yet to let threads run on
+            tracing.turn_off()
+
+    debugger.on_configuration_done = turn_on_and_configure
+    debugger.on_disconnect = leave_and_turn_off
+    setattr(debugger, KEPT_AS, tracing)
+
+
+def turn_off(debugger: Any) -> None:
+    """Stop tracing unless a debugger is attached. Call `follow_clients` first."""
+    with debugger._main_lock:  # noqa: SLF001  (no request is handled meanwhile)
+        if not debugger.is_attached():
+            getattr(debugger, KEPT_AS).turn_off()
+
+
+def _uses_monitoring() -> bool:
+    constants = import_module("_pydevd_bundle.pydevd_constants")
+    return bool(getattr(constants, "PYDEVD_USE_SYS_MONITORING", False))
+
+
+class _Settrace:
+    """Tracing by `sys.settrace`.
+
+    Only a thread itself can stop being traced, but debugpy's library can give any thread another
+    trace function: one that removes itself at the thread's next event.
+    """
+
+    def __init__(self, debugger: Any) -> None:
+        self._tracing = import_module("pydevd_tracing")
+        if self._tracing._load_python_helper_lib() is None:  # noqa: SLF001
+            raise RuntimeError("threads that run already cannot be traced on this platform")
+        self._debugger = debugger
+        self._wanted = True
+        self._excluded: set[int] = set()  # threads that the program itself has excluded
+        self._enable = debugger.enable_tracing
+        self._disable = debugger.disable_tracing
+        self._wait = debugger.do_wait_suspend
+        debugger.enable_tracing = self._enable_if_wanted
+        debugger.disable_tracing = self._disable_and_remember
+        debugger.do_wait_suspend = self._wait_and_look_again
+
+    def turn_on(self) -> None:
+        """In every thread, those that run already included."""
+        debugger = self._debugger
+        self._wanted = True
+        trace = debugger.trace_dispatch
+        threading.settrace(trace)
+        if debugger.frame_eval_func is not None:  # Python 3.10 and earlier, some versions
+            debugger.frame_eval_func()
+            trace = debugger.dummy_trace_dispatch
+        self._tracing.set_trace_to_threads(trace, self._threads() - self._excluded)
+        debugger.set_tracing_for_untraced_contexts()
+
+    def turn_off(self) -> None:
+        """In every thread, at the latest when it next calls a function or comes to a new line."""
+        self._wanted = False
+        threading.settrace(None)
+        if self._debugger.frame_eval_func is not None:
+            import_module("_pydevd_frame_eval.pydevd_frame_eval_main").stop_frame_eval()
+        self._tracing.SetTrace(None)
+        threads = self._threads() - {threading.get_ident()}
+        if threads:
+            self._tracing.set_trace_to_threads(self._untrace, threads, create_dummy_thread=False)
+        for thread, frame in sys._current_frames().items():  # noqa: SLF001
+            if thread in threads:
+                self._untrace_frames(frame)
+
+    def _threads(self) -> set[int]:
+        """All but debugpy's own; those that run no Python now included."""
+        known = threading.enumerate()
+        ours = {each.ident for each in known if getattr(each, "pydev_do_not_trace", False)}
+        found = {each.ident for each in known} | set(sys._current_frames())  # noqa: SLF001
+        return {each for each in found - ours if each is not None}
+
+    def _untrace_frames(self, frame: Any) -> None:
+        """A loop that calls nothing has no other events than those of its own frame."""
+        while frame is not None:
+            frame.f_trace = self._untrace
+            frame = frame.f_back
+
+    def _untrace(self, frame: Any, event: str, argument: object) -> Any:
+        """A trace function; it may still be on a frame when tracing is wanted again."""
+        if self._wanted:
+            return self._debugger.trace_dispatch(frame, event, argument)
+        self._tracing.SetTrace(None)
+        if self._wanted:  # meanwhile
+            self._enable()
+        return None
+
+    def _enable_if_wanted(self, *arguments: Any, **named: Any) -> None:
+        self._excluded.discard(threading.get_ident())
+        if self._wanted:
+            self._enable(*arguments, **named)
+
+    def _disable_and_remember(self) -> None:
+        self._excluded.add(threading.get_ident())
+        self._disable()
+
+    def _wait_and_look_again(self, *arguments: Any, **named: Any) -> Any:
+        """A thread that stood still as its debugger left."""
+        try:
+            return self._wait(*arguments, **named)
+        finally:
+            if not self._wanted:
+                self._tracing.SetTrace(None)
+
+
+class _Monitoring:
+    """Tracing by `sys.monitoring`: events are asked for as a debugger sets breakpoints.
+
+    They stay set on each code object that had one. A callback that answers DISABLE ends that for
+    each place at the first event; what a next debugger does starts all events again.
+    """
+
+    def __init__(self, debugger: Any) -> None:
+        self._monitoring: Any = vars(sys)["monitoring"]
+        self._pydevd = import_module("_pydevd_sys_monitoring.pydevd_sys_monitoring")
+
+    def turn_on(self) -> None:
+        """As debugpy has it."""
+        if self._is_debugpys():
+            self._pydevd.update_monitor_events()
+            self._pydevd.restart_events()
+
+    def turn_off(self) -> None:
+        """For every thread."""
+        if not self._is_debugpys():
+            return
+        events, tool = self._monitoring.events, self._monitoring.DEBUGGER_ID
+        self._monitoring.set_events(tool, events.NO_EVENTS)
+        for event in (events.PY_START, events.PY_RESUME, events.LINE, events.JUMP):
+            self._monitoring.register_callback(tool, event, self._disable)
+        self._monitoring.register_callback(tool, events.PY_RETURN, self._disable)
+
+    def _is_debugpys(self) -> bool:
+        tool: object = self._monitoring.get_tool(self._monitoring.DEBUGGER_ID)
+        return tool == "pydevd"
+
+    def _disable(self, *arguments: object) -> Any:
+        return self._monitoring.DISABLE
