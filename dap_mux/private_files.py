@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.errors import Refused, UsageError
+from dap_mux.user_files import open_regular
 
 TOKEN_BYTES: Final = 32
 _TOKEN: Final = re.compile(r"[!-~]{43,1024}")  # 43 letters of base64 hold 32 bytes
@@ -31,9 +32,9 @@ def new_token() -> str:
 def read_token(path: Path) -> str:
     """Return the token in a file. Raises Refused, which never quotes it; UsageError."""
     try:
-        with path.open(encoding="ascii", errors="replace") as file:
+        with open_regular(path) as file:
             check_private(path, os.fstat(file.fileno()))
-            text = file.read(4096).strip()
+            text = file.read(4096).decode("ascii", "replace").strip()
     except OSError as error:
         raise UsageError(f"the token file {path} cannot be read: {error.strerror}") from None
     _check_folder(path)

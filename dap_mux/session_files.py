@@ -22,6 +22,7 @@ from pathlib import Path
 
 from dap_mux.errors import NothingToConnect, UsageError
 from dap_mux.private_files import check_private, foreign, own_folder
+from dap_mux.user_files import open_regular, parse_json
 
 VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
@@ -170,9 +171,9 @@ def _read(path: Path) -> SessionFile | None:
     Raises Refused where others could read the token of a session that still runs.
     """
     try:
-        with path.open(encoding="utf-8") as file:
+        with open_regular(path) as file:
             status = os.fstat(file.fileno())
-            session = None if foreign(status) else _decode(json.load(file))
+            session = None if foreign(status) else _decode(parse_json(file.read().decode("utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if session is not None and session.alive:

@@ -61,15 +61,17 @@ LAYERS: dict[str, Layer] = {
             "rank.hooked",
             "rank.inject",
             "rank.ready",
+            "user_files",
         ),
         theirs=("anyio", "msgspec"),
     ),
     "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11
-    "config": Layer(ours=("errors", "rank_sets"), theirs=("tomli", "tomllib")),
-    "private_files": Layer(ours=("errors",)),
-    "session_files": Layer(ours=("errors", "private_files")),
+    "config": Layer(ours=("errors", "rank_sets", "user_files"), theirs=("tomli", "tomllib")),
+    "user_files": Layer(ours=()),
+    "private_files": Layer(ours=("errors", "user_files")),
+    "session_files": Layer(ours=("errors", "private_files", "user_files")),
     "session": Layer(
         ours=(
             *MIDDLE,
@@ -80,12 +82,14 @@ LAYERS: dict[str, Layer] = {
             "session_files",
             "shell",
             "tunnel",
+            "user_files",
         ),
         theirs=("anyio", "msgspec", "uvloop"),
     ),
     # a client like any editor: it never looks behind the protocol
     "console": Layer(
-        ours=("client", "errors", "printable", "rank_sets"), theirs=("prompt_toolkit", "rich")
+        ours=("client", "errors", "printable", "rank_sets", "user_files"),
+        theirs=("prompt_toolkit", "rich"),
     ),
     # neither does this; the way into a session is handed to it
     "lsp": Layer(
@@ -106,6 +110,7 @@ LAYERS: dict[str, Layer] = {
             "engine.merge.files",
             "engine.rank_files",
             "session_files",
+            "user_files",
         ),
         theirs=("msgspec",),
     ),
@@ -123,6 +128,7 @@ LAYERS: dict[str, Layer] = {
             "session",
             "session_files",
             "shell.auth",
+            "user_files",
         ),
         theirs=("anyio", "msgspec", "shtab", "uvloop"),
     ),

@@ -18,6 +18,7 @@ from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, Us
 from dap_mux.private_files import read_token
 from dap_mux.protocol.types import UNAUTHORIZED
 from dap_mux.session_files import SessionFile
+from dap_mux.user_files import check_regular
 
 PATIENCE = 10.0  # seconds for each answer
 ABOUT_US = {
@@ -127,6 +128,7 @@ def _tls(config: Config) -> ssl.SSLContext | None:
     if config.tls_ca is None:
         return None
     try:
+        check_regular(config.tls_ca, config.tls_ca.stat())
         return ssl.create_default_context(cafile=config.tls_ca)
     except OSError as error:
         raise UsageError(f"{config.tls_ca} holds no certificate: {error.strerror}") from None

@@ -6,11 +6,13 @@ import importlib.util
 import os
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dap_mux.config import AdapterOptions, AttachOptions, Config, LaunchOptions, RunOptions
 from dap_mux.errors import UsageError
+from dap_mux.user_files import NoHome, expand_home
 
 if TYPE_CHECKING:
     from dap_mux.cli.console import Beside
@@ -95,7 +97,10 @@ def world_size(text: str) -> int:
 
 def load_config(args: Namespace) -> Config:
     """Gather the options from everywhere. Raises UsageError."""
-    return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=Path("~").expanduser())
+    home = None
+    with suppress(NoHome):  # a container may run as a user whom it does not know
+        home = expand_home("~")
+    return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
 
 
 def execute(work: Callable[[Order], Awaitable[int]], order: Order) -> int:

@@ -32,6 +32,7 @@ from dap_mux.errors import UsageError
 from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
 from dap_mux.rank.ready import RENDEZVOUS
+from dap_mux.user_files import parse_json, read_regular
 
 DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
 POLL_STARTING = 0.02  # s between two looks while ranks are still to come
@@ -169,7 +170,7 @@ class LaunchedJob:
             await anyio.sleep(POLL_STARTING if self._missing else POLL_LATER)
 
     def _read(self, path: Path) -> Report:
-        record = record_of(json.loads(path.read_text("utf-8")), path.name)
+        record = record_of(parse_json(read_regular(path)), path.name)
         host, _, pid = path.stem.rpartition("-")
         self._missing -= 1
         if self._missing < 0:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NoReturn, TypeGuard
 
 from dap_mux.errors import UsageError
+from dap_mux.user_files import parse_json, read_regular
 
 DEFAULT_GROUP = "job"
 LAST_PORT = 65535
@@ -45,7 +46,7 @@ class RankRecord:
 def read_ranks_file(path: Path) -> list[RankRecord]:
     """The records of a ranks file, in its order. Raises `UsageError`, naming file and entry."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = parse_json(read_regular(path))
     except OSError as error:
         raise UsageError(f"cannot read the ranks file {path}: {error.strerror}") from error
     except ValueError as error:

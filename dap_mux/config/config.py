@@ -22,6 +22,7 @@ from dap_mux.config.sources import (
 from dap_mux.config.values import Address, Plain
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
+from dap_mux.user_files import NoHome
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -133,6 +134,8 @@ def _read(name: str, place: Source) -> object:
         return raw
     try:
         value: object = option.kind.read(raw)
+    except NoHome as error:
+        raise UsageError(f"{name} = {raw!r} ({place.origin(name)}): {error}") from None
     except ValueError:
         allowed = f"allowed: {option.kind.allowed}"
         raise UsageError(f"{name} = {raw!r} ({place.origin(name)}): {allowed}") from None

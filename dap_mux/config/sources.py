@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dap_mux.config.options import BY_NAME, OPTIONS
 from dap_mux.errors import UsageError
+from dap_mux.user_files import read_regular
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -49,7 +50,8 @@ class Source:
         return own.get(self.strength, self.label)
 
 
-NOT_A_PROJECTS = frozenset({"insecure", "token_file"})
+# Secrets, who is believed to have them, and files that we would write or read for the project.
+NOT_A_PROJECTS = frozenset({"insecure", "log_dir", "tls_ca", "tls_cert", "tls_key", "token_file"})
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 
@@ -114,7 +116,9 @@ def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:
 
 def _read_toml(path: Path) -> dict[str, object]:
     try:
-        document: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, object] = tomllib.loads(read_regular(path))
+    except RecursionError:
+        raise UsageError(f"{path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
     return document

@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
+from dap_mux.user_files import expand_home
 
 T = TypeVar("T")
 Plain = str | int | float | bool | None
@@ -133,7 +134,7 @@ def _read_mesh(raw: object) -> Mesh:
 def _read_path(raw: object) -> Path:
     if not isinstance(raw, str) or not raw.strip():
         raise ValueError(raw)
-    return Path(raw).expanduser()
+    return expand_home(raw)
 
 
 PORT = count(1, 65535, "a port")

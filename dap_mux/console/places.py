@@ -9,6 +9,7 @@ from typing import Any
 from dap_mux.client import RequestFailed
 from dap_mux.console.link import Link
 from dap_mux.console.picture import Row
+from dap_mux.user_files import open_regular
 
 
 async def where(link: Link, row: Row, around: int) -> str:
@@ -33,10 +34,16 @@ async def where(link: Link, row: Row, around: int) -> str:
 async def source_lines(link: Link, row: Row) -> list[str]:
     """Return the lines of the file a rank is in: from here, or else from the rank; maybe none."""
     try:
-        text = await asyncio.to_thread(Path(row["path"]).read_text, "utf-8", "replace")
+        text = await asyncio.to_thread(_text_of, Path(row["path"]))
     except (OSError, ValueError):
         text = await _from_rank(link, row)
     return text.splitlines()
+
+
+def _text_of(path: Path) -> str:
+    """The rank has named it: it may be anything here."""
+    with open_regular(path) as file:
+        return file.read().decode("utf-8", "replace")
 
 
 async def _from_rank(link: Link, row: Row) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from dap_mux.user_files import parse_json, read_regular
 
 LAUNCH: Final = Path(".vscode/launch.json")
 # A text, or what JSON does not know: comments, and commas before a closing bracket.
@@ -43,13 +44,13 @@ class Configuration:
 def read(folder: Path) -> tuple[list[Configuration], str]:
     """The configurations below a folder, and why they cannot be read, "" where they can."""
     try:
-        text = (folder / LAUNCH).read_text("utf-8")
+        text = read_regular(folder / LAUNCH)
     except FileNotFoundError:
         return [], ""
     except (OSError, UnicodeDecodeError) as error:
         return [], str(error)
     try:
-        found = json.loads(plain(text))
+        found = parse_json(plain(text))
     except ValueError as error:
         return [], str(error)
     listed = found.get("configurations") if isinstance(found, dict) else None

@@ -13,6 +13,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.errors import Refused, UsageError
 from dap_mux.private_files import check_private, new_token, token_of
 from dap_mux.shell.auth import Guard
+from dap_mux.user_files import check_regular
 
 SHOWN = 4  # hosts that a warning names
 BETTER = "Or listen on 127.0.0.1, and forward the port with ssh -L or kubectl port-forward"
@@ -69,6 +70,8 @@ def _tls_of(config: Config) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
+        for file in (config.tls_cert, key):
+            check_regular(file, file.stat())
         check_private(key, key.stat())
         context.load_cert_chain(config.tls_cert, key, password=lambda: _no_password(key))
     except ssl.SSLError as error:

@@ -174,10 +174,11 @@ def test_an_empty_variable_is_unset() -> None:
 
 
 def test_folders_are_relative_to_the_place_that_names_them(tmp_path: Path) -> None:
-    write(tmp_path / "pyproject.toml", '[tool.dap-mux]\nlog_dir = "logs"')
+    write(tmp_path / ".config/dap-mux/config.toml", 'log_dir = "logs"')
     below = tmp_path / "src" / "deep"
     below.mkdir(parents=True)
-    assert Config.load(cwd=below).log_dir == tmp_path / "logs"
+    own = tmp_path / ".config/dap-mux/logs"
+    assert Config.load(cwd=below, home=tmp_path).log_dir == own
     assert Config.load(flags={"log_dir": "logs"}, cwd=below).log_dir == below / "logs"
 
 
@@ -202,6 +203,10 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
         ("[tool]\ndap-mux = 3", "must be a table"),
         ("[tool.dap-mux]\ninsecure = true", r"'insecure' is not for a project to say; use --ins"),
         ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' is not for a project to say; use"),
+        ("[tool.dap-mux]\ntls-ca = 'a'", r"'tls_ca' is not for a project to say; use --tls-ca"),
+        ("[tool.dap-mux]\nlog-dir = 'a'", r"'log_dir' is not for a project to say; use"),
+        ("[tool.dap-mux]\ntls-key = 'a'", r"'tls_key' is not for a project to say; use"),
+        (f"x = {'[' * 100_000}", r"pyproject\.toml cannot be read: it is nested too deeply"),
         ("[tool.dap-mux\n", r"pyproject\.toml cannot be read: "),
         ("[tool.dap-mux]\nbase-port = true", r"base_port = True .*: allowed: a port from 1"),
     ],

@@ -18,6 +18,7 @@ from dap_mux.doctor.scene import FilePlace, Scene
 from dap_mux.engine.merge.files import fitting
 from dap_mux.engine.rank_files import LARGEST, Found, found, look_at
 from dap_mux.pathmap import BadMapping, parse
+from dap_mux.user_files import open_regular
 
 MAPPING: Final = "path-mapping"
 MISSING: Final = "file-missing"
@@ -126,7 +127,8 @@ def _digest(path: str) -> str:
         size = Path(path).stat().st_size
         if size > LARGEST:
             return f"size:{size}"
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        with open_regular(Path(path)) as file:
+            return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return ""
 
