@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
-from dap_mux.engine.model import Rank, Stop
+from dap_mux.engine import faults
+from dap_mux.engine.core import Core
+from dap_mux.engine.model import ClientRequest, Rank, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -17,17 +20,19 @@ Then: TypeAlias = Callable[[Rank], None]
 class _Waiter:
     then: Then
     old: Stop | None
+    cause: ClientRequest | None
 
 
 class Arrivals:
     """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: Core) -> None:
+        self._core = core
         self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
 
     def wait(self, rank: Rank, then: Then, old: Stop | None = None) -> None:
         """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""
-        self._waiting.setdefault(rank.id, []).append(_Waiter(then, old))
+        self._waiting.setdefault(rank.id, []).append(_Waiter(then, old, self._core.cause))
 
     def moved(self, rank: Rank) -> None:
         """The rank's state has changed."""
@@ -37,7 +42,7 @@ class Arrivals:
         if stay:
             self._waiting[rank.id] = stay
         for one in here:
-            one.then(rank)
+            faults.run(self._core, one.cause, partial(one.then, rank))
 
 
 def _arrived(rank: Rank, old: Stop | None) -> bool:

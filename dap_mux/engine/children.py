@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from typing import TypeGuard
 
 from dap_mux.engine.agent import YES
 from dap_mux.engine.core import Core
@@ -17,6 +18,7 @@ from dap_mux.engine.handshake import Handshake
 from dap_mux.engine.links import Watcher
 from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.phases import Phase
+from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import WorkerId
@@ -25,6 +27,11 @@ from dap_mux.rank_sets.debuggees import WorkerId
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
 LEFT = frozenset({Phase.IDLE, Phase.RELEASED})
 MOST = 1024  # children of one rank at once: its word alone has us open no more connections
+
+
+def is_child(body: object) -> TypeGuard[Body]:
+    """Whether this announces a process."""
+    return isinstance(body, dict) and type(body.get("subProcessId")) is int
 
 
 class Children(Handshake):
@@ -51,13 +58,13 @@ class Children(Handshake):
 
     def announced(self, parent: Rank, body: Body) -> None:
         """A rank, or a child of it, says that a process of its own waits (`debugpyAttach`)."""
+        if not is_child(body):
+            raise PeerFault(f"no subProcessId in {body!r:.80}")
         main, pid = parent.main or parent, body["subProcessId"]
-        if not isinstance(pid, int):
-            raise TypeError(f"subProcessId {pid!r}")
         child = self._children.get((main.rank_id, pid))
         if child is None:
             if sum(rank == main.rank_id for rank, _ in self._children) >= MOST:
-                raise ValueError(f"more than {MOST} children at once")
+                raise PeerFault(f"more than {MOST} children at once")
             child = self._met(main, pid)
         child.called = body
         child.endpoint = replace(main.endpoint, pid=pid, announces=False, ready=True)

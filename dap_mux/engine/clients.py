@@ -7,9 +7,10 @@ configure nor keep a session. The last controller's leaving releases every rank.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from dap_mux.engine import admission, downstream
+from dap_mux.engine import admission, downstream, faults
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
@@ -149,7 +150,7 @@ class Clients:
 
     def ranks_found(self, number: int, problem: str) -> None:
         """The session knows who the ranks are that this client named, or why it does not."""
-        request = self._finding.pop(number, None)
+        request = self._core.cause = self._finding.pop(number, None)
         if request is None or request.client.id not in self._core.clients:
             return
         if problem:
@@ -159,8 +160,18 @@ class Clients:
         self._begin(request)
 
     def _begin(self, request: ClientRequest) -> None:
+        """Join the session; where that fails half-way, the client may try again."""
         client = request.client
         client.attach = request
+        try:
+            self._enter(client)
+        except Exception:
+            client.role, client.attach = "", None
+            if not self._controllers():
+                self._release_all()
+            raise
+
+    def _enter(self, client: Client) -> None:
         joins, before = self._lifecycle.wanted, client.edge
         if joins:
             self._edges.join(client)
@@ -278,10 +289,13 @@ class Clients:
             return
         self._core.cancel(client.then_timer)
         self._core.cancel(client.focus.held)
-        self._breakpoints.forget(client)
-        left = [other for other in self._core.clients.values() if other.role == "controller"]
-        if client.role == "controller" and not left:
+        faults.run(self._core, None, lambda: self._breakpoints.forget(client))
+        if client.role == "controller" and not self._controllers():
             self._release_all()
+
+    def _controllers(self) -> list[Client]:
+        """Return who is attached as one, configured or not."""
+        return [client for client in self._core.clients.values() if client.role == "controller"]
 
     def _release_all(self) -> None:
         """Nobody is left to continue them: every rank runs on, and the session waits."""
@@ -289,7 +303,8 @@ class Clients:
         self._core.flow.configured = False
         for rank in self._core.sorted_ranks():
             if rank.phase is not Phase.RELEASED:
-                self._lifecycle.leave(rank, release=False)
+                leave = partial(self._lifecycle.leave, rank, release=False)
+                faults.run(self._core, None, leave)
 
     def notice(self, text: str, *, lasting: bool = False) -> None:
         """Tell every controller, configured or not: why ranks fail may be known that early."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import random
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dap_mux.engine.handles import Handles
-from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.model import Client, ClientRequest, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
 from dap_mux.pathmap import PathMap
@@ -27,6 +28,9 @@ class Flow:
     job_code: int | None = None  # of the launcher, once it has ended
     ended: bool = False
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it
+
+
+TRACEBACKS: Final = 100  # as many are logged whole, for who brings them about may go on and on
 
 
 class Core:
@@ -52,7 +56,9 @@ class Core:
         self.flow = Flow()
         self.out: list[Output] = []
         self.random = random.Random(settings.seed)
-        self._timers: dict[int, Callable[[], None]] = {}
+        self.cause: ClientRequest | None = None  # what is done now is done on its behalf
+        self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
+        self._faults = 0
         self._numbers = 0
 
     def adopt(self, settings: Settings) -> None:
@@ -69,7 +75,7 @@ class Core:
     def after(self, seconds: float, then: Callable[[], None]) -> int:
         """Ask for a deadline; `then` runs when it passes, unless it is cancelled."""
         token = self.number()
-        self._timers[token] = then
+        self._timers[token] = then, self.cause
         self.out.append(SetDeadline(token, seconds))
         return token
 
@@ -80,7 +86,7 @@ class Core:
 
     def fire(self, token: int) -> None:
         """A deadline passed; a cancelled one is ignored."""
-        then = self._timers.pop(token, None)
+        then, self.cause = self._timers.pop(token, (None, None))
         if then:
             then()
 
@@ -97,6 +103,14 @@ class Core:
     def warn(self, component: str, text: str, rank: Rank | None = None) -> None:
         """Write a warning to the session's log."""
         self.log(logging.WARNING, component, text, rank)
+
+    def fault(self, error: Exception) -> str:
+        """Log an exception that nobody has foreseen; return what to tell of it."""
+        self._faults += 1
+        what = f"internal error {self._faults} ({type(error).__name__}: {error})"
+        trace = "".join(traceback.format_exception(error)) if self._faults <= TRACEBACKS else ""
+        self.log(logging.ERROR, "engine", f"{what}\n{trace}".rstrip())
+        return f"{what}: this is a defect of dap-mux; the session's log has more under that number"
 
     def add(self, rank: Rank) -> None:
         """A rank or a worker is new to the session."""

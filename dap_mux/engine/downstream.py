@@ -23,6 +23,8 @@ class AnsweredTwice(DapMuxError):
 def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) -> None:
     """Answer a request with success."""
     client = request.client
+    if request.failed:
+        return
     if request.reply is not None:
         request.answered = True
         request.reply(plain(raw(body)) if body else {}, "")
@@ -58,6 +60,8 @@ def turn_away(core: Core, request: ClientRequest, message: str) -> None:
 
 def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> None:
     client = request.client
+    if request.failed:
+        return
     if request.reply is not None:
         request.answered = True
         request.reply({}, message)
@@ -94,6 +98,9 @@ def send_event(
             payload = client.edge.event(name, raw(body))
         except PeerFault as error:
             core.warn("client", f"dropped a bad {name!r} event: {error}")
+            return
+        except Exception as error:  # noqa: BLE001 - the other clients are told all the same
+            core.fault(error)
             return
     client.seq += 1
     data = encode(Event(client.seq, name, payload))

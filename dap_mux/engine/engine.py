@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
-from dap_mux.engine import downstream, inputs, upstream
+from dap_mux.engine import downstream, faults, inputs, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.arrivals import Arrivals
 from dap_mux.engine.asking import Asking
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.capabilities import Capabilities
-from dap_mux.engine.children import HEARD
+from dap_mux.engine.children import HEARD, is_child
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.commands import Commands
 from dap_mux.engine.commands.breakpoints import AllBreakpoints
@@ -31,7 +33,7 @@ from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.job import Job
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.meshes import Meshes
-from dap_mux.engine.model import Client, Dropped, Rank
+from dap_mux.engine.model import Body, Client, ClientRequest, Dropped, Rank
 from dap_mux.engine.outputs import CloseClient, Output, ToRank
 from dap_mux.engine.paused import Paused
 from dap_mux.engine.progress import Progress
@@ -43,15 +45,19 @@ from dap_mux.engine.settings import Settings
 from dap_mux.engine.sources import Sources
 from dap_mux.engine.trees import Trees
 from dap_mux.engine.view import View
-from dap_mux.protocol.messages import Message, Response, encode, plain
+from dap_mux.protocol.messages import NO_RAW, Message, Response, encode, plain
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
+
+NOT_INTRODUCED: Final = "the first request is `initialize`"
+NO_CHILD: Final = "its configuration has no `subProcessId` that is a number"
 
 # What is done about each input: a method of `Engine`.
 INPUTS: Final = {
     inputs.ClientConnected: "_client_connected",
     inputs.ClientSaid: "_client_said",
+    inputs.ClientBabbled: "_client_babbled",
     inputs.ClientGone: "_client_gone",
     inputs.ClientStalled: "_client_stalled",
     inputs.ClientReads: "_client_reads",
@@ -89,7 +95,7 @@ class Engine:
         self.progress = Progress(core)
         self.paused = Paused(core)
         self.job = Job(core)
-        self.arrivals = Arrivals()
+        self.arrivals = Arrivals(core)
         self.asking = Asking(core, self.arrivals)
         self.drawer = Drawer(core, self.breakpoints)
         self.clients = Clients(
@@ -136,8 +142,11 @@ class Engine:
         console.bind(self._requests.on_behalf, self.evaluation.ask)
 
     def receive(self, happened: inputs.Input) -> list[Output]:
-        """Take one input and return everything that must be done about it, in order."""
-        self._inputs[type(happened)](happened)
+        """Take one input and return everything that must be done about it, in order.
+
+        Raises nothing: an exception that nobody has foreseen is answered and logged (`faults`).
+        """
+        faults.run(self.core, None, partial(self._inputs[type(happened)], happened))
         out, self.core.out = self.core.out, []
         return out
 
@@ -166,8 +175,20 @@ class Engine:
         if client.initialized or message.command == "initialize":
             self._requests.hear(client, message)
         elif not client.leaving:
-            self.core.out.append(CloseClient(client.id))  # promise S8
-            self.clients.gone(client)
+            seq = message.seq if message.type == "request" else None
+            self._send_away(client, seq, message.command, NOT_INTRODUCED)
+
+    def _client_babbled(self, happened: inputs.ClientBabbled) -> None:
+        client = self.core.clients.get(happened.client)
+        if client and not client.leaving:
+            self._send_away(client, happened.seq, happened.command, happened.problem)
+
+    def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
+        """Say what was wrong, where there is a request to answer, and hang up."""
+        if seq is not None:
+            downstream.refuse(self.core, ClientRequest(client, seq, command, NO_RAW), problem)
+        self.clients.gone(client)
+        self.core.out.append(CloseClient(client.id))
 
     def _client_stalled(self, happened: inputs.ClientStalled) -> None:
         client = self.core.clients.get(happened.client)
@@ -246,14 +267,19 @@ class Engine:
 
     def _decline(self, rank: Rank, message: Message) -> None:
         """A rank asks its client something (`runInTerminal`): no, but for `startDebugging`."""
+        child: Body = {}
+        text = "not supported"
+        if message.command == "startDebugging":
+            told = plain(message.arguments).get("configuration")
+            child, text = (told, "") if is_child(told) else ({}, NO_CHILD)
         rank.seq += 1
-        child = message.command == "startDebugging"
-        text = "" if child else "not supported"
-        answer = Response(rank.seq, message.seq, child, message.command, text)
+        answer = Response(rank.seq, message.seq, not text, message.command, text)
         assert rank.link is not None
         self.core.out.append(ToRank(rank.link, encode(answer)))
-        if child:
-            self.heard.child(rank, plain(message.arguments).get("configuration") or {})
+        if not text:
+            self.heard.child(rank, child)
+        else:
+            self.core.log(logging.INFO, "rank", f"refused {message.command!r}: {text}", rank)
 
     # What becomes of ranks (`lifecycle.Watcher`)
 

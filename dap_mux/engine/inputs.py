@@ -35,6 +35,18 @@ class ClientSaid(Struct, frozen=True, gc=False):
     message: Message
 
 
+class ClientBabbled(Struct, frozen=True, gc=False):
+    """A client sent a message that is no DAP, and its connection is to end for it.
+
+    `seq` and `command` are what could be read of a request; None where there is nothing to answer.
+    """
+
+    client: int
+    problem: str
+    seq: int | None
+    command: str = ""
+
+
 class ClientGone(Struct, frozen=True, gc=False):
     """A client's connection is closed, by whomever."""
 
@@ -168,6 +180,7 @@ class Shutdown(Struct, frozen=True, gc=False):
 Input: TypeAlias = (
     ClientConnected
     | ClientSaid
+    | ClientBabbled
     | ClientGone
     | ClientStalled
     | ClientReads

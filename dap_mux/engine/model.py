@@ -50,6 +50,7 @@ class Pending(Struct):
     command: str
     then: Callable[[Reply], None]
     deadline: int | None
+    cause: ClientRequest | None = None  # the client's request that it is asked for
 
 
 @dataclass(frozen=True)
@@ -249,5 +250,6 @@ class ClientRequest(Struct, eq=False):
     arguments: Raw
     number: int = 0
     answered: bool = False
+    failed: bool = False  # by a defect of ours: whoever answers it later comes too late
     # Asked by us on the client's behalf: takes the body, or why there is none.
     reply: Callable[[Body, str], None] | None = None

@@ -16,6 +16,7 @@ from dap_mux.engine.patterns import thread
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.stops import Stops, learn_threads
 from dap_mux.engine.view import View, main_thread
+from dap_mux.errors import PeerFault
 from dap_mux.injected.farewell import OVER
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.messages import plain
@@ -132,6 +133,8 @@ class RankEvents:
 
     def output(self, rank: Rank, body: Body) -> None:
         """What a rank printed, line by line and folded; telemetry is for nobody."""
+        if not isinstance(body.get("source"), dict):
+            body.pop("source", None)
         rest = self._translated(rank, "output", body)
         text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
         if category == "telemetry" and text == OVER:
@@ -173,13 +176,11 @@ class RankEvents:
 
     def module(self, rank: Rank, body: Body) -> None:
         """Each distinct module once, whichever rank loads it first."""
-        module = body.get("module") or {}
-        self._once(rank, "module", str(module.get("path") or module.get("name")), body)
+        self._once(rank, "module", _identity(body.get("module")), body)
 
     def loaded_source(self, rank: Rank, body: Body) -> None:
         """Each distinct source once."""
-        source = body.get("source") or {}
-        self._once(rank, "loadedSource", str(source.get("path") or source.get("name")), body)
+        self._once(rank, "loadedSource", _identity(body.get("source")), body)
 
     def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
         if body.get("reason") == "new":
@@ -246,6 +247,13 @@ def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
     elif id in threads:
         threads.remove(id)
         rank.signs.program_over = not threads
+
+
+def _identity(loaded: object) -> str:
+    """Return what a module or a source is known by. Raises `PeerFault`."""
+    if not isinstance(loaded, dict):
+        raise PeerFault(f"neither a module nor a source: {loaded!r:.40}")
+    return str(loaded.get("path") or loaded.get("name"))
 
 
 def _job(body: Body, core: Core) -> Body:

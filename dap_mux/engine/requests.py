@@ -43,6 +43,7 @@ class Requests:
             downstream.refuse(self._core, request, _problem(request.client.role, request.command))
             return
         edge = request.client.edge
+        self._core.cause = request
         try:
             request.arguments = _checked(request)
             if edge is not None:

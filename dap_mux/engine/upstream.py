@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Raw
 
+from dap_mux.engine import faults
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Pending, Rank, Reply
 from dap_mux.engine.outputs import ToRank
@@ -58,7 +59,7 @@ def ask(
     seq = rank.seq
     limit = core.settings.request_timeout if timeout is None else timeout
     token = core.after(limit, lambda: _expire(rank, seq, limit)) if limit else None
-    rank.pending[seq] = Pending(command, then, token)
+    rank.pending[seq] = Pending(command, then, token, core.cause)
     core.out.append(ToRank(rank.link, encode(Request(seq, command, arguments))))
 
 
@@ -66,6 +67,10 @@ def _expire(rank: Rank, seq: int, limit: float) -> None:
     pending = rank.pending.pop(seq, None)
     if pending:
         pending.then(Reply(False, missing=f"no answer within {limit:g} s"))
+
+
+def _give_up(core: Core, pending: Pending, reply: Reply) -> None:
+    faults.run(core, pending.cause, lambda: pending.then(reply))
 
 
 def answered(core: Core, rank: Rank, message: Message) -> None:
@@ -78,11 +83,17 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
         return
     if pending.deadline is not None:
         core.cancel(pending.deadline)
+    core.cause = pending.cause
     try:
         pending.then(Reply(message.success, message.body, message.message, "", rank))
-    except NONSENSE as error:
-        core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
-        pending.then(Reply(False, missing="its answer makes no sense", rank=rank))
+    except Exception as error:
+        if pending.cause is not None and isinstance(error, faults.EXPECTED):
+            raise  # for the user who has asked for it
+        if isinstance(error, NONSENSE):
+            core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
+        else:
+            core.fault(error)
+        _give_up(core, pending, Reply(False, missing="its answer makes no sense", rank=rank))
 
 
 def fail_pending(core: Core, rank: Rank, reason: str) -> None:
@@ -91,7 +102,7 @@ def fail_pending(core: Core, rank: Rank, reason: str) -> None:
     for pending in owed.values():
         core.cancel(pending.deadline)
     for pending in owed.values():
-        pending.then(Reply(False, missing=reason, rank=rank))
+        _give_up(core, pending, Reply(False, missing=reason, rank=rank))
 
 
 def when_answered(
@@ -112,7 +123,7 @@ def when_answered(
     timer = core.after(limit, over)
     for index, (seq, pending) in enumerate(owed):
         also = _then_also(pending.then, index, left, over)
-        rank.pending[seq] = Pending(command, also, pending.deadline)
+        rank.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
 
 
 def _then_also(then: Then, index: int, left: set[int], over: Callable[[], None]) -> Then:

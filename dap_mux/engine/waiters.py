@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dap_mux.engine import faults
 from dap_mux.engine.book import Place
 from dap_mux.engine.core import Core
-from dap_mux.engine.model import Rank
+from dap_mux.engine.model import ClientRequest, Rank
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
@@ -16,6 +17,7 @@ class _Waiter:
     place: Place
     ranks: set[DebuggeeId]
     then: Callable[[], None]
+    cause: ClientRequest | None
     timer: int | None = None
 
 
@@ -30,7 +32,7 @@ class Waiters:
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
     ) -> None:
         """Call `then` once all of these have taken the place up, after `limit` seconds at most."""
-        waiter = _Waiter(place, {rank.id for rank in ranks}, then)
+        waiter = _Waiter(place, {rank.id for rank in ranks}, then, self._core.cause)
         if not waiter.ranks:
             then()
             return
@@ -49,4 +51,4 @@ class Waiters:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
             self._core.cancel(waiter.timer)
-            waiter.then()
+            faults.run(self._core, waiter.cause, waiter.then)

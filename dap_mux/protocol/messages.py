@@ -6,6 +6,7 @@ fields survive and a message that needs no change is never decoded.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -16,10 +17,22 @@ from dap_mux.errors import PeerFault
 NO_RAW: Final = Raw()
 EMPTY: Final = Raw(b"{}")
 _MAX_SEQ: Final = 2**53
+_PAIR: Final = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE: Final = re.compile(
+    rb"\\(?:%b|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)" % _PAIR, re.DOTALL
+)
 
 
 class MessageError(PeerFault):
-    """The body of a frame is not a DAP message (promise F7)."""
+    """The body of a frame is not a DAP message (promise F7).
+
+    `seq` and `command` are those of a request, as far as they could be read.
+    """
+
+    def __init__(self, problem: str, seq: int | None = None, command: str = "") -> None:
+        super().__init__(problem)
+        self.seq = seq
+        self.command = command
 
 
 class Message(msgspec.Struct, gc=False):
@@ -73,12 +86,42 @@ def decode(body: bytes) -> Message:
     try:
         if not body.isascii():
             body.decode()  # what stays `Raw` is passed on unread, so it must be text already
-        message = _decoder.decode(body)
+        message = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"not a DAP message: {error}") from None
+        raise MessageError(f"not a DAP message: {error}", *_request_in(body)) from None
     if not (message.event if message.type == "event" else message.command):
-        raise MessageError(f"not a DAP message: {message.type} without a name")
+        seq = message.seq if message.type == "request" else None
+        raise MessageError(f"not a DAP message: {message.type} without a name", seq)
     return message
+
+
+def _decode(body: bytes) -> Message:
+    try:
+        return _decoder.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if b"\\u" not in body:
+            raise
+        return _decoder.decode(_ESCAPE.sub(_whole_character, body))
+
+
+def _whole_character(escape: re.Match[bytes]) -> bytes:
+    """Half of a character alone, as JSON allows it and no encoding of text does, is U+FFFD."""
+    return b"\\ufffd" if escape["half"] else escape[0]
+
+
+def _request_in(body: bytes) -> tuple[int | None, str]:
+    """Return the `seq` and the command of what may have been meant as a request."""
+    try:
+        found = _any_decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, ""
+    if not isinstance(found, dict) or found.get("type", "request") in ("response", "event"):
+        return None, ""
+    seq, command = found.get("seq"), found.get("command")
+    answerable = type(seq) is int and abs(seq) < _MAX_SEQ
+    return seq if answerable else None, command if isinstance(command, str) else ""
 
 
 def encode(message: Request | Event | Response) -> bytes:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, cast
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer, encode_frames
-from dap_mux.protocol.messages import decode
+from dap_mux.protocol.messages import MessageError, decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.doors import tls_options
 from dap_mux.shell.liveness import Pulse
@@ -98,8 +98,7 @@ class ClientConnection(asyncio.Protocol):
         if not self._client:
             return
         try:
-            bodies = self._framer.feed(data)
-            said = [inputs.ClientSaid(self._client, decode(body)) for body in bodies]
+            said = [self._read(body) for body in self._framer.feed(data)]
         except PeerFault as error:
             hint = " (it speaks TLS, and this port does not)" if data[:2] == TLS_HELLO else ""
             logger.warning("closed client %d: %s%s", self._client, error, hint)
@@ -109,6 +108,14 @@ class ClientConnection(asyncio.Protocol):
             self.admitted()
         self._driver.feed(*said)
         self._watch_stall()
+
+    def _read(self, body: bytes) -> inputs.ClientSaid | inputs.ClientBabbled:
+        """Decode a message; one that is no DAP is the last that is heard of this client."""
+        try:
+            return inputs.ClientSaid(self._client, decode(body))
+        except MessageError as error:
+            logger.warning("closed client %d: %s", self._client, error)
+            return inputs.ClientBabbled(self._client, str(error), error.seq, error.command)
 
     def admitted(self) -> None:
         """It has spoken, and shown the token where it must: the limits for strangers are off."""

@@ -302,10 +302,10 @@ def test_launch(play: Play) -> None:
 
 
 def test_initialize_comes_first(play: Play) -> None:
-    """Whoever says something else first is not a debug client: closed unheard (S8)."""
+    """Whoever says something else first is not a debug client: told so, and closed unheard."""
     book = play(1)
     client = book.client()
-    client.ask("threads")
+    assert client.ask("threads").refusal == "the first request is `initialize`"
     assert client.closed
 
 

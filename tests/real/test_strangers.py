@@ -54,8 +54,14 @@ STRANGERS: Final = {
     "F1 an endless header": b"Content-Type: " + b"x" * 20_000,
     "F7 no JSON": encode_frame(b"{'seq': 1}"),
     "F7 JSON that is no message": encode_frame(b'["seq", 1]'),
-    "S8 a request before initialize": EVIL,
     "S8 a first message of 70 kB": request("initialize", 70_000, adapterID="debugpy"),
+}
+ANSWERED: Final = {
+    "before initialize": (EVIL, "the first request is `initialize`"),
+    "no type": (
+        encode_frame(b'{"seq":1,"command":"initialize","arguments":{}}'),
+        "not a DAP message: Object missing required field `type`",
+    ),
 }
 LATER: Final = {
     "S6 HTTP after initialize": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -105,6 +111,21 @@ async def test_closed_unread(driver: Driver, promise: str) -> None:
     assert names
     for name in names:
         assert await answered(driver.session, STRANGERS[name]) == b"", name
+
+
+@pytest.mark.parametrize("kind", ANSWERED)
+async def test_what_has_a_seq_is_answered_and_then_closed(driver: Driver, kind: str) -> None:
+    said, why = ANSWERED[kind]
+    (body,) = Framer().feed(await answered(driver.session, said))
+    answer = json.loads(body)
+    assert (answer["type"], answer["request_seq"], answer["success"]) == ("response", 1, False)
+    assert answer["message"] == why
+
+
+@pytest.mark.parametrize("seq", ["1.5", '"1"', "null"])
+async def test_what_has_no_seq_to_answer_is_closed(driver: Driver, seq: str) -> None:
+    said = f'{{"seq":{seq},"type":"request","command":"initialize"}}'.encode()
+    assert await answered(driver.session, encode_frame(said)) == b""
 
 
 @pytest.mark.parametrize("promise", ["F2", "F3", "F7", "S6"])

@@ -157,3 +157,42 @@ def test_raw_takes_data_and_leaves_raw_alone() -> None:
     assert bytes(raw({"a": [1, None]})) == b'{"a":[1,null]}'
     ready = msgspec.Raw(b"{ }")
     assert raw(ready) is ready
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'{"seq":7,"command":"next"}', (7, "next")),
+        (b'{"seq":7,"type":"wish","command":"next"}', (7, "next")),
+        (b'{"seq":7,"type":"request"}', (7, "")),
+        (b'{"seq":7,"type":"request","command":8}', (7, "")),
+        (b'{"seq":7,"type":"event"}', (None, "")),
+        (b'{"seq":7.5,"type":"request","command":"next"}', (None, "next")),
+        (b'{"seq":true,"type":"request","command":"next"}', (None, "next")),
+        (b'{"type":"request","command":"next"}', (None, "next")),
+        (b"[7]", (None, "")),
+        (b"{", (None, "")),
+    ],
+)
+def test_what_could_be_read_of_a_request(body: bytes, found: tuple[int | None, str]) -> None:
+    """So that it can be answered before its sender is closed."""
+    with pytest.raises(MessageError) as caught:
+        decode(body)
+    assert (caught.value.seq, caught.value.command) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (rb"\ud800", "\ufffd"),
+        (rb"a\udc00\ud800b", "a\ufffd\ufffdb"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\ud800 and \\ud800", "\ufffd and \\ud800"),
+        (rb"\ud800\\", "\ufffd\\"),
+    ],
+)
+def test_half_a_character(text: bytes, meant: str) -> None:
+    """JSON allows it alone, debugpy sends it, and no encoding of text has it."""
+    body = b'{"seq":1,"type":"event","event":"output","body":{"output":"%b"}}' % text
+    assert plain(decode(body).body) == {"output": meant}
