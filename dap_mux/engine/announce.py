@@ -8,10 +8,10 @@ from dap_mux.engine import downstream
 from dap_mux.engine.breakpoints import Breakpoints
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Client, Rank, StepRun
-from dap_mux.engine.patterns import PATTERNS, Picture, Script, thread
+from dap_mux.engine.patterns import PATTERNS, Picture, Script, continued, thread
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.scope import fallback, focused, give_focus
-from dap_mux.engine.view import View
+from dap_mux.engine.view import View, main_thread
 
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
 
@@ -73,6 +73,12 @@ class Announcer:
                 self._resume_rows(client, ranks)
             else:
                 self._resume_all(client, ranks)
+
+    def thread_steps(self, rank: Rank, thread: int) -> None:
+        """A thread steps that stood while another one of its rank did."""
+        row = self._view.id_of(rank.id, None if thread == main_thread(rank) else thread)
+        for client in self._core.controllers():
+            self._send(client, (continued(row),))
 
     def overdue(self, run: StepRun) -> None:
         """A step takes long: who looks at it keeps its focus, and sees who else is stopped."""

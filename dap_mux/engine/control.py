@@ -14,7 +14,7 @@ from typing import TypeAlias
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
-from dap_mux.engine.model import Body, Client, ClientRequest, Owed, Rank, Reply, StepRun
+from dap_mux.engine.model import Body, Client, ClientRequest, Owed, Rank, Reply, StepRun, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.scope import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.stops import Stops
@@ -23,7 +23,7 @@ from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Heard: TypeAlias = Callable[[Rank, Reply], None]
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
@@ -32,10 +32,15 @@ NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 class Control:
     """The engine's part that makes ranks run and stop."""
 
-    def __init__(self, core: Core, view: View, announcer: Announcer) -> None:
+    def __init__(
+        self, core: Core, view: View, announcer: Announcer, arguments: Callable[[], Body]
+    ) -> None:
+        """`arguments` returns what the ranks were attached with."""
         self._core = core
         self._view = view
         self._announcer = announcer
+        self._arguments = arguments
+        self._refusals: dict[str, list[DebuggeeId]] = {}
         self.stops = Stops(core, announcer, self._pay)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
@@ -79,15 +84,23 @@ class Control:
     def resume(self, rank: Rank) -> bool:
         """Let a rank run on; True if it was stopped and does so now."""
         if rank.stop:
-            thread = rank.stop.thread
-            self.stops.clear(rank)
-            upstream.ask(
-                self._core, rank, "continue", {"threadId": thread}, self._reporter(rank, "continue")
-            )
+            self._tell(rank, "continue", {"threadId": rank.stop.thread})
+            return True
+        if rank.run and not rank.pausing and self._holds_threads():
+            self.stops.give_up_step(rank)
+            self._tell(rank, "continue", {"threadId": main_thread(rank)})
             return True
         if rank.pausing or rank.run:
             rank.owed.append(Owed("continue", {}, None))
         return False
+
+    def _holds_threads(self) -> bool:
+        """Whether a rank's other threads stand while one steps.
+
+        The step may then wait for one of them for ever. And a rank with a thread that stands may
+        be told to continue, which a running one must never be.
+        """
+        return self._arguments().get("steppingResumesAllThreads") is False
 
     # Stopping: `pause`
 
@@ -114,8 +127,10 @@ class Control:
 
     def _paused(self, rank: Rank, reply: Reply) -> None:
         """It is refused, or stands still sooner or later."""
-        self._reporter(rank, "pause")(reply)
+        if not reply.ok and rank.phase is Phase.LIVE:
+            self._log(rank, "pause", reply)
         if not reply.ok and not reply.missing and rank.pausing:
+            self._say_refusal(rank, "pause", reply)
             rank.pausing = False
             rank.owed.clear()
             self.stops.moved(rank)
@@ -130,11 +145,16 @@ class Control:
             arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
             chosen = [row]  # the others' debuggers know the ids of their own targets only
         stopped = [rank for rank in chosen if rank.stop and rank.phase is Phase.LIVE]
+        rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
+        if self._stands_beside_a_step(row, thread):
+            downstream.respond(self._core, request)
+            self._announcer.thread_steps(row, thread)
+            self._tell(row, request.command, {**rest, "threadId": thread}, thread=thread)
+            return
         if row.stop is None or row not in stopped:
             name = self._view.name_of(row)
             downstream.refuse(self._core, request, f"{name} is running: pause it before you step")
             return
-        rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
         downstream.respond(self._core, request)
         give_focus(request.client, row.id)
         late = self._late_members(row, stopped, chosen)
@@ -143,6 +163,12 @@ class Control:
         for rank in late:
             rank.owed.append(Owed(request.command, rest, place, run))
         self._announcer.stepping(stopped)
+
+    def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
+        """Whether this thread is held while another one of its rank steps: it may step too."""
+        steps = rank.run is not None and rank.stop is None and not rank.pausing
+        held_there = thread in rank.threads and thread not in rank.stepping
+        return steps and held_there and self._core.shows_threads and self._holds_threads()
 
     def _step_in_target(self, row: Rank, target: Id) -> Id:
         """Return the rank's own id of a step-in target; raise `StaleHandle` if it has none such."""
@@ -175,8 +201,7 @@ class Control:
             assert rank.stop is not None
             rank.last_run = run
             thread = threads.get(rank.id, rank.stop.thread)
-            self.stops.clear(rank)
-            self._send_step(rank, command, {**rest, "threadId": thread}, heard)
+            self._tell(rank, command, {**rest, "threadId": thread}, heard, thread=thread)
         return run
 
     def step_named(self, ranks: list[Rank], late: list[Rank], command: str, heard: Heard) -> None:
@@ -194,11 +219,56 @@ class Control:
         if ranks:
             self._announcer.resumed(ranks)
 
-    def _send_step(
-        self, rank: Rank, command: str, arguments: Body, heard: Heard | None = None
+    def _tell(
+        self,
+        rank: Rank,
+        command: str,
+        arguments: Body,
+        heard: Heard | None = None,
+        thread: int | None = None,
     ) -> None:
-        then = partial(heard, rank) if heard else self._reporter(rank, command)
-        upstream.ask(self._core, rank, command, arguments, then)
+        """Tell a rank to run on, or one thread of it to step; it stands on if it refuses."""
+        stop = rank.stop
+        if stop:
+            self.stops.clear(rank)
+        if thread is not None:
+            rank.stepping.add(thread)
+            rank.last_thread = thread
+
+        def answered(reply: Reply) -> None:
+            if rank.phase is Phase.LIVE and not reply.ok:
+                self._log(rank, command, reply)
+                if not reply.missing and rank.stop is None:
+                    self._stands(rank, stop, thread)
+                    if heard is None:
+                        self._say_refusal(rank, command, reply)
+            if heard:
+                heard(rank, reply)
+
+        upstream.ask(self._core, rank, command, arguments, answered)
+
+    def _stands(self, rank: Rank, stop: Stop | None, thread: int | None) -> None:
+        """The rank stands where it stood; or the one thread does, and its other one steps on."""
+        if stop:
+            self.stops.stands(rank, stop)
+        elif thread is not None:
+            rank.stepping.discard(thread)
+
+    def _say_refusal(self, rank: Rank, command: str, reply: Reply) -> None:
+        """Say why a rank does not do it; many that refuse for the same reason are one line."""
+        if not self._refusals:
+            self._core.after(self._core.settings.settle, self._say_refusals)
+        self._refusals.setdefault(f"refused {command!r}: {_why(reply)}", []).append(rank.id)
+
+    def _say_refusals(self) -> None:
+        refusals, self._refusals = self._refusals, {}
+        for what, ranks in refusals.items():
+            who = label(sorted(ranks), self._core.default_group())
+            text = f"dap-mux: rank{'s' if len(ranks) > 1 else ''} {who} {what}\n"
+            downstream.broadcast(self._core, "output", {"category": "stderr", "output": text})
+
+    def _log(self, rank: Rank, command: str, reply: Reply) -> None:
+        self._core.log(logging.WARNING, "rank", f"{command}: {_why(reply)}", rank)
 
     def _pay(self, rank: Rank, owed: Owed) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
@@ -206,20 +276,11 @@ class Control:
             self.resume(rank)
             return
         assert rank.stop is not None
-        arguments = {**owed.arguments, "threadId": rank.stop.thread}
-        self.stops.clear(rank)
+        thread = rank.stop.thread
         rank.run = owed.run
         if owed.run:
             owed.run.flying.add(rank.id)
-        self._send_step(rank, owed.command, arguments)
-
-    def _reporter(self, rank: Rank, command: str) -> upstream.Then:
-        def report(reply: Reply) -> None:
-            if not reply.ok and rank.phase is Phase.LIVE:
-                text = f"{command}: {reply.problem}"
-                self._core.log(logging.WARNING, "rank", text, rank)
-
-        return report
+        self._tell(rank, owed.command, {**owed.arguments, "threadId": thread}, thread=thread)
 
     # focus
 
@@ -229,6 +290,10 @@ class Control:
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
             self._announcer.move(client, rank, old)
+
+
+def _why(reply: Reply) -> str:
+    return reply.problem or "debugpy refused it and gave no reason"
 
 
 def held(rank: Rank) -> bool:

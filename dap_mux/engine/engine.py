@@ -87,7 +87,7 @@ class Engine:
         self.breakpoints = Breakpoints(core, self.files)
         self.news = RankNews(core, self.view)
         self.announcer = Announcer(core, self.view, self.breakpoints)
-        self.control = Control(core, self.view, self.announcer)
+        self.control = Control(core, self.view, self.announcer, lambda: self.lifecycle.arguments)
         self.sources = Sources(core, self.files)
         self.inspector = Inspector(core, self.view, self.announcer, self.sources)
         self.lifecycle = Lifecycle(core, self)

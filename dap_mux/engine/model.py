@@ -160,6 +160,8 @@ class Rank:
     run: StepRun | None = None  # the step that is under way
     last_run: StepRun | None = None  # the last one it took part in
     owed: deque[Owed] = field(default_factory=deque)
+    stepping: set[int] = field(default_factory=set)  # its threads that were told to step
+    last_thread: int | None = None  # the thread that it ran on with, while it is not stopped
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
     signs: Signs = field(default_factory=Signs)

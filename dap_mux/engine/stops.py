@@ -54,6 +54,7 @@ class Stops:
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
         _learn_stack(rank, stop, body)  # told here where the rank was taught to (`lessons.BRIEF`)
         rank.stop, rank.pausing = stop, False
+        rank.stepping.clear()
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
 
@@ -130,17 +131,33 @@ class Stops:
 
     def clear(self, rank: Rank) -> None:
         """The rank runs on: its frames and variables are no more."""
+        if rank.stop:
+            rank.last_thread = rank.stop.thread
         rank.stop = None
         self._new.pop(rank.id, None)
         self._core.handles.expire_stop(rank.id)
         self.moved(rank)
 
-    def forget(self, rank: Rank) -> None:
-        """The rank's connection is gone: it takes part in nothing that is under way."""
+    def give_up_step(self, rank: Rank) -> None:
+        """The rank takes part in no step any more."""
         run, rank.run = rank.run, None
         if run:
             run.flying.discard(rank.id)
         rank.owed.clear()
+        rank.stepping.clear()
+
+    def stands(self, rank: Rank, stop: Stop) -> None:
+        """The rank has refused to move: this is still its stop, and the clients see it again."""
+        self.give_up_step(rank)
+        rank.stop, rank.pausing = stop, False
+        stop.settled, stop.announced = True, False
+        self._new[rank.id] = stop
+        self.moved(rank)
+        self.consider()
+
+    def forget(self, rank: Rank) -> None:
+        """The rank's connection is gone: it takes part in nothing that is under way."""
+        self.give_up_step(rank)
         rank.pausing = False
         rank.threads = {}
         rank.stop = None

@@ -139,14 +139,15 @@ class View:
         return rank.stop.thread if rank.stop and not whole else main_thread(rank)
 
     def id_for_stop(self, client: Client, rank: Rank) -> int:
-        """Return the row that a stop of this rank is shown on."""
+        """Return the row that a stop of this rank is shown on, or the one that it ran on from."""
         if self.mode() == "classes":
             rows = self.rows(client)
             return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
-        whole = self._core.shows_threads
-        if whole and rank.stop and rank.stop.thread != main_thread(rank):
-            return self.id_of(rank.id, rank.stop.thread)
-        return self.id_of(rank.id)
+        if not self._core.shows_threads:
+            return self.id_of(rank.id)
+        thread = rank.stop.thread if rank.stop else rank.last_thread
+        known = rank.stop is not None or thread in rank.threads
+        return self.id_of(rank.id, thread if known and thread != main_thread(rank) else None)
 
 
 def _more_live_than(core: Core, limit: int) -> bool:

@@ -218,8 +218,14 @@ class FakeRank:
 
     def _kills(self, command: str) -> bool:
         """K1, and the requests that debugpy never answers."""
-        running = self._configured and self.data.stopped is None
+        running = self._configured and self.data.stopped is None and not self._holds_threads
         return command in DEADLY or (running and command in NEED_A_STOP)
+
+    @property
+    def _holds_threads(self) -> bool:
+        """One thread steps, and the others stand meanwhile."""
+        together = (self.attached_with or {}).get("steppingResumesAllThreads", True)
+        return self._due in STEPS and not together
 
     def _answer(self, request: Json, arguments: Json) -> None:
         command = request["command"]
@@ -273,6 +279,8 @@ class FakeRank:
             self.stops("goto")
         elif command in ("continue", *STEPS) and self.data.stopped:
             self._resume(command)
+        elif command == "continue":
+            self._due = None  # its other threads run, and so does the one that was on a step
         elif command == "pause" and not self.data.stopped:
             self._owes(command)
 

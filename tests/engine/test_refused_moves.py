@@ -1,0 +1,213 @@
+"""What ranks were told is not what they did: a step that waits, and a request that is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.scenes import LINE, all_stopped, attached, states, stopped, told_by_us
+from tests.support.playbook import Playbook
+from tests.support.players import Client
+
+
+def held(book: Playbook) -> list[int]:
+    return [rank.number for rank in book.ranks.values() if rank.data.stopped]
+
+
+def threads_stand(book: Playbook) -> Client:
+    """One rank with two threads, stopped in the second; a step lets no other thread run."""
+    client = attached(book, kind="vscode", steppingResumesAllThreads=False)
+    rank = book.rank(0)
+    for number in (2, 3):
+        rank.data.threads[number] = f"Thread-{number}"
+        rank.event("thread", reason="started", threadId=number)
+    book.pump()
+    rank.stops("breakpoint", LINE, thread=2)
+    book.pump()
+    book.wait(0.6)
+    return client
+
+
+def row(client: Client, name: str) -> int:
+    rows = client.ask("threads").body["threads"]
+    return next(int(one["id"]) for one in rows if one["name"] == name)
+
+
+class TestStepThatHoldsThreads:
+    """With `steppingResumesAllThreads: false` a step may wait for a thread that stands."""
+
+    def test_continue_is_not_swallowed(self) -> None:
+        """It is what ends the waiting, so it goes to the rank at once."""
+        book = Playbook(1)
+        client = threads_stand(book)
+        book.rank(0).slow = True
+        client.ask("stepOut", threadId=row(client, "Thread-2"))
+        book.wait(1)
+        assert book.rank(0).due == "stepOut"
+        client.ask("continue", threadId=row(client, "Thread-2"))
+        assert book.rank(0).due is None
+        assert not book.rank(0).dead
+        assert states(client) == ["running"]
+        book.finish()
+
+    def test_a_step_that_ends_as_it_is_continued(self) -> None:
+        """Its stop crosses the continue: the rank is seen to stop, and to run on."""
+        book = Playbook(1)
+        client = threads_stand(book)
+        book.rank(0).slow = True
+        client.ask("stepOut", threadId=row(client, "Thread-2"))
+        book.rank(0).arrives()
+        client.send("continue", threadId=row(client, "Thread-2"))
+        book.pump()
+        book.wait(1)
+        assert held(book) == []
+        assert states(client) == ["running"]
+        book.finish()
+
+    def test_in_every_rank_of_a_class(self) -> None:
+        """So it is of several ranks, of which one has not arrived."""
+        book = Playbook(3)
+        client = stopped(book, steppingResumesAllThreads=False)
+        book.rank(2).slow = True
+        client.ask("next", threadId=book.thread(0))
+        book.wait(1)
+        assert states(client) == ["stopped", "stopped", "running"]
+        client.ask("continue", threadId=book.thread(0))
+        book.wait(1)
+        assert book.rank(2).due is None
+        assert not book.rank(2).dead
+        assert states(client) == ["running"] * 3
+        book.finish()
+
+    def test_where_threads_run_the_stop_comes_first(self) -> None:
+        """A running rank is never told to continue."""
+        book = Playbook(1)
+        client = stopped(book)
+        book.rank(0).slow = True
+        client.ask("next", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        assert book.rank(0).due == "next"
+        assert not book.rank(0).dead
+
+    def test_the_other_thread_may_step_meanwhile(self) -> None:
+        """That is the other way to end the waiting; each step is told of its own thread."""
+        book = Playbook(1)
+        client = threads_stand(book)
+        book.rank(0).slow = True
+        second, third = row(client, "Thread-2"), row(client, "Thread-3")
+        client.ask("stepOut", threadId=second)
+        assert client.of("continued")[-1] == {"threadId": second, "allThreadsContinued": True}
+        assert client.ask("stepOut", threadId=third).body == {}
+        assert client.of("continued")[-1] == {"threadId": third, "allThreadsContinued": False}
+        assert "is running" in client.ask("stepOut", threadId=third).refusal
+        with book.happens():
+            book.rank(0).arrives()
+        book.wait(0.6)
+        assert states(client) == ["stopped"]
+        book.finish()
+
+
+class TestRefusals:
+    """debugpy says no after we have said yes: the ranks stand, and are shown so."""
+
+    @pytest.mark.parametrize("command", ["next", "stepIn", "stepOut", "continue"])
+    def test_the_state_is_restored(self, command: str) -> None:
+        """All of the class is stopped as before, and what is asked next is not swallowed."""
+        book = Playbook(3)
+        client = stopped(book)
+        for rank in book.ranks.values():
+            rank.refuses = {command: "Wrong ID sent from the client: 77"}
+        client.ask(command, threadId=book.thread(0))
+        book.wait(0.6)
+        assert states(client) == ["stopped"] * 3
+        assert client.of("stopped")[-1]["allThreadsStopped"]
+        why = f"dap-mux: ranks 0-2 refused '{command}': Wrong ID sent from the client: 77\n"
+        assert told_by_us(client) == [why]
+        for rank in book.ranks.values():
+            rank.refuses = {}
+        client.ask("next", threadId=book.thread(0))
+        client.ask("continue", threadId=book.thread(0))
+        book.wait(0.6)
+        assert held(book) == []
+        assert states(client) == ["running"] * 3
+        book.finish()
+
+    def test_one_of_a_class(self) -> None:
+        """The others step; the one that refused is not waited for."""
+        book = Playbook(3)
+        client = stopped(book)
+        book.rank(2).refuses = {"next": "no"}
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.6)
+        assert [rank.program.line for rank in book.ranks.values()] == [LINE + 1, LINE + 1, LINE]
+        assert states(client) == ["stopped"] * 3
+        assert "rank 2 refused 'next': no" in told_by_us(client)[-1]
+        client.ask("continue", threadId=book.thread(0))
+        assert held(book) == []
+        book.finish()
+
+    def test_without_a_reason(self) -> None:
+        """That is said too."""
+        book = Playbook(1)
+        client = stopped(book)
+        book.rank(0).refuses = {"stepIn": ""}
+        client.ask("stepIn", threadId=book.thread(0))
+        book.wait(0.6)
+        assert "debugpy refused it and gave no reason" in told_by_us(client)[-1]
+        assert states(client) == ["stopped"]
+        book.finish()
+
+    def test_a_late_one_that_refuses_to_follow(self) -> None:
+        """It stands where it arrived, and the next continue takes it along."""
+        book = Playbook(2)
+        client = stopped(book)
+        late = book.rank(1)
+        late.slow = True
+        client.ask("next", threadId=book.thread(0))
+        book.wait(0.7)
+        client.ask("next", threadId=book.thread(0))
+        late.refuses = {"next": "no"}
+        with book.happens():
+            late.arrives()
+        book.wait(0.7)
+        assert states(client) == ["stopped"] * 2
+        client.ask("continue", threadId=book.thread(0))
+        assert held(book) == []
+        book.finish()
+
+    def test_a_pause(self) -> None:
+        """The rank runs on, and the client is told why."""
+        book = Playbook(1)
+        client = attached(book)
+        book.rank(0).refuses = {"pause": "not now"}
+        client.ask("pause", threadId=book.thread(0))
+        book.wait(0.1)
+        assert told_by_us(client) == ["dap-mux: rank 0 refused 'pause': not now\n"]
+        assert states(client) == ["running"]
+        book.finish()
+
+    def test_a_rank_that_is_lost_meanwhile(self) -> None:
+        """There is nothing to restore."""
+        book = Playbook(2)
+        client = stopped(book)
+        book.rank(1).silent = {"next"}
+        client.ask("next", threadId=book.thread(0))
+        book.lose(1)
+        book.wait(0.1)
+        assert states(client)[0] == "stopped"
+        assert told_by_us(client) == []
+
+
+class TestTheWordOfTheConsole:
+    def test_a_refused_step_is_answered_and_restored(self) -> None:
+        """`cast ... n` has its own answer."""
+        book = Playbook(2)
+        client = attached(book)
+        all_stopped(book)
+        for rank in book.ranks.values():
+            rank.refuses = {"next": "no"}
+        body = client.ask("cast", ranks="all", command="n").body
+        assert body["errors"] == [{"ranks": "0-1", "message": "no"}]
+        book.wait(0.6)
+        assert states(client) == ["stopped"] * 2
+        assert told_by_us(client) == []
+        book.finish()
