@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from dap_mux.cluster.records import RankRecord
 
@@ -76,6 +76,17 @@ class Source(Protocol):
 
         By a tunnel where it takes one. `changed` is called for each rank, at once or as soon as it
         is known, and whenever the way there has changed. `tell` takes what the user should know.
+        """
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A `Source` that knows more than its ranks: of those, say, that will never come."""
+
+    def notices(self) -> Sequence[str]:
+        """What the user has not been told yet; asked after `discover` and whatever `watch` yields.
+
+        Where there is something to tell, `watch` yields, be it the same ranks once more.
         """
 
 

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from dap_mux.cluster.endpoints import Named, number, read_word
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.cluster.roll import Roll, id_of
-from dap_mux.cluster.source import Changed, Reached, Source
+from dap_mux.cluster.source import Changed, Reached, Reporting, Source
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
 from dap_mux.session.serving import Session
@@ -103,6 +103,7 @@ class _Followed:
         for record in self._records:
             down = record.waits or OPENING.format(record.host)
             session.known([record], down=down, host_name=record.host)
+        self._report(session)
         if not self._records:
             tell(session, f"{self._named.word}: no ranks yet; dap-mux waits for them")
 
@@ -113,6 +114,7 @@ class _Followed:
                 try:
                     async for records in self._source.watch():
                         self._told.clear()
+                        self._report(session)
                         self._now(session, self._named.grouped(records))
                         self._reach(session, tasks)
                         self.over = bool(self.lingers and not records)
@@ -150,6 +152,11 @@ class _Followed:
                 host.scope.cancel()
             self._hosts[name] = new = _Host(name, records, after=host)
             tasks.start_soon(new.run, self._source, session)
+
+    def _report(self, session: Session) -> None:
+        if isinstance(self._source, Reporting):
+            for text in self._source.notices():
+                tell(session, f"{self._named.word}: {text}")
 
     def _once(self, session: Session, text: str) -> None:
         if text not in self._told:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.cluster.kubernetes.pods import missed, ranks_of
+from dap_mux.cluster.kubernetes.pods import how_it_failed, missed, ranks_of
 from dap_mux.cluster.kubernetes.source import read
 from dap_mux.cluster.kubernetes.tool import tool_for
 from dap_mux.cluster.source import Word
@@ -107,15 +107,21 @@ def pod(
     state: dict[str, Any] | None = None,
     restarts: int = 0,
     rank: str | None = None,
+    conditions: list[dict[str, str]] | None = None,
+    last: dict[str, Any] | None = None,
     **metadata: Any,
 ) -> dict[str, Any]:
-    status = {"restartCount": restarts, "state": state or {"running": {}}}
+    status = {
+        "restartCount": restarts,
+        "state": state or {"running": {}},
+        "lastState": last or {},
+    }
     env = [{"name": "RANK", "value": rank}] if rank else [{"name": "RANK", "valueFrom": {}}]
     return {
         "kind": "Pod",
         "metadata": {"name": name, "uid": f"uid-{name}", **metadata},
         "spec": {"containers": [{"name": "main", "env": env}]},
-        "status": {"phase": phase, "containerStatuses": [status]},
+        "status": {"phase": phase, "containerStatuses": [status], "conditions": conditions or []},
     }
 
 
@@ -183,6 +189,14 @@ def test_of_two_with_one_number_the_one_that_stays() -> None:
         ({"state": {"terminated": {"exitCode": 1}}},
          "pod t-0 does not run now: its container has ended"),
         ({"phase": "Unknown", "state": {"waiting": {}}}, "pod t-0 is Unknown"),
+        ({"phase": "Pending", "state": {"waiting": {}}, "conditions": [
+            {"type": "Initialized", "status": "False", "reason": "no"},
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+             "message": "0/3 nodes are available: 3 Insufficient cpu."}]},
+         "pod t-0 is Pending: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."),
+        ({"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+          "last": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}},
+         "pod t-0 does not run now: CrashLoopBackOff, after exit code 137 (OOMKilled)"),
     ],
 )  # fmt: skip
 def test_why_nothing_can_listen_yet(how: dict[str, Any], waits: str) -> None:
@@ -231,3 +245,19 @@ def test_a_pod_is_missed_until_another_has_its_number(now: dict[str, Any] | None
 )
 def test_a_pod_that_is_not_missed(before: dict[str, Any], now: dict[str, Any] | None) -> None:
     assert missed(before, now) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "how"),
+    [
+        ({"containerStatuses": [
+            {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}},
+            {"state": {"terminated": {"exitCode": 3, "reason": "Error"}}}]}, "exit code 3 (Error)"),
+        ({"containerStatuses": [{"state": {"terminated": {"exitCode": 9}}}]}, "exit code 9"),
+        ({"reason": "Evicted", "message": "The node was low on resource: memory.\n"},
+         r"Evicted: The node was low on resource: memory.\n"),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_how_a_pod_has_failed(status: dict[str, Any], how: str) -> None:
+    assert how_it_failed({"metadata": {"name": "t"}, "status": status}) == how

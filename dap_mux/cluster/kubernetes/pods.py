@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from dap_mux.cluster.records import RankRecord
+from dap_mux.printable import one_line
 
 Json: TypeAlias = dict[str, Any]
 # Where a pod's number is written, by whom: a job's own index, a StatefulSet's.
@@ -16,6 +17,7 @@ INDEXES: Final = (
 )
 ENDED: Final = ("Succeeded", "Failed")  # phases
 MISSED: Final = ("deleted", "failed")  # phases of ours: another may come in its place
+LONGEST: Final = 200  # characters kept of what a cluster says
 ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
@@ -29,6 +31,21 @@ def has_ended(pod: Json) -> bool:
     return _status(pod).get("phase") in ENDED
 
 
+def has_failed(pod: Json) -> bool:
+    """Whether it has ended, and not well."""
+    return _status(pod).get("phase") == "Failed"
+
+
+def how_it_failed(pod: Json) -> str:
+    """Say how a failed pod has ended: `exit code 1 (Error)`, or why it was taken away; or ''."""
+    for container in _containers(pod):
+        if told := _exit_of(container.get("state") or {}):
+            return told
+    status = _status(pod)  # evicted, say, before or while its containers ran
+    told = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
+    return one_line(told)[:LONGEST]
+
+
 def missed(pod: Json, now: Json | None) -> Json | None:
     """Return a pod as it is waited for, where another may come in the place of what it is `now`.
 
@@ -39,7 +56,7 @@ def missed(pod: Json, now: Json | None) -> Json | None:
         return None
     if now is None:
         phase = MISSED[0]
-    elif _status(now).get("phase") == "Failed" and _is_controlled(now):
+    elif has_failed(now) and _is_controlled(now):
         phase = MISSED[1]
     else:
         return None
@@ -99,7 +116,9 @@ def _waits(pod: Json) -> str:
     if any("running" in state for state in states):
         return ""
     reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
-    why = next((f": {reason}" for reason in reasons if reason), "")
+    why = next((f": {reason}" for reason in reasons if reason), "") or _unscheduled(pod)
+    ends = [_exit_of(each.get("lastState") or {}) for each in _containers(pod)]
+    why += next((f", after {end}" for end in ends if end), "")
     phase = _status(pod).get("phase", "Unknown")
     if phase == "Running" and states:
         return f"pod {name} does not run now{why or ': its container has ended'}"
@@ -107,6 +126,24 @@ def _waits(pod: Json) -> str:
         what = "was deleted" if phase == MISSED[0] else "has failed"
         return f"pod {name} {what}; perhaps another is made in its place"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
+
+
+def _exit_of(state: Json) -> str:
+    """How a container ended that did not end well: `exit code 137 (OOMKilled)`; '' otherwise."""
+    end = state.get("terminated") or {}
+    if not end.get("exitCode"):
+        return ""
+    reason = end.get("reason")
+    return f"exit code {end['exitCode']}" + (f" ({reason})" if reason else "")
+
+
+def _unscheduled(pod: Json) -> str:
+    """Why no node takes it: `: Unschedulable: 0/3 nodes are available ...`; '' where one does."""
+    for condition in _status(pod).get("conditions") or []:
+        if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
+            said = [str(condition[key]) for key in ("reason", "message") if condition.get(key)]
+            return one_line(": ".join(["", *said]))[:LONGEST]
+    return ""
 
 
 def _number(pod: Json) -> int | None:

@@ -15,12 +15,13 @@ from typing import Final
 
 import anyio
 
+from dap_mux.cluster.kubernetes.news import News
 from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.kubernetes.way import keep_open
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Changed, Tell, Word
-from dap_mux.errors import UsageError
+from dap_mux.errors import NothingToConnect, UsageError
 
 DEFAULT_PORT: Final = 5678
 WATCH: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
@@ -50,6 +51,8 @@ class Wanted:
     namespace: str | None = None
     context: str | None = None
     one_pod: bool = False
+    job: str = ""
+    """The job whose pods they are, if any."""
 
 
 def read(word: Word) -> Wanted:
@@ -69,6 +72,7 @@ def read(word: Word) -> Wanted:
         namespace=match["namespace"],
         context=match["context"],
         one_pod=selection[0] == "--field-selector",
+        job=match["name"] if match["kind"] == "job" else "",
     )
 
 
@@ -94,14 +98,38 @@ class Kubernetes:
         self._pods: Mapping[str, Json] = {}
         self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait
         self._local: dict[tuple[str, int], int] = {}
+        self._news = News(self._tool)
+        self._job_end = ""  # how it ended, once it starts no more pods
 
     async def discover(self) -> Sequence[RankRecord]:
         """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
+        ranks = await self._look()
+        if self._job_end:
+            raise NothingToConnect("; ".join(self._news.take()))
+        return ranks
+
+    def notices(self) -> Sequence[str]:
+        """Which pods have failed since it was last asked, and how."""
+        return self._news.take()
+
+    async def _look(self) -> Sequence[RankRecord]:
         pods = await self._tool.pods(self._wanted.selection)
         self._take({name_of(pod): pod for pod in pods})
         if not self._pods and self._wanted.namespace:
             await self._tool.check_namespace(self._wanted.namespace)
+        before, self._job_end = self._job_end, await self._end_of_job()
+        if self._job_end != before:
+            self._news.add(self._job_end)
         return self._ranks()
+
+    def _rests(self) -> bool:
+        """Whether it is a job all of whose pods have ended: it is over, or starts others."""
+        seen = bool(self._pods or self._missed)
+        return bool(self._wanted.job) and seen and all(map(has_ended, self._pods.values()))
+
+    async def _end_of_job(self) -> str:
+        end = await self._tool.end_of_job(self._wanted.job) if self._rests() else ""
+        return f"job {self._wanted.job} {end}" if end else ""
 
     def _take(self, pods: Mapping[str, Json]) -> None:
         """These are the pods now; of those that were there before some are missed for a while."""
@@ -116,9 +144,12 @@ class Kubernetes:
             if until > now and name not in back
         }
         self._pods = pods
+        self._news.see(pods.values())
 
     def _ranks(self) -> list[RankRecord]:
         by_name = not self._wanted.one_pod
+        if self._job_end:
+            return []
         pods = [*self._pods.values(), *(pod for pod, _ in self._missed.values())]
         try:
             return ranks_of(pods, self._wanted.ports, by_name=by_name)
@@ -130,12 +161,13 @@ class Kubernetes:
         last: Sequence[RankRecord] = self._ranks()
         while True:
             started = anyio.current_time()
-            if (now := await self.discover()) != last:
+            now = await self._look()
+            if now != last or self._news:
                 yield now
             last = now
             async with self._tool.watching(self._wanted.selection) as changes:
                 async for now in self._changed(changes, started):
-                    if now != last:
+                    if now != last or self._news:
                         yield now
                     last = now
             if anyio.current_time() < started + POLL:  # it may not be watched
@@ -150,6 +182,8 @@ class Kubernetes:
         while True:
             limits = [started + (WATCH if listed else POLL)]
             limits += (until for _, until in self._missed.values())
+            if self._rests():  # no pod tells of the end of its job
+                limits.append(anyio.current_time() + POLL)
             event = await changes.next(before=min(limits))
             if event is not None:
                 self._apply(event)
@@ -158,7 +192,7 @@ class Kubernetes:
                 return
             else:
                 listed = True
-                yield await self.discover()
+                yield await self._look()
 
     def _apply(self, event: Json) -> None:
         """Take in one change of a watch; what is no pod is an error, and the watch ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
@@ -42,6 +43,16 @@ NEVER: Final = re.compile(
     "forbidden|executable file not found|no such file|not found in|exit code 12[67]",
     re.IGNORECASE,
 )
+# The container in which it would run has ended, as kubelets and containerd say it.
+GONE: Final = re.compile(
+    "completed pod|container not found|container is not running|pods .* not found|"
+    "no running task|CONTAINER_EXITED",
+    re.IGNORECASE,
+)
+
+
+class ContainerGone(NothingToConnect):
+    """Nothing runs in the pod now."""
 
 
 def tool_for(scheme: str, namespace: str | None, context: str | None) -> Tool:
@@ -89,6 +100,28 @@ class Tool:
                 "there are"
             )
 
+    async def end_of_job(self, name: str) -> str:
+        """Say how a job ended that will start no more pods: `has failed: BackoffLimitExceeded`.
+
+        '' where it goes on, where there is none, and where we may not ask.
+        """
+        answer = await ask([*self.base, "get", "job", name, "-o", "json"])
+        if answer.code:
+            return ""
+        try:
+            conditions = json.loads(answer.out)["status"].get("conditions") or []
+            true = {each["type"]: each for each in conditions if each["status"] == "True"}
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.name} get job: its answer makes no sense") from None
+        if "Failed" in true:
+            reason = true["Failed"].get("reason")
+            return "has failed" + (f": {reason}" if reason else "")
+        return "is complete" if "Complete" in true else ""
+
+    def command(self, *words: str) -> str:
+        """What a user types to ask the same cluster and namespace."""
+        return shlex.join([self.name, *self.base[1:], *words])
+
     @asynccontextmanager
     async def watching(self, selection: Sequence[str]) -> AsyncIterator[Changes]:
         """Hear of changes to pods; at first of each pod that there is."""
@@ -99,16 +132,18 @@ class Tool:
     async def listening(self, pod: str) -> set[int] | None:
         """Return the ports on which something listens in a pod, without connecting (K2).
 
-        None where we may never know. Raises `NothingToConnect` where it cannot be told now.
+        None where we may never know. Raises `NothingToConnect` where it cannot be told now, and
+        `ContainerGone` where nothing runs in it.
         """
         files = ("/proc/net/tcp", "/proc/net/tcp6")
         answer = await ask([*self.base, "exec", pod, "--", "cat", *files])
         if "local_address" in answer.out:
             found = SOCKETS.findall(answer.out)
             return {int(port, 16) for port, state in found if state == LISTEN}
-        if NEVER.search(answer.err):
+        if NEVER.search(answer.err) and not GONE.search(answer.err):
             return None
-        raise NothingToConnect(f"{self.name} exec {pod}: {answer.why}")
+        gone = GONE.search(answer.err) is not None
+        raise (ContainerGone if gone else NothingToConnect)(f"{self.name} exec {pod}: {answer.why}")
 
     def _complaint(self, what: str, answer: Answer) -> NothingToConnect:
         text = f"{self.name} {what}: {answer.why}"

@@ -13,7 +13,7 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.kubernetes.tool import Tool
+from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Changed, Reached, Tell
 from dap_mux.errors import DapMuxError
@@ -62,6 +62,8 @@ class _Way:
         self._listening: set[int] = set()
         self._looks = False
         self._open = False
+        self._listened: set[int] = set()  # at any time
+        self._broken = ""  # how it broke, until it is clear that this is not the end of its ranks
         self._was_broken = False
         self._refusals = 0
 
@@ -93,15 +95,26 @@ class _Way:
         """See who listens in the pod: `seen`, `forbidden`, or '' where it cannot be told now."""
         try:
             found = await self._tool.listening(self._pod)
+        except ContainerGone as error:
+            self._broken = ""
+            self._say_down(str(error))
+            return ""
         except DapMuxError as error:
+            self._tell_how_it_broke()
             self._say_down(str(error))
             return ""
         if found is None:
             return "forbidden"
         if found != self._listening:
             self._listening = found
+            self._listened |= found
             self._say()
+        if not self._anybody_listens():
+            self._broken = ""  # the tunnel has ended with its ranks
         return "seen"
+
+    def _anybody_listens(self) -> bool:
+        return any(record.port in self._listening for record in self._records)
 
     def _missing(self) -> bool:
         return any(record.port not in self._listening for record in self._records)
@@ -122,12 +135,28 @@ class _Way:
         for record in self._records:
             down = ""
             if self._looks and record.port not in self._listening:
-                down = f"nothing listens on port {record.port} of pod {self._pod} yet"
+                down = self._why_not_listening(record.port)
             elif not self._open:
                 down = f"the tunnel to pod {self._pod} is being opened"
             port = self._forward.local.get((self._pod, record.port), record.port)
             here = replace(record, host=LOOPBACK, port=port)
             self._changed(Reached(record=here, down=down))
+
+    def _why_not_listening(self, port: int) -> str:
+        where = f"nothing listens on port {port} of pod {self._pod}"
+        if port not in self._listened:
+            return f"{where} yet"
+        return (
+            f"{where} any more, and its container runs on: debugpy's adapter has ended there, or "
+            "the whole rank; without it the rank cannot be debugged before it starts again"
+        )
+
+    def _tell_how_it_broke(self) -> None:
+        """The ranks are there still, or nobody can say: then it is the tunnel that is down."""
+        if self._broken:
+            self._was_broken = True
+            self._tell(f"{self._broken}; it is opened again")
+            self._broken = ""
 
     def _say_down(self, why: str) -> None:
         for record in self._records:
@@ -141,19 +170,20 @@ class _Way:
         while self._looks and not self._is_worth_it(await self._look()):
             await anyio.sleep(min(LOOK[0] * 2.0**failures, LOOK[1]))
             failures += 1
+        if self._looks:
+            self._tell_how_it_broke()
         if not self._looks:
             self._refusals = self._refusals + 1 if self._forward.was_refused else 0
             if self._refusals:
                 await anyio.sleep(pause_after(self._refusals))
 
     def _is_worth_it(self, told: str) -> bool:
-        return told == "forbidden" or bool(
-            told and self._listening & {record.port for record in self._records}
-        )
+        return told == "forbidden" or bool(told and self._anybody_listens())
 
     def forwarded(self) -> None:
         """The ports are open here."""
         self._open = True
+        self._tell_how_it_broke()
         if self._was_broken:
             self._was_broken = False
             self._tell(f"the tunnel to pod {self._pod} is open again")
@@ -163,7 +193,6 @@ class _Way:
         """They are not, until `forwarded` again."""
         down = f"the tunnel to pod {self._pod} is down ({why})"
         if self._open and not self._forward.was_refused:
-            self._was_broken = True
-            self._tell(f"{down}; it is opened again")
+            self._broken = down  # so does every tunnel to a pod that has done its work
         self._open = False
         self._say_down(f"{down}: it is opened again")

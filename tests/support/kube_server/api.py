@@ -35,6 +35,7 @@ class KubeServer:
     kubeconfig: Path
     port: int = 0
     watch_allowed: bool = True
+    jobs_allowed: bool = True
     logged_in: bool = True
     forwards: dict[web.WebSocketResponse, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -72,6 +73,8 @@ class KubeServer:
         yield web.get("/api", self._versions)
         yield web.get("/apis", self._groups)
         yield web.get("/api/v1", self._resources)
+        yield web.get("/apis/batch/v1", self._batch)
+        yield web.get("/apis/batch/v1/namespaces/{namespace}/jobs/{job}", self._job)
         yield web.get("/api/v1/namespaces", self._namespaces)
         yield web.get("/api/v1/namespaces/{namespace}", self._namespace)
         yield web.get(pods, self._pods)
@@ -95,7 +98,25 @@ class KubeServer:
         return web.json_response({"kind": "APIVersions", "versions": ["v1"]})
 
     async def _groups(self, request: web.Request) -> web.Response:
-        return web.json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})
+        version = {"groupVersion": "batch/v1", "version": "v1"}
+        batch = {"name": "batch", "versions": [version], "preferredVersion": version}
+        return web.json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": [batch]})
+
+    async def _batch(self, request: web.Request) -> web.Response:
+        job = {"name": "jobs", "singularName": "job", "namespaced": True, "kind": "Job",
+               "verbs": _VERBS}  # fmt: skip
+        return web.json_response(
+            {"kind": "APIResourceList", "groupVersion": "batch/v1", "resources": [job]}
+        )
+
+    async def _job(self, request: web.Request) -> web.Response:
+        name = request.match_info["job"]
+        if not self.jobs_allowed:
+            return refuse(403, "Forbidden", f'jobs.batch "{name}" is forbidden')
+        job = self.cluster.jobs.get(name)
+        if job is None or request.match_info["namespace"] != self.cluster.namespace:
+            return refuse(404, "NotFound", f'jobs.batch "{name}" not found')
+        return web.json_response(job)
 
     async def _resources(self, request: web.Request) -> web.Response:
         body = {"kind": "APIResourceList", "groupVersion": "v1", "resources": _RESOURCES}
@@ -168,6 +189,13 @@ class KubeServer:
             return refuse(
                 403, "Forbidden", f'pods "{pod.name}" is forbidden: cannot create pods/exec'
             )
+        if pod.phase in ("Succeeded", "Failed"):
+            message = (
+                f"cannot exec into a container in a completed pod; current phase is {pod.phase}"
+            )
+            return refuse(400, "BadRequest", message)
+        if not pod.runs_something():
+            return refuse(500, "InternalError", 'container not found ("main")')
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io", "v4.channel.k8s.io"))
         await socket.prepare(request)
         code = await run(pod.command(*request.query.getall("command")), socket)

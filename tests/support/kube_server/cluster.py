@@ -46,6 +46,8 @@ class Pod:
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     log: Path = Path(os.devnull)
     exec_allowed: bool = True
+    unscheduled: str = ""
+    """Why no node takes it."""
 
     async def start(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
         """Run its container, or one more program in it."""
@@ -82,10 +84,10 @@ class Pod:
         self.state = {"waiting": {"reason": reason}}
         self.changed("MODIFIED", self)
 
-    async def fails(self) -> None:
+    async def fails(self, code: int = 1, reason: str = "Error") -> None:
         """It ends, and whoever made it may make another."""
         await self.kill()
-        self.phase, self.state = "Failed", {"terminated": {"exitCode": 1, "reason": "Error"}}
+        self.phase, self.state = "Failed", {"terminated": {"exitCode": code, "reason": reason}}
         self.changed("MODIFIED", self)
 
     async def kill(self) -> None:
@@ -94,6 +96,14 @@ class Pod:
         for process in self.processes:
             await process.wait()
         self.processes.clear()
+
+    def runs_something(self) -> bool:
+        """Whether its container has not ended; one that a test never started has not."""
+        return not self.processes or any(each.returncode is None for each in self.processes)
+
+    def pids(self) -> list[int]:
+        """Everything that runs in it."""
+        return [*map(int, _ip("netns", "pids", self.network).split())]
 
     @property
     def output(self) -> str:
@@ -118,6 +128,10 @@ class Pod:
         container = {"name": "main", "image": "python", "env": env}
         status = {"name": "main", "ready": self.phase == "Running", "restartCount": self.restarts,
                   "image": "python", "imageID": "", "state": self.state}  # fmt: skip
+        conditions: list[Json] = [{"type": "Ready", "status": str(self.phase == "Running")}]
+        if self.unscheduled:
+            conditions.append({"type": "PodScheduled", "status": "False",
+                               "reason": "Unschedulable", "message": self.unscheduled})  # fmt: skip
         return {
             "kind": "Pod",
             "apiVersion": "v1",
@@ -134,8 +148,8 @@ class Pod:
             "status": {
                 "phase": self.phase,
                 "podIP": self.address,
-                "conditions": [{"type": "Ready", "status": str(self.phase == "Running")}],
-                "containerStatuses": [status],
+                "conditions": conditions,
+                "containerStatuses": [] if self.unscheduled else [status],
             },
         }
 
@@ -146,6 +160,7 @@ class Cluster:
     def __init__(self, folder: Path, namespace: str) -> None:
         self.namespace = namespace
         self.pods: dict[str, Pod] = {}
+        self.jobs: dict[str, Json] = {}
         self.changes: list[Json] = []  # all there were; how many is a list's version
         self._changed = asyncio.Event()  # of the next one
         self._folder = folder
@@ -176,6 +191,16 @@ class Cluster:
         await pod.kill()
         _ip("netns", "del", pod.network)
         self._tell("DELETED", pod)
+
+    def job(self, name: str, **conditions: str) -> None:
+        """A job, and which of its conditions are true, each for a reason."""
+        true = [{"type": kind, "status": "True", "reason": why} for kind, why in conditions.items()]
+        self.jobs[name] = {
+            "kind": "Job",
+            "apiVersion": "batch/v1",
+            "metadata": {"name": name, "namespace": self.namespace, "uid": name},
+            "status": {"conditions": true} if true else {},
+        }
 
     def _tell(self, what: str, pod: Pod) -> None:
         if what == "MODIFIED" and self.pods.get(pod.name) is not pod:
