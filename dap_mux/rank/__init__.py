@@ -13,6 +13,7 @@ that a rank pays for nothing but its debugger.
 - `api`     the same for programs: `dap_mux.listen()` and its like, and `start` for launchers.
 - `environ` which rank am I: pure, from the variables of the launchers.
 - `ports`   which port is ours: pure, from the same and from the platform's.
+- `pod`     what a rank in a pod of Kubernetes is called from outside.
 - `listen`  debugpy on the rank's port, or on the next one that no other rank will want.
 - `ready`   the word to whoever waits for us: one record, written when `listen` returned.
 - `hold`    wait for a debugger, within a time limit.

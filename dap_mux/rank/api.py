@@ -29,6 +29,7 @@ from dap_mux.rank.hold import (
 )
 from dap_mux.rank.listen import candidate_ports, is_debugged, trace_only_while_attached
 from dap_mux.rank.listen import listen as listen_on
+from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
     LOOPBACK,
@@ -207,10 +208,10 @@ def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
     if folder:
         write_to_rendezvous(Path(folder), record)
     if not setup.quiet:
+        word = word_of_this_pod(port) or f"{record['host']}:{port}"
         say(
             place,
-            f"listens for a debugger on {host}:{port} (pid {os.getpid()}): "
-            f"dap-mux attach {record['host']}:{port}",
+            f"listens for a debugger on {host}:{port} (pid {os.getpid()}): dap-mux attach {word}",
         )
     if host not in LOOPBACK:
         say(place, f"lets anybody who reaches {host}:{port} run code: debugpy asks no password")

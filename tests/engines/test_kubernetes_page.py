@@ -157,8 +157,8 @@ async def test_one_port(scene: Scene) -> None:
     await until(lambda: "one session for" in gate.output, within=LIMIT, what=gate.output)
 
     port = free_ports(1)
-    assert forward.endswith(" 5677")
-    async with shell(scene, f"exec {forward.removesuffix('5677')} {port}:5677") as child:
+    assert forward.endswith(" 5687:5677")
+    async with shell(scene, f"exec {forward.removesuffix('5687:5677')} {port}:5677") as child:
         assert child.stdout
         line = await asyncio.wait_for(child.stdout.readline(), LIMIT)
         assert line.startswith(b"Forwarding from"), line
@@ -183,6 +183,47 @@ def test_nothing_listens_beyond_its_pod() -> None:
     (container,) = pod["spec"]["containers"]
     assert container["args"][1:3] == ["--listen", "127.0.0.1:5677"]
     assert "ports" not in container
+
+
+def test_the_session_in_the_cluster_is_no_root_and_can_read_its_token() -> None:
+    """A secret is root's: a group of the pod's own makes it readable, to nobody else."""
+    (pod,) = (one for one in objects("examples/kubernetes/dap-mux.yaml") if one["kind"] == "Pod")
+    who = pod["spec"]["securityContext"]
+    assert who["runAsNonRoot"] is True
+    assert who["runAsUser"] > 0
+    assert who["fsGroup"] > 0
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["secret"]["defaultMode"] == 0o400
+    (role,) = (one for one in objects("examples/kubernetes/dap-mux.yaml") if one["kind"] == "Role")
+    rights = {(one["apiGroups"][0], one["resources"][0]): one["verbs"] for one in role["rules"]}
+    assert rights["batch", "jobs"] == ["get"]
+
+
+def test_images_of_ones_own_are_not_looked_for_in_a_registry() -> None:
+    (job,) = (one for one in objects("examples/kubernetes/train.yaml") if one["kind"] == "Job")
+    (pod,) = (one for one in objects("examples/kubernetes/dap-mux.yaml") if one["kind"] == "Pod")
+    dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
+    for spec in (job["spec"]["template"]["spec"], pod["spec"]):
+        (container,) = spec["containers"]
+        assert container["imagePullPolicy"] == "IfNotPresent"
+        assert not container["image"].endswith(":latest")
+        assert f"-t {container['image']} " in dockerfile
+
+
+async def test_a_ranks_log_says_how_to_attach_from_outside(scene: Scene) -> None:
+    """Its own loopback means nothing there; the host name in a pod is the pod's."""
+    pod = scene.cluster.add("trainer-0", labels={}, env={"KUBERNETES_SERVICE_HOST": "10.78.0.1"})
+    named = ["unshare", "--uts", "sh", "-c", f'hostname {pod.name} && exec "$@"', "sh"]
+    agent = [sys.executable, "-m", "dap_mux.rank", "--port", "5678", str(tour.PROGRAM)]
+    await pod.start(*named, *agent, *tour.OPTIONS, cwd=scene.user.folder, env=PYTHON)
+    await until(lambda: "attach" in pod.output, within=LIMIT, what="the rank listens")
+    said = re.search(r"on 127\.0\.0\.1:5678 .*: dap-mux attach (\S+)$", pod.output, re.MULTILINE)
+    assert said, pod.output
+    attach = await scene.user.start("attach", said[1])
+    client = await attach.client()
+    await client.handshake({}, timeout=LIMIT)
+    assert await pod.ended(within=LIMIT) == 0
+    assert (await attach.ends()).code == 0
 
 
 def test_the_launch_configuration() -> None:
