@@ -55,6 +55,7 @@ LAYERS: dict[str, Layer] = {
     "cluster": Layer(
         ours=(
             *MIDDLE,
+            "open_files",
             "tunnel",
             "rank.claim",
             "rank.environ",
@@ -65,10 +66,11 @@ LAYERS: dict[str, Layer] = {
         ),
         theirs=("anyio", "msgspec"),
     ),
-    "tunnel": Layer(ours=MIDDLE, theirs=("anyio",)),
+    "tunnel": Layer(ours=(*MIDDLE, "open_files"), theirs=("anyio",)),
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11
     "config": Layer(ours=("errors", "rank_sets", "user_files"), theirs=("tomli", "tomllib")),
+    "open_files": Layer(ours=()),
     "user_files": Layer(ours=()),
     "private_files": Layer(ours=("errors", "user_files")),
     "session_files": Layer(ours=("errors", "private_files", "user_files")),
@@ -78,6 +80,7 @@ LAYERS: dict[str, Layer] = {
             "client",
             "cluster",
             "config",
+            "open_files",
             "private_files",
             "session_files",
             "shell",

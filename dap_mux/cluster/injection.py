@@ -19,6 +19,7 @@ import anyio
 from dap_mux.cluster.native_debuggers import FORBIDDEN, cause_in, is_forbidden, working_debugger
 from dap_mux.cluster.processes import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.open_files import restore_limit
 
 LIMIT: Final = 60.0  # s; gdb reads the symbols of every library that the process has loaded
 LOOK_AGAIN: Final = 0.05  # s
@@ -43,6 +44,7 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
             stdout=log,
             stderr=log,
             start_new_session=True,  # a Ctrl-C at the terminal would reach the debugger too
+            preexec_fn=restore_limit,  # noqa: PLW1509  (takes no lock)
         )
         try:
             with anyio.move_on_after(LIMIT):

@@ -29,6 +29,7 @@ from dap_mux.cluster.foreign import ForeignProcess
 from dap_mux.cluster.rank_process import end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
+from dap_mux.open_files import restore_limit
 from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
 from dap_mux.rank.ready import RENDEZVOUS
@@ -151,6 +152,7 @@ class LaunchedJob:
                     stdout=out,
                     stderr=out and subprocess.STDOUT,
                     start_new_session=True,
+                    preexec_fn=restore_limit,  # noqa: PLW1509  (takes no lock)
                 )
             except OSError as error:
                 raise UsageError(f"cannot start {program}: {error.strerror}") from error

@@ -25,6 +25,7 @@ import anyio
 
 from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
+from dap_mux.open_files import restore_limit
 
 __all__ = [
     "LocalCluster",
@@ -195,6 +196,7 @@ class LocalCluster:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    preexec_fn=restore_limit,  # noqa: PLW1509  (takes no lock)
                 )
             except OSError as error:
                 raise UsageError(

@@ -86,6 +86,7 @@ class Calls:
         self._introduce(self._expected)
 
     def _introduce(self, ranks: set[RankId]) -> None:
+        self._session.expect(len(ranks))
         for group, rank in sorted(ranks):
             waiting = Endpoint("", 0, announces=True, dials=True)
             self._session.rank_known(group, rank, waiting)

@@ -64,6 +64,7 @@ class Following:
 
     def introduce(self, session: Session) -> None:
         """Tell the engine who is there."""
+        session.expect(len(self._plain) + sum(one.size for one in self._followed))
         session.known(self._plain)
         for one in self._followed:
             one.introduce(session)
@@ -98,6 +99,11 @@ class _Followed:
         self.lingers = source.lingers
         self.over = False
         self._records = roll.enter(self, named.records)
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are now."""
+        return len(self._records)
 
     def introduce(self, session: Session) -> None:
         for record in self._records:

@@ -25,7 +25,7 @@ from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 from dap_mux.session.announcing import announce
 from dap_mux.session.dialling import taking_calls
-from dap_mux.session.running import Beside
+from dap_mux.session.running import OWN_RANK, Beside
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
@@ -216,6 +216,7 @@ class LauncherRun:
 
     def _introduce(self, group: str, size: int) -> None:
         """The first rank says how many there are: the others are shown, and left alone."""
+        self._session.expect(size, files=OWN_RANK)
         for rank in range(size):
             id = (group, rank)
             if id not in self._ranks:

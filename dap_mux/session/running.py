@@ -35,6 +35,7 @@ from dap_mux.session.voices import Echo, say, set_up_log
 
 GROUP = "job"
 LOOPBACK = "127.0.0.1"
+OWN_RANK = 2  # files that are open for a rank that we have started: its process, and debugpy's port
 
 
 class Beside(Protocol):
@@ -141,6 +142,7 @@ class Job:
 
     def introduce(self) -> None:
         """Tell the engine who will come; it leaves them alone until they say that they listen."""
+        self._session.expect(len(self._cluster.ranks), files=OWN_RANK)
         for rank in self._cluster.ranks:
             port = 0 if self._dial else self._port(rank)
             announced = Endpoint(

@@ -18,6 +18,7 @@ from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.open_files import raise_limit, shortage
 from dap_mux.private_files import own_folder
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.access import access_of, beyond_loopback
@@ -59,15 +60,25 @@ class Session:
         where they are reached by another address.
         """
         records = list(records)
-        warning = "" if down else beyond_loopback(record.host for record in records)
-        if warning and warning not in self._warned:
-            self._warned.add(warning)
-            logger.warning("%s", warning)
-            self.driver.feed(inputs.Notice(warning, lasting=True))
+        self._warn("" if down else beyond_loopback(record.host for record in records))
         for record in records:
             assert record.rank is not None
             endpoint = replace(endpoint_of(record), way_down=down, host_name=host_name)
             self.rank_known(record.group, record.rank, endpoint)
+
+    def expect(self, ranks: int, *, files: int = 1) -> None:
+        """So many ranks are to come; warn where they need more open files than there may be.
+
+        `files`: how many of them each rank takes.
+        """
+        self._warn(shortage(ranks, files))
+
+    def _warn(self, warning: str) -> None:
+        """Tell everybody, once."""
+        if warning and warning not in self._warned:
+            self._warned.add(warning)
+            logger.warning("%s", warning)
+            self.driver.feed(inputs.Notice(warning, lasting=True))
 
     @property
     def knows_ranks(self) -> bool:
@@ -181,6 +192,7 @@ async def serving(
     groups: Sequence[str] = (),
 ) -> AsyncIterator[Session]:
     """Listen for clients until the block is left; `avoid` are ports that ranks want."""
+    raise_limit()
     access, (host, wanted) = access_of(config), config.listen
     driver = Driver(Engine(settings), max_message=config.max_message)
     server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)

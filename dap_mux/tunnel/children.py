@@ -22,6 +22,7 @@ from typing import Final
 import anyio
 
 from dap_mux.errors import UsageError
+from dap_mux.open_files import restore_limit
 
 GRACE: Final = 2.0  # s to end in when asked, before it is killed
 ANSWER: Final = 30.0  # s for the answer to a question
@@ -115,17 +116,18 @@ async def _stop(process: Process) -> None:
                 await stream.read()
 
 
-def _ending_with_us() -> Callable[[], None] | None:
+def _ending_with_us() -> Callable[[], None]:
     """Linux ends a child whose parent is killed; elsewhere nobody does.
 
-    Between fork and exec there is one system call, looked up before.
+    Between fork and exec there are system calls only, looked up before.
     """
     if sys.platform != "linux":
-        return None
+        return restore_limit
     prctl = ctypes.CDLL(None).prctl
     parent_death_signal, number, parent = 1, int(signal.SIGTERM), os.getpid()
 
     def tie() -> None:
+        restore_limit()
         prctl(parent_death_signal, number, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)

@@ -24,7 +24,7 @@ from tests.support.conversation import Conversation
 from tests.support.waiting import until
 
 LIMIT: Final = 30.0  # s; not a wait
-_COMMAND: Final = Path(sys.executable).with_name("dap-mux")
+COMMAND: Final = Path(sys.executable).with_name("dap-mux")
 _FOREIGN: Final = (
     "COLUMNS",
     "LINES",
@@ -164,7 +164,7 @@ class User:
         pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         with out.open("wb") as out_file, err.open("wb") as err_file:
             process = await asyncio.create_subprocess_exec(
-                str(_COMMAND),
+                str(COMMAND),
                 *words,
                 cwd=self.folder,
                 env={**self.environ, **(env or {})},
