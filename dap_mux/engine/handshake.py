@@ -167,6 +167,10 @@ class Handshake(Links):
     def _start(self, rank: Rank) -> None:
         """What is evaluated in it comes first: a child of it that comes before would hang (K5)."""
         self._to(rank, Signal.CONFIGURED)
+        rank.timer = self._core.after(
+            self._core.settings.silence_timeout,
+            lambda: self._give_up(rank, "no answer to configurationDone"),
+        )
         link = rank.link
 
         def answered() -> None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Final
 from zlib import crc32
 
-from dap_mux.injected import farewell, output_redirect, source_of, tracing
+from dap_mux.injected import (
+    adapter_keeper,
+    adapter_program,
+    farewell,
+    output_redirect,
+    source_of,
+    tracing,
+)
 
 # The name of the file that they are compiled as. pydevd takes files whose names begin like this for
 # its own: a step into `print` that met our patch of its writer ended there, in a frame of ours.
@@ -214,6 +221,15 @@ def tell_the_end(debugger):
 
 """
 
+# debugpy's adapter does not survive every broken connection, and with it goes the rank's port.
+ADAPTER: Final = f"""\
+def keep_an_adapter(debugger):
+    own = {{'__name__': 'dap_mux_adapter_keeper'}}
+    exec(compile({source_of(adapter_keeper)!r}, {FILE_NAME!r}, 'exec'), own)
+    own['keep_adapter'](debugger, {source_of(adapter_program)!r})
+
+"""
+
 # Without it a rank stays as slow as its debugger makes it when that has left. It wraps what others
 # above replace, so it comes last.
 TRACING: Final = f"""\
@@ -247,6 +263,7 @@ LESSONS: Final = f"""\
 {QUICK}
 {STREAMS}
 {FAREWELL}
+{ADAPTER}
 {TRACING}
 {WHO}
 def learn(debugger, children):
@@ -262,7 +279,7 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    ours = (be_quick, keep_streams, tell_the_end, trace_only_while_attached)
+    ours = (be_quick, keep_streams, tell_the_end, keep_an_adapter, trace_only_while_attached)
     for change in (be_brief, *run_on, answer_nobody_who_left, *ours):
         done(change)
     return '%s %s' % (kept, who())

@@ -111,9 +111,14 @@ class Lifecycle(Children):
     # Going
 
     def down(self, rank: Rank, how: LinkDown) -> None:
-        """The connection failed or ended."""
+        """The connection failed or ended.
+
+        A line that breaks again and again works in between: no reason to try it ever less often.
+        """
         self._core.links.pop(rank.link or 0, None)
         rank.link = None
+        if rank.offers is not None:
+            rank.attempts = 0
         upstream.fail_pending(self._core, rank, how.reason)
         if rank.phase is Phase.LEAVING:
             self._left(rank)

@@ -15,6 +15,8 @@ from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.phases import Phase, Signal, step
 from dap_mux.engine.process_watch import DEBUGGER_ENDED, ProcessWatch
 
+LOST_DOUBLINGS: Final = 3  # of the first pause
+LOST_TRIES: Final = 14  # before the pause is doubled further
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
 EVALUATE_GRACE: Final = 0.8  # s; then a rank must run on (R7), if untaught never to come back
 
@@ -138,9 +140,16 @@ class Links:
         self.connect(rank)
 
     def _backoff(self, rank: Rank) -> float:
-        """R3: 0.25 s doubling to 10 s, with jitter, and never sooner than K4 allows."""
+        """0.25 s doubling to 10 s, with jitter; never so soon that its adapter is overtaken.
+
+        A rank that was attached is tried every 2 s for half a minute before it is tried less often:
+        a line that breaks again and again may be down at two moments that lie far apart.
+        """
         settings = self._core.settings
-        limit = min(settings.backoff_first * 2.0 ** min(rank.attempts, 16), settings.backoff_most)
+        doublings = min(rank.attempts, 16)
+        if rank.lost and doublings > LOST_DOUBLINGS:
+            doublings = max(LOST_DOUBLINGS, rank.attempts - LOST_TRIES)
+        limit = min(settings.backoff_first * 2.0 ** min(doublings, 16), settings.backoff_most)
         rank.attempts += 1
         return max(settings.reconnect_gap, limit * self._core.random.uniform(0.75, 1.0))
 

@@ -141,6 +141,37 @@ def test_backoff(play: Play) -> None:
     assert 5 <= len(tries) <= 12
 
 
+def test_a_line_that_breaks_again_and_again(play: Play) -> None:
+    """It works in between: tried at once each time, and not ever less often."""
+    book = play(2)
+    client = attached(book)
+    book.rank(1).silent.add("attach")
+    with book.quietly("it breaks twelve times while its rank is attached again"):
+        for _ in range(12):
+            book.lose(1)
+            book.wait(1)
+    book.rank(1).silent.clear()
+    book.lose(1)
+    with book.quietly("then it holds"):
+        book.wait(1)
+    assert states(client) == ["running", "running"]
+
+
+def test_no_answer_to_configuration_done(play: Play) -> None:
+    """A rank that is never attached, on a line that never breaks: given up, and tried again."""
+    book = play(2)
+    book.rank(1).silent.add("configurationDone")
+    client = book.client()
+    attach(client)
+    with book.quietly("nearly a minute passes"):
+        book.wait(59)
+    book.rank(1).silent.clear()
+    assert states(client) == ["running", "connecting"]
+    with book.quietly("and a little more"):
+        book.wait(3)
+    assert states(client) == ["running", "running"]
+
+
 def test_elastic_restart(play: Play) -> None:
     """A rank that ended comes back as a new process: same thread id, breakpoints replayed."""
     book = play(2)

@@ -74,7 +74,8 @@ async def test_10_mb_from_a_rank(four: Driver) -> None:
 async def test_17_mb_from_a_rank(ranks: list[Rank], four: Driver) -> None:
     """More than debugpy's limit: its adapter never says a word again (measured).
 
-    Nobody else notices. Only the adapter's end helps: the request fails, and the rank runs on.
+    Nobody else notices. Only the adapter's end helps: the request fails, the rank runs on, and
+    is attached again.
     """
     await four.look(3)
     asked = four.client.send("evaluate", {"expression": f"'x' * {17 * MB}", "context": "watch"})
@@ -84,7 +85,8 @@ async def test_17_mb_from_a_rank(ranks: list[Rank], four: Driver) -> None:
     os.kill(ranks[3].adapter, signal.SIGKILL)
     assert not (await asyncio.wait_for(asked, LIMIT))["success"]
     await four.until(lambda e: e[3]["state"] == "lost", within=LIMIT, what="rank 3 is lost")
-    await steps_on(four, 0, [0, 1, 2])
+    await four.until(lambda e: e[3]["line"] == COUNT, within=LIMIT, what="it is back")
+    await steps_on(four, 0, [0, 1, 2, 3])
 
 
 async def test_10_mb_to_a_rank(four: Driver) -> None:

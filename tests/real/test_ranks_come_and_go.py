@@ -30,6 +30,7 @@ StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
 # Tries again and again; what opens its port is not ready yet, and says when it is.
+BACK: Final = 15.0  # s; promised
 EAGER: Final = Settings(backoff_first=0.1, backoff_most=0.5, greeting_timeout=LIMIT)
 # Who is given up is silent on purpose: a slow machine must not make others look so.
 GIVEN_UP: Final = 3.0  # s
@@ -158,7 +159,7 @@ async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None
 
 @pytest.mark.alone
 async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None:
-    """The rank runs on and cannot be reached any more (FACTS, debugpy 9): lost, not exited."""
+    """The rank runs on and starts another one: lost, not exited, until it is attached again."""
     ranks = await four(start_ranks, done)
     async with session(ports(ranks), settings=EAGER) as running:
         driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
@@ -167,6 +168,7 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         entries = await driver.states("stopped", "lost", "stopped", "stopped", within=2)
         assert entries[1]["reason"]
         await steps_on(driver, 0, [0, 2, 3])
+        await driver.until(lambda e: e[1]["line"] == COUNT, within=BACK, what="attached again")
         await driver.leave()
         let_end(done)
         assert [await rank.ended() for rank in ranks] == [0] * 4

@@ -1,0 +1,175 @@
+"""Start debugpy's adapter again, on the same port, where it has ended or accepts nobody any more.
+
+It is a process of its own between a rank and its debuggers, and it does not survive every broken
+connection: then the rank runs on, but its port was gone for ever (measured). Here the rank notices,
+lets its program run on as after a `disconnect`, and starts `adapter_program` in its place.
+
+Private interfaces of debugpy, so whoever calls this must expect any exception; then a rank's port
+goes with its adapter, as debugpy has it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+KEPT_AS = "dap_mux_adapter"
+"""The debugger's attribute that holds the keeper, so that there is one."""
+START_TIMEOUT_S = 30.0
+PAUSES_S = (0.0, 0.5, 1.0, 2.0, 5.0)
+"""Before each attempt to start it; after the last the rank has no port any more."""
+LOOK_EVERY_S = 2.0
+LOOKS = 3
+"""So often in a row somebody has to wait to be accepted."""
+COMMAND = "import sys; sys.path[:1] = [] if sys.path[0] == '' else sys.path[:1];"
+COMMAND += " exec(sys.stdin.read())  # debugpy.adapter"
+
+
+def keep_adapter(debugger: Any, program: str) -> None:
+    """See to it that `debugger`, a PyDB, has an adapter. `program`: `adapter_program`'s text."""
+    keeper = getattr(debugger, KEPT_AS, None)
+    if keeper is None:
+        api = import_module("debugpy.server.api")
+        started = api._adapter_process  # noqa: SLF001
+        if started is None or _setup().get("ppid"):
+            return  # there is none (the rank calls its session, say), or it is a parent's
+        words = [str(word) for word in started.args]
+        keeper = Keeper(debugger, words[words.index("--for-server") :], program)
+        setattr(debugger, KEPT_AS, keeper)
+    keeper.watch()
+
+
+class Keeper:
+    """The adapter of one rank. `arguments`: those of `debugpy.listen` for it."""
+
+    def __init__(self, debugger: Any, arguments: list[str], program: str) -> None:
+        self._debugger = debugger
+        pairs = zip(arguments[::2], arguments[1::2])  # noqa: B905  (Python 3.8 has no `strict`)
+        self._arguments = dict(pairs)
+        self._program = program
+        config = import_module("debugpy.server.api")._config  # noqa: SLF001
+        self._python = config.get("python", sys.executable)
+        self._watched: Any = None
+        self._debugged = threading.Event()
+        self._debugged.set()
+        met, left = debugger.on_initialize, debugger.on_disconnect
+
+        def meet() -> None:
+            self._debugged.set()
+            met()
+
+        def leave() -> None:
+            left()
+            self._nobody_is_here()
+
+        debugger.on_initialize, debugger.on_disconnect = meet, leave
+
+    def watch(self) -> None:
+        """Notice the end of the adapter that the debugger is connected to now."""
+        debugger = self._debugger
+        reader, writer = debugger.reader, debugger.writer
+        if self._watched is reader or self._arguments["--port"] == "0":
+            return
+        self._watched = reader
+        ended = reader._terminate_on_socket_close  # noqa: SLF001
+        vars(writer)["_WriterThread__terminate_on_socket_close"] = False  # the reader notices, too
+        reader._terminate_on_socket_close = lambda: self._has_ended(ended)  # noqa: SLF001
+
+    def _has_ended(self, give_up: Any) -> None:
+        """In the reader's thread, whose connection is at its end."""
+        for pause in PAUSES_S:
+            time.sleep(pause)
+            if self._debugger.pydb_disposed or sys.is_finalizing():
+                break  # it is the process that ends
+            try:
+                self._run_on()
+                self._start()
+            except Exception:  # noqa: BLE001,S112  (the port is not free yet, say)
+                continue
+            return
+        give_up()
+
+    def _run_on(self) -> None:
+        """What debugpy does about `disconnect`: no breakpoints any more, and go on."""
+        api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
+        with self._debugger._main_lock:  # noqa: SLF001
+            self._debugger.enable_output_redirection(False, False)
+            api.request_disconnect(self._debugger, resume_threads=True)
+
+    def _start(self) -> None:
+        """Start an adapter, and connect to it."""
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            listener.settimeout(START_TIMEOUT_S)
+            self._spawn(listener.getsockname()[1])
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as file:
+                connection.settimeout(START_TIMEOUT_S)
+                told = json.loads(file.read().decode("utf-8"))
+        address = told["server"]["host"], told["server"]["port"]
+        link = import_module("_pydevd_bundle.pydevd_comm").start_client(*address)
+        self._debugger._client_socket = link  # noqa: SLF001
+        self._debugger.initialize_network(link)
+        _setup()["port"] = address[1]  # for its children
+        self.watch()
+
+    def _spawn(self, port: int) -> None:
+        arguments = {**self._arguments, "--for-server": str(port)}
+        words = [word for pair in arguments.items() for word in pair]
+        parent = Path(import_module("debugpy").__file__ or "").resolve().parent.parent
+        monkey = import_module("_pydev_bundle.pydev_monkey")
+        with monkey.skip_subprocess_arg_patch():  # it is no child to be debugged
+            process = subprocess.Popen(
+                [self._python, "-c", COMMAND, *words], stdin=subprocess.PIPE, close_fds=True
+            )
+        process.communicate(f"{self._program}\nrun({str(parent)!r})\n".encode())
+
+    # An adapter that lives and accepts nobody: only while nobody debugs the rank can that be.
+
+    def _nobody_is_here(self) -> None:
+        if self._debugged.is_set() and Path("/proc/net/tcp").exists():
+            self._debugged.clear()
+            thread = threading.Thread(target=self._look, name="dap-mux adapter", daemon=True)
+            vars(thread)["pydev_do_not_trace"] = vars(thread)["is_pydev_daemon_thread"] = True
+            thread.start()
+
+    def _look(self) -> None:
+        looks = 0
+        while not self._debugged.wait(LOOK_EVERY_S):
+            if self._debugger.pydb_disposed:
+                return
+            with suppress(OSError, ValueError):
+                looks = looks + 1 if self._somebody_waits() else 0
+                if looks == LOOKS:
+                    self._kill()
+
+    def _somebody_waits(self) -> bool:
+        """Whether there is a connection to our port that the adapter has not accepted."""
+        wanted = f":{int(self._arguments['--port']):04X}"
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            for line in Path(table).read_text("ascii").splitlines()[1:]:
+                _, here, _, state, queues = line.split()[:5]
+                if state == "0A" and here.endswith(wanted) and int(queues.split(":")[1], 16):
+                    return True
+        return False
+
+    def _kill(self) -> None:
+        token = self._arguments["--server-access-token"].encode()
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):
+                if folder.name.isdigit() and token in (folder / "cmdline").read_bytes():
+                    os.kill(int(folder.name), 9)
+
+
+def _setup() -> Any:
+    return import_module("pydevd").SetupHolder.setup or {}
