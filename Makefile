@@ -20,7 +20,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
-.PHONY: help pictures demo test test-engines check lint format bench clean vsix vsix-check
+.PHONY: help pictures demo test test-engines check lint format bench soak clean vsix vsix-check
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -64,6 +64,12 @@ pictures: $(DEV_STAMP) vsix  ## the documentation's pictures, taken anew in a re
 
 bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench
+
+# Each scene is a test that takes as long as it is told to: tests/real/test_soak_SCENE.py.
+SCENE ?= lines
+MINUTES ?= 30
+soak: $(DEV_STAMP)  ## MINUTES (30) of the faults of a SCENE (lines), and what became of the ranks
+	DAP_MUX_SOAK_SECONDS=$$(($(MINUTES) * 60)) $(PYTEST) tests/real/test_soak_$(SCENE).py
 
 clean:  ## remove what these targets made
 	rm -rf $(VENV) .cache/monarch .cache/neovim .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -157,6 +157,20 @@ def test_a_line_that_breaks_again_and_again(play: Play) -> None:
     assert states(client) == ["running", "running"]
 
 
+def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
+    """A rank that was attached is tried every 2 s, for half a minute."""
+    book = play(2)
+    client = attached(book)
+    book.absent.add(("job", 1))
+    with book.quietly("nobody listens for twenty seconds"):
+        book.lose(1)
+        book.wait(20)
+    book.absent.clear()
+    with book.quietly("then somebody does"):
+        book.wait(2.1)
+    assert states(client) == ["running", "running"]
+
+
 def test_no_answer_to_configuration_done(play: Play) -> None:
     """A rank that is never attached, on a line that never breaks: given up, and tried again."""
     book = play(2)

@@ -1,0 +1,135 @@
+"""Ranks behind lines that are cut every few seconds, and how long each of them is away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from dap_mux.engine.phases import Phase
+from tests.real.driving import Driver
+from tests.support import faults
+from tests.support.faults import FaultProxy
+from tests.support.session import Session
+
+LOOK_EVERY_S: Final = 0.02
+BETWEEN_CUTS_S: Final = (0.5, 5.0)
+CUT_LASTS_S: Final = (0.0, 2.0)
+BACK_WITHIN_S: Final = 60.0  # at the end, when no line is cut any more
+REMEMBERED: Final = 100
+BUCKETS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0)
+CUTS: Final[tuple[Callable[[Random], faults.Fault], ...]] = (
+    lambda chance: faults.Cut(chance.randint(0, 400)),
+    lambda chance: faults.Reset(),
+    lambda chance: faults.Refuse(),
+    lambda chance: faults.Orphan(),
+    lambda chance: faults.BlackHole(),
+    lambda chance: faults.Stall(),
+)
+CONTROLS: Final = ("pause", "continue", "next")
+
+
+@dataclass
+class LineSoak:
+    """A session over ranks behind `tunnels`, which are cut at any time, and one client of it."""
+
+    seed: int
+    running: Session
+    tunnels: Sequence[FaultProxy]
+    driver: Driver
+    away: Mapping[int, list[float]] = field(init=False)
+    cuts: Counter[str] = field(default_factory=Counter)
+    told: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def __post_init__(self) -> None:
+        self.away = {number: [] for number in range(len(self.tunnels))}
+        self._began = time.monotonic()
+        self._since: dict[int, float] = {}
+
+    async def run(self, seconds: float) -> None:
+        """Cut lines for so long; then leave them alone until every rank is back."""
+        others = [asyncio.create_task(self._watch()), asyncio.create_task(self._use())]
+        try:
+            await asyncio.gather(*(self._cut_line(number, seconds) for number in self.away))
+            limit = time.monotonic() + BACK_WITHIN_S
+            while self._since and time.monotonic() < limit:
+                await asyncio.sleep(LOOK_EVERY_S)
+        finally:
+            for task in others:
+                task.cancel()
+            for number, since in self._since.items():
+                self.away[number].append(time.monotonic() - since)
+
+    @property
+    def longest(self) -> float:
+        """How long the rank was away that was away longest, in seconds."""
+        return max(max(times, default=0.0) for times in self.away.values())
+
+    def report(self) -> str:
+        """How long each rank was away at most, and how often how long."""
+        lines = [f"seed {self.seed}; cuts: {dict(self.cuts)}"]
+        for number, times in self.away.items():
+            rank = self.running.engine.core.ranks["job", number]
+            lines.append(
+                f"rank {number}: away {len(times)} times, at most {max(times, default=0):.1f} s; "
+                f"now {rank.phase.label} {rank.reason}"
+            )
+        return "\n".join([*lines, *histogram(sum(self.away.values(), []))])
+
+    def _tell(self, text: str) -> None:
+        self.told.append(f"{time.monotonic() - self._began:7.2f} s  {text}")
+
+    async def _cut_line(self, number: int, seconds: float) -> None:
+        chance, tunnel = Random(f"{self.seed} {number}"), self.tunnels[number]
+        while time.monotonic() - self._began < seconds:
+            await asyncio.sleep(chance.uniform(*BETWEEN_CUTS_S))
+            fault = chance.choice(CUTS)(chance)
+            name, phase = type(fault).__name__, self._phase(number)
+            self._tell(f"{name} of rank {number}, which is {phase.label}")
+            self.cuts[name] += 1
+            if isinstance(fault, faults.Cut):
+                tunnel.down.switch(fault)
+            else:
+                await tunnel.fail(fault)
+            await asyncio.sleep(chance.uniform(*CUT_LASTS_S))
+            await tunnel.heal()
+
+    async def _use(self) -> None:
+        """A client evaluates, stops and steps meanwhile."""
+        chance = Random(self.seed)
+        while True:
+            await asyncio.sleep(chance.expovariate(5))
+            row = self.driver.row(chance.randrange(len(self.tunnels)))
+            if chance.random() < 0.3:
+                self.driver.client.send(chance.choice(CONTROLS), {"threadId": row})
+            else:
+                self.driver.client.send("evaluate", {"expression": "1 + 1", "context": "repl"})
+
+    async def _watch(self) -> None:
+        while True:
+            now = time.monotonic()
+            for number, times in self.away.items():
+                live = self._phase(number) is Phase.LIVE
+                if not live:
+                    self._since.setdefault(number, now)
+                elif number in self._since:
+                    times.append(now - self._since.pop(number))
+                    self._tell(f"rank {number} is back after {times[-1]:.1f} s")
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _phase(self, number: int) -> Phase:
+        return self.running.engine.core.ranks["job", number].phase
+
+
+def histogram(times: Iterable[float]) -> list[str]:
+    """One line for each bucket of seconds."""
+    counts = Counter(next((b for b in BUCKETS_S if one <= b), float("inf")) for one in times)
+    most = max(counts.values(), default=1)
+    return [
+        f"  <= {bucket:4g} s {counts[bucket]:6} {'#' * round(50 * counts[bucket] / most)}"
+        for bucket in (*BUCKETS_S, float("inf"))
+    ]
