@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Final
 
@@ -15,6 +17,7 @@ from tests.real.driving import Driver
 from tests.support import faults
 from tests.support.faults import FaultProxy
 from tests.support.session import Session
+from tests.support.waiting import until
 
 LOOK_EVERY_S: Final = 0.02
 BETWEEN_CUTS_S: Final = (0.5, 5.0)
@@ -55,9 +58,8 @@ class LineSoak:
         others = [asyncio.create_task(self._watch()), asyncio.create_task(self._use())]
         try:
             await asyncio.gather(*(self._cut_line(number, seconds) for number in self.away))
-            limit = time.monotonic() + BACK_WITHIN_S
-            while self._since and time.monotonic() < limit:
-                await asyncio.sleep(LOOK_EVERY_S)
+            with contextlib.suppress(AssertionError):  # the report says who is not
+                await until(lambda: not self._since, within=BACK_WITHIN_S, what="all are back")
         finally:
             for task in others:
                 task.cancel()
@@ -78,7 +80,7 @@ class LineSoak:
                 f"rank {number}: away {len(times)} times, at most {max(times, default=0):.1f} s; "
                 f"now {rank.phase.label} {rank.reason}"
             )
-        return "\n".join([*lines, *histogram(sum(self.away.values(), []))])
+        return "\n".join([*lines, *histogram(chain(*self.away.values()))])
 
     def _tell(self, text: str) -> None:
         self.told.append(f"{time.monotonic() - self._began:7.2f} s  {text}")
