@@ -58,7 +58,7 @@ class Core:
         self.random = random.Random(settings.seed)
         self.cause: ClientRequest | None = None  # what is done now is done on its behalf
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
-        self._faults = 0
+        self.faults = 0
         self._numbers = 0
 
     def adopt(self, settings: Settings) -> None:
@@ -106,9 +106,9 @@ class Core:
 
     def fault(self, error: Exception) -> str:
         """Log an exception that nobody has foreseen; return what to tell of it."""
-        self._faults += 1
-        what = f"internal error {self._faults} ({type(error).__name__}: {error})"
-        trace = "".join(traceback.format_exception(error)) if self._faults <= TRACEBACKS else ""
+        self.faults += 1
+        what = f"internal error {self.faults} ({type(error).__name__}: {error})"
+        trace = "".join(traceback.format_exception(error)) if self.faults <= TRACEBACKS else ""
         self.log(logging.ERROR, "engine", f"{what}\n{trace}".rstrip())
         return f"{what}: this is a defect of dap-mux; the session's log has more under that number"
 

@@ -107,7 +107,7 @@ class TerminateArguments(Struct):
 class Checksum(Struct):
     """The checksum of a source."""
 
-    algorithm: str
+    algorithm: Literal["MD5", "SHA1", "SHA256", "timestamp"]
     checksum: str
 
 
@@ -117,7 +117,7 @@ class Source(Struct):
     name: str | None = None
     path: Path | None = None
     sourceReference: Id | None = None
-    presentationHint: str | None = None
+    presentationHint: Literal["normal", "emphasize", "deemphasize"] | None = None
     origin: str | None = None
     sources: list[Source] | None = None
     adapterData: Any = None
@@ -209,7 +209,7 @@ class StepArguments(Struct):
 
     threadId: Id
     singleThread: bool = False
-    granularity: str | None = None
+    granularity: Literal["statement", "line", "instruction"] | None = None
 
 
 class StepInArguments(StepArguments):
@@ -258,7 +258,7 @@ class VariablesArguments(Struct):
     """`variables`."""
 
     variablesReference: Id
-    filter: str | None = None
+    filter: Literal["indexed", "named"] | None = None
     start: Count | None = None
     count: Count | None = None
     format: ValueFormat | None = None

@@ -83,7 +83,7 @@ class Client:
         """Send a whole request; `wrong`: it need not be DAP."""
         self._conversation.client_sent(request, wrong=wrong)
         message = decode(json.dumps(request).encode())
-        self._book.later(lambda: self._deliver(request, message))
+        self._book.later(lambda: self._deliver(request, message, wrong=wrong))
 
     def stalls(self) -> None:
         """Read no more of what is sent."""
@@ -97,9 +97,13 @@ class Client:
         self._book.feed(inputs.ClientReads(self._number))
         self._book.pump()
 
-    def _deliver(self, request: Json, message: Message) -> None:
+    def _deliver(self, request: Json, message: Message, *, wrong: bool) -> None:
         if not self.closed:
-            self._book.transcript.client_said(self.name, request)
+            if wrong:
+                said = f"{request['command']} {json.dumps(request['arguments'])}"
+                self._book.transcript.line(self.name, ">", said)
+            else:
+                self._book.transcript.client_said(self.name, request)
             self._book.feed(inputs.ClientSaid(self._number, message))
 
     def hears(self, message: Json) -> None:

@@ -58,9 +58,9 @@ def of_type(place: str, schema: Json, info: inspect.Type) -> Iterator[str]:
         return  # of any type
     parts = info.types if isinstance(info, inspect.UnionType) else (info,)
     part = next((part for part in parts if not isinstance(part, inspect.NoneType)), None)
-    if isinstance(part, inspect.LiteralType) and schema["type"] == "string":
-        if set(part.values) != set(schema["enum"]):
-            yield f"{place}: {part.values}"
+    if "enum" in schema:
+        if not isinstance(part, inspect.LiteralType) or set(part.values) != set(schema["enum"]):
+            yield f"{place}: {part} is none of {schema['enum']}"
     elif not isinstance(part, TYPES[schema["type"]]):
         yield f"{place}: {schema['type']} is {part}"
     elif isinstance(part, inspect.ListType):
