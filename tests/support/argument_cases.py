@@ -219,9 +219,13 @@ def cases(arguments: Json) -> Iterator[object]:
     yield from WHOLES
     yield {**arguments, "unknown": [1, {"x": None}]}
     for path in _paths(arguments):
-        yield _with(arguments, path, lambda holder, key: holder.pop(key))
+        made, holder = _copied(arguments, path)
+        del holder[path[-1]]
+        yield made
         for wrong in WRONG:
-            yield _with(arguments, path, lambda holder, key, wrong=wrong: _put(holder, key, wrong))
+            made, holder = _copied(arguments, path)
+            holder[path[-1]] = wrong
+            yield made
 
 
 def _paths(value: object, before: Path = ()) -> Iterator[Path]:
@@ -235,14 +239,10 @@ def _paths(value: object, before: Path = ()) -> Iterator[Path]:
         yield from _paths(inner, (*before, key))
 
 
-def _with(arguments: Json, path: Path, change: Callable[[Any, Any], object]) -> Json:
+def _copied(arguments: Json, path: Path) -> tuple[Json, Any]:
+    """Return a copy, and what holds the last step of a path in it."""
     made = copy.deepcopy(arguments)
     holder: Any = made
     for key in path[:-1]:
         holder = holder[key]
-    change(holder, path[-1])
-    return made
-
-
-def _put(holder: Any, key: Any, value: object) -> None:
-    holder[key] = value
+    return made, holder
