@@ -12,6 +12,7 @@ from typing import Any, Final
 from dap_mux.engine.handles import Handles
 from dap_mux.engine.model import Client, ClientRequest, Rank
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
+from dap_mux.engine.phases import Phase
 from dap_mux.engine.settings import Settings
 from dap_mux.pathmap import PathMap
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
@@ -140,6 +141,10 @@ class Core:
     def sorted_mains(self) -> list[Rank]:
         """Return every known rank by (group, rank), without workers."""
         return [self.mains[id] for id in sorted(self.mains)]
+
+    def not_gone(self) -> list[RankId]:
+        """Return the ranks whose processes are not known to have ended."""
+        return [id for id in sorted(self.mains) if self.mains[id].phase is not Phase.GONE]
 
     def controllers(self) -> Iterator[Client]:
         """Yield the configured controllers: those who are told what happens."""

@@ -65,7 +65,8 @@ class Ending:
         self._core.flow.job_over = True
         self._core.flow.job_code = code
         for rank in self._core.sorted_mains():
-            if rank.link is None:
+            runs = rank.lost and (rank.signs.alive or rank.endpoint.watched)
+            if rank.link is None and not runs:
                 self._lifecycle.ended(rank)
         self.consider()
 

@@ -22,7 +22,7 @@ from dap_mux.config.values import Address
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import UsageError
-from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.announcing import announce
 from dap_mux.session.dialling import taking_calls
 from dap_mux.session.running import OWN_RANK, Beside
@@ -182,10 +182,24 @@ class LauncherRun:
             self._tell(NOBODY)
         self._session.driver.feed(inputs.JobEnded(code))
         with anyio.move_on_after(LAST_WORDS):
+            await self._session.driver.finished.wait()
+        if self._session.driver.finished.is_set():
             await self._session.over()
             return
-        say("the launcher has ended, and some of its ranks run on without a debugger")
+        say(f"the launcher has ended; {self._left_behind()}")
         await self._session.release("the launcher has ended")
+
+    def _left_behind(self) -> str:
+        """Which ranks are still there, and what is known of them."""
+        left = self._session.driver.engine.core.not_gone()
+        pids = {id: process.pid for id in left if (process := self._ranks.get(id)) is not None}
+        many = len(left) > 1
+        texts = [f"{'ranks' if many else 'rank'} {fold(left)}"]
+        if pids:
+            which = ", ".join(str(pid) for pid in pids.values())
+            texts.append(f"({'processes' if len(pids) > 1 else 'process'} {which})")
+        still = "are still there, and run on" if many else "is still there, and runs on"
+        return f"{' '.join(texts)} {still} without a debugger"
 
     # Ranks
 

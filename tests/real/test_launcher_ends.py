@@ -130,6 +130,18 @@ async def test_a_client_can_start_it_again(user: User, options: tuple[str, ...])
     assert (await run.ends()).code == 0
 
 
+async def test_a_client_that_does_not_hang_up(user: User) -> None:
+    """Every rank has ended: nothing is said of ranks that run on, nor of the client."""
+    script, launcher = user.script("print('end')"), user.script(LAUNCH, "launch.py")
+    run = await launch(user, launcher, "1", script)
+    client = await run.client()
+    await client.handshake(ATTACH, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=LIMIT)
+    done = await run.ends()
+    assert done.code == 0
+    assert "without a debugger" not in done.err
+
+
 @listening_or_calling
 async def test_ranks_that_outlive_their_launcher_are_let_go(
     user: User, options: tuple[str, ...]
@@ -146,7 +158,7 @@ async def test_ranks_that_outlive_their_launcher_are_let_go(
     await finish(client)
     done = await run.ends()
     assert done.code == 0
-    assert "some of its ranks run on without a debugger" in done.err
+    assert "is still there, and runs on without a debugger" in done.err
     (user.folder / "go").touch()
     await user.nothing_is_left()
     assert run.out == "end\n"
