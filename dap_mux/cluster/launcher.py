@@ -32,7 +32,7 @@ from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
-from dap_mux.rank.ready import RENDEZVOUS
+from dap_mux.rank.ready import RENDEZVOUS, failure_file
 from dap_mux.user_files import parse_json, read_regular
 
 DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
@@ -189,6 +189,11 @@ class LaunchedJob:
         if self._process.poll() is None:
             await end_of(self._process.pid)
         return self._process.wait()
+
+    def failure_file(self, process: ForeignProcess) -> Path:
+        """Where a rank of this machine says what it is about to fail of."""
+        name = f"{socket.gethostname()}-{process.pid}.json"
+        return failure_file(self.rendezvous / name)
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to the launcher's process group, if it still runs."""

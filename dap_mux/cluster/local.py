@@ -26,6 +26,7 @@ import anyio
 from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
+from dap_mux.rank.ready import failure_file
 
 __all__ = [
     "LocalCluster",
@@ -185,6 +186,7 @@ class LocalCluster:
         log_path = self._log_of(rank)
         ready_file = Path(self._ready_dir.name) / f"rank-{rank}.json"
         ready_file.unlink(missing_ok=True)
+        failure_file(ready_file).unlink(missing_ok=True)
         command = self.job.agent_command(ready_file)
         with log_path.open("ab") as log:
             try:

@@ -15,6 +15,7 @@ from anyio import to_thread
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import DapMuxError
 from dap_mux.printable import printable
+from dap_mux.rank.ready import failure_file
 
 READY_POLL = 0.02  # seconds
 TAIL_LINES = 20
@@ -35,9 +36,15 @@ class RankProcess:
         self.pid = process.pid
         self.log_path = log_path
         self._process = process
+        self.failure_file = failure_file(ready_file)
         self._ready_file = ready_file
         self._ended = anyio.Event()
         self._being_stopped = False
+
+    @property
+    def being_stopped(self) -> bool:
+        """Whether we have sent it a signal."""
+        return self._being_stopped
 
     @property
     def exit_code(self) -> int | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from dap_mux.engine.clients import Clients
 from dap_mux.engine.core import Core
+from dap_mux.engine.deaths import Deaths
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.outputs import Finished
 from dap_mux.engine.phases import Phase
@@ -33,12 +34,14 @@ class Ending:
         clients: Clients,
         heard: RankEvents,
         progress: Progress,
+        deaths: Deaths,
     ) -> None:
         self._core = core
         self._lifecycle = lifecycle
         self._clients = clients
         self._heard = heard
         self._progress = progress
+        self._deaths = deaths
         self._timer: int | None = None
 
     def consider(self) -> None:
@@ -114,8 +117,9 @@ class Ending:
         if self._core.flow.ended:
             return
         self._core.cancel(self._timer)
-        self._core.flow.ended = True
         self._heard.flush(everything=True)
+        self._deaths.flush()
+        self._core.flow.ended = True
         self._progress.end()
         self._clients.say_goodbye()
         self._core.out.append(Finished())

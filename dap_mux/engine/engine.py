@@ -24,6 +24,7 @@ from dap_mux.engine.commands.groups import Groups
 from dap_mux.engine.commands.values import Values
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
+from dap_mux.engine.deaths import Deaths
 from dap_mux.engine.drawer import Drawer
 from dap_mux.engine.ending import Ending
 from dap_mux.engine.evaluation import Evaluation
@@ -63,6 +64,7 @@ INPUTS: Final = {
     inputs.ClientReads: "_client_reads",
     inputs.RankKnown: "_rank_known",
     inputs.RankExited: "_rank_exited",
+    inputs.RankFailed: "_rank_failed",
     inputs.JobEnded: "_job_ended",
     inputs.JobRestarted: "_job_restarted",
     inputs.RanksFound: "_ranks_found",
@@ -119,7 +121,10 @@ class Engine:
             self.breakpoints,
             self.capabilities,
         )
-        self.ending = Ending(core, self.lifecycle, self.clients, self.heard, self.progress)
+        self.deaths = Deaths(core, self.clients.notice)
+        self.ending = Ending(
+            core, self.lifecycle, self.clients, self.heard, self.progress, self.deaths
+        )
         self.casting = Cast(
             core, self.meshes, self.asking, self.arrivals, self.control, self.drawer
         )
@@ -215,7 +220,14 @@ class Engine:
     def _rank_exited(self, happened: inputs.RankExited) -> None:
         rank = self.core.ranks.get(happened.rank)
         if rank:
-            self.lifecycle.exited(rank, happened.code)
+            rank.fate.wanted |= happened.wanted
+            self.lifecycle.exited(rank, happened.code, happened.how)
+
+    def _rank_failed(self, happened: inputs.RankFailed) -> None:
+        rank = self.core.ranks.get(happened.rank)
+        if rank:
+            rank.fate.failure, rank.fate.held = happened.failure, happened.held
+            self.moved(rank)
 
     def _job_ended(self, happened: inputs.JobEnded) -> None:
         self.ending.job_ended(happened.code)
@@ -309,6 +321,7 @@ class Engine:
         self.drawer.lost(rank)
         self.arrivals.moved(rank)
         self.paused.moved(rank)
+        self.deaths.consider(rank)
         self.ending.consider()
 
     def moved(self, rank: Rank) -> None:

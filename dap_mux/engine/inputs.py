@@ -75,11 +75,25 @@ class RankKnown(Struct, frozen=True, gc=False):
 class RankExited(Struct, frozen=True, gc=False):
     """The rank's process ended, as whoever started it saw; `code` is -n for signal n.
 
-    None where only its end was seen: the pod or the allocation is no more.
+    None where only its end was seen: the pod or the allocation is no more. `how`: the end in
+    words, as the system shows it. `wanted`: we ended it.
     """
 
     rank: RankId
     code: int | None
+    how: str = ""
+    wanted: bool = False
+
+
+class RankFailed(Struct, frozen=True, gc=False):
+    """An uncaught exception is about to end the rank: `failure` is its name and place.
+
+    `held`: it is held for a debugger, so many seconds more; said again as they pass.
+    """
+
+    rank: RankId
+    failure: str
+    held: float | None = None
 
 
 class JobEnded(Struct, frozen=True, gc=False):
@@ -186,6 +200,7 @@ Input: TypeAlias = (
     | ClientReads
     | RankKnown
     | RankExited
+    | RankFailed
     | JobEnded
     | JobRestarted
     | RanksFound

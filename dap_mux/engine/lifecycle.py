@@ -13,17 +13,19 @@ from typing import Final
 from dap_mux.engine import upstream
 from dap_mux.engine.agent import CHILDREN
 from dap_mux.engine.children import Children
+from dap_mux.engine.deaths import reason_of
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.handshake import MAY_WAIT
 from dap_mux.engine.inputs import LinkDown
 from dap_mux.engine.links import Watcher
-from dap_mux.engine.model import Body, Rank, Reply
+from dap_mux.engine.model import Body, Fate, Rank, Reply
 from dap_mux.engine.phases import Phase, Signal
 from dap_mux.engine.process_watch import DEBUGGER_ENDED, RUNS_ON
 from dap_mux.rank_sets import RankId
 
 __all__ = ["Lifecycle", "Watcher"]
 
+ENDED: Final = "the process ended"
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
 
 
@@ -54,7 +56,7 @@ class Lifecycle(Children):
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
         if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
-            rank.exit_code = None
+            rank.exit_code, rank.fate = None, Fate()
             self.connect(rank)
 
     def _called(self, rank: Rank) -> None:
@@ -90,7 +92,7 @@ class Lifecycle(Children):
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
-        rank.exit_code = None
+        rank.exit_code, rank.fate = None, Fate()
         self._to(rank, Signal.RETURN)
 
     def connect_all(self, arguments: Body) -> None:
@@ -189,11 +191,12 @@ class Lifecycle(Children):
         self._forget_link(rank, DEBUGGER_ENDED)
         self._retry(rank, DEBUGGER_ENDED)
 
-    def exited(self, rank: Rank, code: int | None) -> None:
+    def exited(self, rank: Rank, code: int | None, how: str = "") -> None:
         """Its launcher saw the process end; the adapter's last words may still be under way."""
         rank.exit_code, rank.signs.exited = code, True
+        rank.fate.end = how or ("" if code is None else _end_of(code))
         if rank.phase is Phase.GONE or rank.link is None:
-            self.ended(rank, rank.reason)
+            self.ended(rank)
         else:
             endpoint = rank.endpoint
             self._core.after(ENDING_GRACE, lambda: self._ended_for_sure(rank, endpoint))
@@ -207,16 +210,23 @@ class Lifecycle(Children):
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The rank's process is gone."""
         if rank.phase is Phase.GONE:
+            rank.reason = reason_of(rank) or rank.reason
+            self._watcher.moved(rank)
             self._watcher.lost(rank, False)
             return
+        rank.fate.vanished, rank.fate.held = rank.lost, None
         was_live = rank.phase is Phase.LIVE
         self._leave_workers(rank)
-        self._forget_link(rank, "the process ended")
-        self._to(rank, Signal.END, reason or "the process ended")
+        self._forget_link(rank, ENDED)
+        self._to(rank, Signal.END, reason or reason_of(rank) or ENDED)
         rank.numbers.clear()
         self._watcher.lost(rank, was_live)
         if rank.main:
             self._remove(rank)
+
+
+def _end_of(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
 def _is_another(before: int | None, now: int | None) -> bool:

@@ -128,6 +128,19 @@ class Signs:
         self.look = self.deadline = None
 
 
+@dataclass
+class Fate:
+    """How a rank's process has ended or is about to, and where it was seen last."""
+
+    place: str = ""  # of its newest stop
+    failure: str = ""  # the uncaught exception and its place
+    held: float | None = None  # s left for a debugger to come, where it is held at its failure
+    end: str = ""  # an exit code or a signal
+    vanished: bool = False  # its connection was lost before, and it had not said that it ends
+    wanted: bool = False  # the session ended it
+    told: bool = False
+
+
 @dataclass(eq=False)
 class Rank:
     """One rank, `(group, rank)`, over all the processes and connections that it may have.
@@ -165,6 +178,7 @@ class Rank:
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
     signs: Signs = field(default_factory=Signs)
+    fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
     called: Body = field(default_factory=dict)  # how a worker wants to be attached
     hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached

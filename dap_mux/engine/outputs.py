@@ -107,6 +107,12 @@ class Finished(Struct, frozen=True, gc=False):
     """Every rank is gone and the clients were told; the session is over."""
 
 
+class Tell(Struct, frozen=True, gc=False):
+    """Something that the person at the session's terminal should read."""
+
+    text: str
+
+
 class Log(Struct, frozen=True, gc=False):
     """A line for the session's log; `rank` where it is about one."""
 
@@ -131,5 +137,6 @@ Output: TypeAlias = (
     | EndJob
     | RestartJob
     | Finished
+    | Tell
     | Log
 )

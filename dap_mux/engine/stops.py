@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dap_mux.engine import upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
+from dap_mux.engine.deaths import note_stop
 from dap_mux.engine.model import Body, Frame, Owed, Rank, Reply, StepRun, Stop
 from dap_mux.engine.phases import Phase
 from dap_mux.protocol.messages import plain
@@ -133,6 +134,7 @@ class Stops:
         """The rank runs on: its frames and variables are no more."""
         if rank.stop:
             rank.last_thread = rank.stop.thread
+        note_stop(rank, rank.stop)
         rank.stop = None
         self._new.pop(rank.id, None)
         self._core.handles.expire_stop(rank.id)
@@ -160,6 +162,7 @@ class Stops:
         self.give_up_step(rank)
         rank.pausing = False
         rank.threads = {}
+        note_stop(rank, rank.stop)
         rank.stop = None
         self._new.pop(rank.id, None)
         self._core.handles.expire_rank(rank.id)

@@ -34,7 +34,9 @@ from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
     LOOPBACK,
     RENDEZVOUS,
+    failure_file,
     record_of,
+    rendezvous_file,
     say,
     write_ready_file,
     write_to_rendezvous,
@@ -156,7 +158,8 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
             limit = post_mortem.limit_of(os.environ, setup.hold)
             _started.address = _listen(place, setup)
             if limit is not None:
-                post_mortem.arm(place, limit, "{}:{}".format(*_started.address))
+                told = _told_of_failures(setup)
+                post_mortem.arm(place, limit, "{}:{}".format(*_started.address), told)
         elif setup.port not in (None, 0, _started.address[1]):
             say(place, f"listens on {_started.address[1]} already; port {setup.port} is not used")
         return _started.address
@@ -179,6 +182,15 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     trace_only_while_attached()
     _announce(place, address, setup)
     return address
+
+
+def _told_of_failures(setup: Setup) -> list[Path]:
+    """Files that whoever started this process reads."""
+    files = [setup.ready_file] if setup.ready_file is not None else []
+    folder = os.environ.get(RENDEZVOUS)
+    if folder and Path(folder).is_dir():
+        files.append(rendezvous_file(Path(folder)))
+    return [failure_file(file) for file in files]
 
 
 def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:

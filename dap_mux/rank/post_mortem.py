@@ -16,7 +16,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from inspect import currentframe
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +30,7 @@ from dap_mux.rank.environ import Place
 from dap_mux.rank.exception_stop import entries, note_what_is_shown, stop_at, was_shown
 from dap_mux.rank.hide import users_part
 from dap_mux.rank.hold import wait_for_debugger
-from dap_mux.rank.ready import say
+from dap_mux.rank.ready import say, write_ready_file
 
 VARIABLE = "DAP_MUX_POST_MORTEM"
 DEFAULT_LIMIT = 300.0
@@ -63,13 +65,14 @@ def limit_of(environ: Mapping[str, str], default: float | None) -> float | None:
     return seconds
 
 
-def arm(place: Place, limit: float, address: str) -> None:
+def arm(place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> None:
     """From now on, hold this process at an uncaught exception. Call it once, debugpy running.
 
-    `address` is where a debugger can attach; `limit` is as `limit_of` gives it.
+    `address` is where a debugger can attach; `limit` is as `limit_of` gives it; `told` are files
+    for whoever started it, to say of the failure.
     """
     note_what_is_shown()
-    watch = Watch(place, limit, address)
+    watch = Watch(place, limit, address, told)
     sys.addaudithook(watch.hook())
     if "multiprocessing" in sys.modules or "--multiprocessing-fork" in sys.orig_argv:
         watch.at_the_end_of_a_worker()
@@ -78,7 +81,8 @@ def arm(place: Place, limit: float, address: str) -> None:
 class Watch:
     """Looks at what ends this process, and holds it."""
 
-    def __init__(self, place: Place, limit: float, address: str) -> None:
+    def __init__(self, place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> None:
+        self._told = told
         self._place = place
         self._limit = limit
         self._address = address
@@ -142,6 +146,8 @@ class Watch:
 
     def _hold(self, error: BaseException, trace: TracebackType) -> None:
         why = f"failed: {_in_short(error, trace)}; it is held"
+        self._failure = _name_and_place(error, trace)
+        self._tell(None)
         while debugpy.is_client_connected() or self._somebody_comes(why):
             if debugpy.is_client_connected() and stop_at(error, trace):
                 return
@@ -155,10 +161,19 @@ class Watch:
             f"{why} at most {self._limit:g} s for a debugger to look "
             f"({self._address}; {VARIABLE}=off: never)",
         )
-        if wait_for_debugger(self._limit):
+        self._tell(time.time() + self._limit)
+        came = wait_for_debugger(self._limit)
+        self._tell(None)
+        if came:
             return True
         say(self._place, f"had no debugger attached within {self._limit:g} s; it ends")
         return False
+
+    def _tell(self, until: float | None) -> None:
+        record = {"pid": os.getpid(), "failure": self._failure, "until": until}
+        for path in self._told:
+            with suppress(OSError):  # who started us is gone
+                write_ready_file(path, record)
 
 
 _kept: list[Watch] = []
@@ -172,6 +187,13 @@ def _is_torchs(trace: TracebackType | None) -> bool:
         and frame.f_globals.get("__name__") == "torch.multiprocessing.spawn"
         for frame in last
     )
+
+
+def _name_and_place(error: BaseException, trace: TracebackType) -> str:
+    """`ValueError at train.py:41`."""
+    *_, last = entries(trace)
+    name = Path(last.tb_frame.f_code.co_filename).name
+    return f"{type(error).__name__} at {name}:{last.tb_lineno}"
 
 
 def _in_short(error: BaseException, trace: TracebackType) -> str:

@@ -36,9 +36,19 @@ def write_ready_file(path: Path, record: dict[str, object]) -> None:
     partial.replace(path)
 
 
+def failure_file(ready_file: Path) -> Path:
+    """Where a process says what it is about to fail of, beside the file that says it listens."""
+    return ready_file.with_suffix(".failed")
+
+
+def rendezvous_file(folder: Path) -> Path:
+    """This process's own file in the folder that `DAP_MUX_RENDEZVOUS` names."""
+    return folder / f"{socket.gethostname()}-{os.getpid()}.json"
+
+
 def write_to_rendezvous(folder: Path, record: dict[str, object]) -> None:
     """Tell whoever set `DAP_MUX_RENDEZVOUS`: one record for each process, named by host and pid."""
-    write_ready_file(folder / f"{socket.gethostname()}-{os.getpid()}.json", record)
+    write_ready_file(rendezvous_file(folder), record)
 
 
 def say(place: Place, message: str) -> None:

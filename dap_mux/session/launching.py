@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
+from dap_mux.cluster.ends import Ends
 from dap_mux.cluster.foreign import ForeignProcess
 from dap_mux.cluster.launcher import LaunchedJob, LauncherJob, Report
 from dap_mux.cluster.records import RankRecord
@@ -25,6 +26,7 @@ from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.announcing import announce
 from dap_mux.session.dialling import taking_calls
+from dap_mux.session.failures import POLL, Failures
 from dap_mux.session.running import OWN_RANK, Beside
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
@@ -118,6 +120,7 @@ class LauncherRun:
         self._beside = beside
         output = launched.job.output if beside else None  # an editor hears what ranks print
         self._echo = Echo.of_file(output) if output else Echo(())
+        self._failures, self._ends = Failures(session), Ends()
         self._signal: signal.Signals | None = None
         self._stop = anyio.Event()
         self._again = anyio.Event()
@@ -240,9 +243,19 @@ class LauncherRun:
 
     async def _watch(self, id: RankId, process: ForeignProcess) -> None:
         """See a rank's process end; the launcher alone knows its exit code."""
-        await process.ended()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._heed_failure, id, process)
+            await process.ended()
+            tasks.cancel_scope.cancel()
         if self._ranks[id] is process:
-            self._session.driver.feed(inputs.RankExited(id, None))
+            self._failures.look(id, self._launched.failure_file(process))
+            how = self._ends.if_killed_for_memory(process.pid)
+            self._session.driver.feed(inputs.RankExited(id, None, how, self.ending))
+
+    async def _heed_failure(self, id: RankId, process: ForeignProcess) -> None:
+        while True:
+            self._failures.look(id, self._launched.failure_file(process))
+            await anyio.sleep(POLL)
 
     # Whoever wants the end
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import anyio
 
+from dap_mux.cluster.ends import Ends
 from dap_mux.cluster.local import (
     LocalCluster,
     LocalJob,
@@ -30,6 +31,7 @@ from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.announcing import announce
 from dap_mux.session.dialling import ADDRESS, taking_calls
+from dap_mux.session.failures import POLL, Failures
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
@@ -117,6 +119,7 @@ class Job:
         self._dial = dial
         self._beside = beside
         self._cluster = cluster
+        self._failures, self._ends = Failures(session), Ends()
         self._signal: signal.Signals | None = None
         self._terminal = terminal
         self._echo = Echo(cluster.ranks if terminal else ())
@@ -129,6 +132,7 @@ class Job:
         """Serve until every rank has ended; return the job's exit code."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow_all)
+            tasks.start_soon(self._heed_failures)
             if self._terminal:
                 tasks.start_soon(self._echo.follow)
                 tasks.start_soon(self._heed_signals)
@@ -189,7 +193,17 @@ class Job:
         """See a rank through. In this order: the last rank's end is the end of this task too."""
         await self._announce(rank)
         code = await rank.wait()
-        self._session.driver.feed(inputs.RankExited((GROUP, rank.rank), code))
+        id = GROUP, rank.rank
+        self._failures.look(id, rank.failure_file)
+        ours = rank.being_stopped
+        how = self._ends.of(rank.pid, code, by_us=ours)
+        self._session.driver.feed(inputs.RankExited(id, code, how, ours))
+
+    async def _heed_failures(self) -> None:
+        while True:
+            for rank in self._cluster.ranks:
+                self._failures.look((GROUP, rank.rank), rank.failure_file)
+            await anyio.sleep(POLL)
 
     async def _announce(self, rank: RankProcess) -> None:
         """Wait for the rank to say where it listens (K3), and tell the engine.

@@ -195,6 +195,7 @@ async def serving(
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
     driver = Driver(Engine(settings), max_message=config.max_message)
+    driver.tell = say
     server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
     if wanted not in (0, port):
         say(f"port {wanted} is in use; listening on {port} instead")

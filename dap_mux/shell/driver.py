@@ -49,6 +49,7 @@ class Driver:
         self.end_job: Callable[[], None] = lambda: None
         self.restart_job: Callable[[], None] = lambda: None
         self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
+        self.tell: Callable[[str], None] = logger.info
         self.take_call: Callable[[outputs.Connect], None] = self._nobody_called
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
@@ -72,6 +73,7 @@ class Driver:
             outputs.RestartJob: lambda output: self.restart_job(),
             outputs.FindRanks: lambda output: self.find_ranks(output),  # noqa: PLW0108  (set later)
             outputs.Finished: lambda output: self.finished.set(),
+            outputs.Tell: lambda output: self.tell(output.text),
             outputs.Log: _log,
         }
 

@@ -182,6 +182,12 @@ class Playbook:
         self.feed(inputs.RankExited((group, number), code))
         self.pump()
 
+    def failed(self, number: int, failure: str, held: float | None = None) -> None:
+        """A rank's process says what it is about to die of."""
+        self.transcript.line(("rank", ("job", number)), "=", f"failed ({failure}), held {held}")
+        self.feed(inputs.RankFailed(("job", number), failure, held))
+        self.pump()
+
     def process_ends(self, number: int, group: str = "job") -> None:
         """A process of this machine ends, which the shell was asked to watch."""
         id = group, number
@@ -297,6 +303,9 @@ class Playbook:
         self.finished = True
         self.transcript.line("session", "=", "finished")
 
+    def _tell(self, output: outputs.Tell) -> None:
+        self.transcript.line("session", "=", f"tells: {output.text}")
+
     def _log(self, output: outputs.Log) -> None:
         if output.level >= 30:
             who = ("rank", output.rank) if output.rank else "session"
@@ -311,6 +320,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.ToRank: Playbook._to_rank,
     outputs.CloseLink: Playbook._close_link,
     outputs.WatchProcess: Playbook._watch_process,
+    outputs.Tell: Playbook._tell,
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
     outputs.HashLocal: Playbook._hash_local,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dap_mux.engine.core import Core, host_of
+from dap_mux.engine.deaths import held
 from dap_mux.engine.model import Body, Rank
 from dap_mux.engine.view import View, coords_of
 from dap_mux.errors import UsageError
@@ -44,7 +45,7 @@ def entry(core: Core, view: View, rank: Rank) -> Body:
         "pid": rank.endpoint.pid,
         "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
         "state": rank.state,
-        "reason": (stop.reason if stop else rank.reason) or None,
+        "reason": (stop.reason if stop else held(rank) or rank.reason) or None,
         "thread": rank.threads.get(stop.thread) if stop else None,
         "function": frame.name if frame else None,
         "module": _module(frame.path) if frame else None,
