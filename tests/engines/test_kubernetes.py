@@ -95,9 +95,13 @@ async def break_forward(
 async def restart_and_move(scene: Scene, client: DapClient, pods: list[Pod], done: Path) -> None:
     """One pod's container starts again; another pod is deleted, and made anew elsewhere."""
     await pods[1].restarts_now()
-    why = f"pod {pods[1].name} does not run now: CrashLoopBackOff"
+    crash = "exit code 137 (Error)"
+    why = f"pod {pods[1].name} does not run now: CrashLoopBackOff, after {crash}"
     here = "breakpoint"
     await listed(client, "reason", here, why, here, here)
+    told = [body["output"] for body in bodies(client, "output") if crash in body["output"]]
+    assert len(told) == 1, told
+    assert f"see `kubectl logs --previous {pods[1].name}`" in told[0]
     await scene.run(pods[1], LOOP, str(done))
     await listed(client, "line", *[COUNT] * 4)
     await scene.cluster.delete(pods[3].name)

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from dap_mux.cluster.kubernetes.news import MAX_NAMED, News
 from dap_mux.cluster.kubernetes.pods import how_it_failed, missed, ranks_of
 from dap_mux.cluster.kubernetes.source import read
-from dap_mux.cluster.kubernetes.tool import tool_for
+from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.source import Word
 from dap_mux.errors import NothingToConnect, UsageError
 
@@ -261,3 +262,55 @@ def test_a_pod_that_is_not_missed(before: dict[str, Any], now: dict[str, Any] | 
 )  # fmt: skip
 def test_how_a_pod_has_failed(status: dict[str, Any], how: str) -> None:
     assert how_it_failed({"metadata": {"name": "t"}, "status": status}) == how
+
+
+def crashed(state: str = "state") -> dict[str, Any]:
+    return {state: {"terminated": {"exitCode": 3, "reason": "Error"}}}
+
+
+def test_each_failure_is_told_once() -> None:
+    news = News(Tool(("/usr/bin/kubectl", "--namespace=team")))
+    failed = pod("t-0", phase="Failed", state=crashed()["state"])
+    news.see([failed, pod("t-1"), pod("t-2", phase="Succeeded")])
+    assert news.take() == [
+        "pod t-0 has failed: exit code 3 (Error); see `kubectl --namespace=team logs t-0`"
+    ]
+    news.see([failed])
+    assert not news
+    assert news.take() == []
+
+
+def test_a_container_that_is_started_again_and_again() -> None:
+    """Each time anew; and one that runs again since before we came says nothing."""
+    news = News(Tool(("oc",)))
+    waiting: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff"}}
+    last = crashed("last")["last"]
+    news.see([pod("t-0", restarts=1, last=last), pod("t-1", state=waiting, restarts=1, last=last)])
+    why = "pod t-1 has ended with exit code 3 (Error), and is to start again"
+    assert news.take() == [f"{why}; see `oc logs --previous t-1`"]
+    news.see([pod("t-1", state=waiting, restarts=1, last=last)])
+    assert not news
+    news.see([pod("t-1", state=waiting, restarts=2, last=last)])
+    assert len(news.take()) == 1
+
+
+def test_the_container_that_comes_first_is_the_one_that_crashed() -> None:
+    one = pod("t-0", phase="Pending", state={"waiting": {"reason": "PodInitializing"}})
+    one["spec"]["initContainers"] = [{"name": "fetch"}]
+    fetch = {"waiting": {"reason": "CrashLoopBackOff"}}
+    one["status"]["initContainerStatuses"] = [
+        {"name": "fetch", "state": fetch, **crashed("lastState")}
+    ]
+    (record,) = ranks_of([one], ONE, by_name=True)
+    assert record.waits == "pod t-0 is Pending: CrashLoopBackOff, after exit code 3 (Error)"
+    news = News(Tool(("oc",)))
+    news.see([one])
+    assert news.take()[0].endswith("see `oc logs --previous t-0 -c fetch`")
+
+
+def test_a_job_of_a_thousand_fails_in_one_way() -> None:
+    news = News(Tool(("oc",)))
+    news.see([pod(f"t-{number}", phase="Failed") for number in range(1000)])
+    *named, more = news.take()
+    assert len(named) == MAX_NAMED
+    assert more == f"{1000 - MAX_NAMED} more pods have failed or crashed"

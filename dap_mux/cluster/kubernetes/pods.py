@@ -38,12 +38,32 @@ def has_failed(pod: Json) -> bool:
 
 def how_it_failed(pod: Json) -> str:
     """Say how a failed pod has ended: `exit code 1 (Error)`, or why it was taken away; or ''."""
-    for container in _containers(pod):
-        if told := _exit_of(container.get("state") or {}):
-            return told
+    ends = [_exit_of(each.get("state") or {}) for each in _every_container(pod)]
     status = _status(pod)  # evicted, say, before or while its containers ran
     told = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
-    return one_line(told)[:LONGEST]
+    return next(filter(None, ends), one_line(told)[:LONGEST])
+
+
+def how_it_crashed(pod: Json) -> str:
+    """Say how the container ended that waits now to be started again; '' where none does."""
+    waiting = [each for each in _every_container(pod) if "waiting" in (each.get("state") or {})]
+    return next(filter(None, (_exit_of(each.get("lastState") or {}) for each in waiting)), "")
+
+
+def failed_container(pod: Json) -> str:
+    """The name of the container that failed, or crashed; '' for the only one that there is."""
+    spec = pod.get("spec") or {}
+    if len([*(spec.get("initContainers") or []), *(spec.get("containers") or [])]) < 2:
+        return ""
+    for each in _every_container(pod):
+        if any(_exit_of(each.get(key) or {}) for key in ("state", "lastState")):
+            return str(each.get("name", ""))
+    return ""
+
+
+def starts_of(pod: Json) -> int:
+    """How often its containers have been started again."""
+    return sum(int(each.get("restartCount", 0)) for each in _every_container(pod))
 
 
 def missed(pod: Json, now: Json | None) -> Json | None:
@@ -115,10 +135,9 @@ def _waits(pod: Json) -> str:
     name, states = name_of(pod), [each.get("state") or {} for each in _containers(pod)]
     if any("running" in state for state in states):
         return ""
-    reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
-    why = next((f": {reason}" for reason in reasons if reason), "") or _unscheduled(pod)
-    ends = [_exit_of(each.get("lastState") or {}) for each in _containers(pod)]
-    why += next((f", after {end}" for end in ends if end), "")
+    why = _waiting_for(pod) or _unscheduled(pod)
+    if crash := how_it_crashed(pod):
+        why += f", after {crash}"
     phase = _status(pod).get("phase", "Unknown")
     if phase == "Running" and states:
         return f"pod {name} does not run now{why or ': its container has ended'}"
@@ -126,6 +145,14 @@ def _waits(pod: Json) -> str:
         what = "was deleted" if phase == MISSED[0] else "has failed"
         return f"pod {name} {what}; perhaps another is made in its place"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
+
+
+def _waiting_for(pod: Json) -> str:
+    """`: ImagePullBackOff`, of the first container that says more than that others come first."""
+    states = [each.get("state") or {} for each in _every_container(pod)]
+    reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
+    telling = [reason for reason in reasons if reason and reason != "PodInitializing"]
+    return next((f": {reason}" for reason in [*telling, *filter(None, reasons)]), "")
 
 
 def _exit_of(state: Json) -> str:
@@ -186,3 +213,8 @@ def _status(pod: Json) -> Json:
 
 def _containers(pod: Json) -> list[Json]:
     return list(_status(pod).get("containerStatuses") or [])
+
+
+def _every_container(pod: Json) -> list[Json]:
+    """Those that run before the others, too."""
+    return [*(_status(pod).get("initContainerStatuses") or []), *_containers(pod)]

@@ -43,6 +43,7 @@ class Pod:
     phase: str = "Pending"
     restarts: int = 0
     state: Json = field(default_factory=lambda: {"waiting": {"reason": "ContainerCreating"}})
+    last_state: Json = field(default_factory=dict)
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     log: Path = Path(os.devnull)
     exec_allowed: bool = True
@@ -81,6 +82,7 @@ class Pod:
         """Its container is killed, and waits to be started again."""
         await self.kill()
         self.restarts += 1
+        self.last_state = {"terminated": {"exitCode": 137, "reason": "Error"}}
         self.state = {"waiting": {"reason": reason}}
         self.changed("MODIFIED", self)
 
@@ -127,7 +129,8 @@ class Pod:
         env = [{"name": name, "value": value} for name, value in self.env.items()]
         container = {"name": "main", "image": "python", "env": env}
         status = {"name": "main", "ready": self.phase == "Running", "restartCount": self.restarts,
-                  "image": "python", "imageID": "", "state": self.state}  # fmt: skip
+                  "image": "python", "imageID": "", "state": self.state,
+                  "lastState": self.last_state}  # fmt: skip
         conditions: list[Json] = [{"type": "Ready", "status": str(self.phase == "Running")}]
         if self.unscheduled:
             conditions.append({"type": "PodScheduled", "status": "False",
