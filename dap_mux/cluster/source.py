@@ -81,13 +81,16 @@ class Source(Protocol):
 
 @runtime_checkable
 class Reporting(Protocol):
-    """A `Source` that knows more than its ranks: of those, say, that will never come."""
+    """A `Source` that also knows of ranks that will never come, and how others ended."""
 
     def notices(self) -> Sequence[str]:
         """What the user has not been told yet; asked after `discover` and whatever `watch` yields.
 
         Where there is something to tell, `watch` yields, be it the same ranks once more.
         """
+
+    def exit_code(self, record: RankRecord) -> int | None:
+        """How a rank ended that `watch` yields no more, where its place says so."""
 
 
 @asynccontextmanager

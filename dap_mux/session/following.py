@@ -141,8 +141,10 @@ class _Followed:
             if old != record:
                 down = record.waits or OPENING.format(record.host)
                 session.known([record], down=down, host_name=record.host)
-        for id in before:
-            session.driver.feed(inputs.RankExited(id, None))
+        for id, record in before.items():
+            source = self._source
+            code = source.exit_code(record) if isinstance(source, Reporting) else None
+            session.driver.feed(inputs.RankExited(id, code))
 
     def _reach(self, session: Session, tasks: TaskGroup) -> None:
         """Have one way open for each host, for the ranks that are there."""

@@ -56,6 +56,7 @@ async def test_a_job_without_retries_is_over_when_it_has_failed(scene: Scene) ->
     await pod.fails(3)
     await attach.says(FAILED)
     scene.cluster.job(JOB, Failed="BackoffLimitExceeded")  # a moment after its last pod
+    assert (await client.wait_event("exited", timeout=LIMIT))["exitCode"] == 3
     await client.wait_event("terminated", timeout=LIMIT)
     await client.close()
     assert (await attach.ends()).code == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dap_mux.cluster.kubernetes.news import MAX_NAMED, News
-from dap_mux.cluster.kubernetes.pods import how_it_failed, missed, ranks_of
+from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, ranks_of
 from dap_mux.cluster.kubernetes.source import read
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.source import Word
@@ -262,6 +262,14 @@ def test_a_pod_that_is_not_missed(before: dict[str, Any], now: dict[str, Any] | 
 )  # fmt: skip
 def test_how_a_pod_has_failed(status: dict[str, Any], how: str) -> None:
     assert how_it_failed({"metadata": {"name": "t"}, "status": status}) == how
+
+
+def test_the_exit_code_of_a_pod_that_has_ended() -> None:
+    failed = pod("t", phase="Failed", state={"terminated": {"exitCode": 3}})
+    assert exit_code_of(failed) == 3
+    assert exit_code_of(pod("t", state={"terminated": {"exitCode": 3}})) is None
+    evicted = {"metadata": {"name": "t"}, "status": {"phase": "Failed", "reason": "Evicted"}}
+    assert exit_code_of(evicted) is None
 
 
 def crashed(state: str = "state") -> dict[str, Any]:

@@ -44,6 +44,13 @@ def how_it_failed(pod: Json) -> str:
     return next(filter(None, ends), one_line(told)[:LONGEST])
 
 
+def exit_code_of(pod: Json) -> int | None:
+    """The highest exit code of a pod's containers; None for one that has not ended."""
+    ends = [(each.get("state") or {}).get("terminated") for each in _containers(pod)]
+    codes = [int(end.get("exitCode", 0)) for end in ends if end]
+    return max(codes) if codes and has_ended(pod) else None
+
+
 def how_it_crashed(pod: Json) -> str:
     """Say how the container ended that waits now to be started again; '' where none does."""
     waiting = [each for each in _every_container(pod) if "waiting" in (each.get("state") or {})]

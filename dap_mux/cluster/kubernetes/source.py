@@ -16,7 +16,14 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.kubernetes.news import News
-from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of, ranks_of
+from dap_mux.cluster.kubernetes.pods import (
+    Json,
+    exit_code_of,
+    has_ended,
+    missed,
+    name_of,
+    ranks_of,
+)
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.kubernetes.way import keep_open
 from dap_mux.cluster.records import LAST_PORT, RankRecord
@@ -111,6 +118,11 @@ class Kubernetes:
     def notices(self) -> Sequence[str]:
         """Which pods have failed since it was last asked, and how."""
         return self._news.take()
+
+    def exit_code(self, record: RankRecord) -> int | None:
+        """That of its pod, where no other rank shares it."""
+        pod = self._pods.get(record.host)
+        return exit_code_of(pod) if pod and len(self._wanted.ports) == 1 else None
 
     async def _look(self) -> Sequence[RankRecord]:
         pods = await self._tool.pods(self._wanted.selection)
