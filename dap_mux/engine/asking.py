@@ -9,7 +9,6 @@ A broadcast to many ranks is one timer, and one encoding for each distinct quest
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from dap_mux.engine.core import Core
 from dap_mux.engine.model import Body, Pending, Rank, Reply, Stop
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.phases import Phase
+from dap_mux.engine.python_text import LONGEST, is_expression
 from dap_mux.engine.upstream import Broadcast
 from dap_mux.engine.values import values_of
 from dap_mux.errors import PeerFault
@@ -33,6 +33,7 @@ TIMEOUT: Final = 5.0  # s
 RAW: Final[Body] = {"format": {"rawString": True}}
 """Ask for a text as it is; otherwise debugpy gives its repr (FACTS, debugpy 10)."""
 
+_LONGEST: Final = 4 * LONGEST  # characters that are parsed here: a user's, and ours around them
 # What a running rank is asked. Without a frame only text comes back, so the type goes before it;
 # longer values are cut where debugpy cuts those of a frame.
 _IN_MAIN: Final = (
@@ -245,7 +246,7 @@ class _Question:
     def _arguments(self, text: str, frame: int | None) -> Body:
         if frame is None:
             return {"expression": _IN_MAIN.format(text)}
-        context = "watch" if is_expression(text) else "repl"
+        context = "watch" if is_expression(text, _LONGEST) else "repl"
         return {"expression": text, "frameId": frame, "context": context, **self._more}
 
 
@@ -257,15 +258,6 @@ def _in_main(result: str) -> Answer:
     """Take apart what `_IN_MAIN` gives: the type's name, then the value."""
     name, newline, value = result.partition("\n")
     return Answer(value, name) if newline else Answer(result)
-
-
-def is_expression(text: str) -> bool:
-    """Whether Python takes this for an expression; anything else is run as a statement."""
-    try:
-        ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def in_one_line(message: str) -> str:

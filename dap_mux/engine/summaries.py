@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.asking import is_expression
+from dap_mux.engine.python_text import is_expression
 from dap_mux.injected import source_of, tensor_summary
 
 SOURCE: Final = source_of(tensor_summary)

@@ -17,11 +17,12 @@ _NAMES_DEEP = 8
 
 @dataclass(frozen=True)
 class Scope:
-    """One selection under way: the world, and the named sets that led here."""
+    """One selection under way: the world, the named sets that led here, and what has been found."""
 
     world: World
     strict: bool
     trail: tuple[str, ...] = ()
+    known: dict[RankSet, frozenset[RankId]] = field(default_factory=dict, compare=False)
 
     def group(self, name: str | None, place: Place) -> str:
         """The group that a node means; the caller looks whether it has ranks."""
@@ -105,7 +106,7 @@ class Named(RankSet):
         if len(scope.trail) == _NAMES_DEEP:
             message = f"{self} is the end of a chain of more than {_NAMES_DEEP} names"
             raise RankSetError(message, self.place)
-        return named.members(replace(scope, trail=(*scope.trail, self.name)))
+        return _members(named, replace(scope, trail=(*scope.trail, self.name)))
 
     def _suggestion(self, scope: Scope) -> str:
         return did_you_mean(f"{self}", (f"@{name}" for name in scope.world.names))
@@ -121,7 +122,7 @@ class Complement(RankSet):
     inner: RankSet
 
     def members(self, scope: Scope) -> frozenset[RankId]:
-        return frozenset(scope.world.ranks) - self.inner.members(scope)
+        return frozenset(scope.world.ranks) - _members(self.inner, scope)
 
     def __str__(self) -> str:
         return f"~{_bracketed(self.inner)}"
@@ -169,7 +170,14 @@ class Difference(RankSet):
 
 
 def _each(parts: tuple[RankSet, ...], scope: Scope) -> list[frozenset[RankId]]:
-    return [part.members(scope) for part in parts]
+    return [_members(part, scope) for part in parts]
+
+
+def _members(part: RankSet, scope: Scope) -> frozenset[RankId]:
+    """Each set once: a short text may name the same one many times, and names lead to names."""
+    if part not in scope.known:
+        scope.known[part] = part.members(scope)
+    return scope.known[part]
 
 
 def _bracketed(part: RankSet) -> str:

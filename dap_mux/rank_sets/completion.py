@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.rank_sets.errors import RankSetError
 from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.tokens import NAME, WORD
 from dap_mux.rank_sets.world import STATES, World
+
+_LONGEST: Final = 256
+"""Characters that are completed at most: each kind of word is tried behind all of them."""
 
 _PLACES: Final = 64
 """Coordinates offered of one dimension at most."""
@@ -39,48 +42,65 @@ class Completion:
 def complete(text: str, column: int, world: World) -> tuple[Completion, ...]:
     """Return what may stand at `column` (0-based) of a rank set, likeliest first.
 
-    What stands behind the column is not looked at. Mistakes in front of it give nothing.
+    What stands behind the column is not looked at. Mistakes in front of it give nothing, and
+    neither do more than 256 characters.
     """
     head = text[:column]
+    if len(head) > _LONGEST:
+        return ()
     found: dict[str, Completion] = {}
+    fits: dict[tuple[int, str], bool] = {}
     value = _DIM_VALUE.search(head)
     since = value.start("dim") if value else None
-    for start, word, tail, detail in _values(value, world) if value else _sets(head, world):
-        if _fits(head[:start] + word + tail, start if since is None else since, world):
-            found.setdefault(word, Completion(word, start, detail))
+    for start, word in _values(value, world) if value else _sets(head, world):
+        kind = (start, word.kind)
+        if kind not in fits:
+            whole = head[:start] + word.text + word.tail
+            fits[kind] = _fits(whole, start if since is None else since, world)
+        if fits[kind]:
+            found.setdefault(word.text, Completion(word.text, start, word.detail))
     return tuple(found.values())
 
 
-def _sets(head: str, world: World) -> Iterator[tuple[int, str, str, str]]:
-    """Start, word, what makes it whole, and what it is."""
+class _Word(NamedTuple):
+    """A word on offer. What makes it whole is `tail`; words of one `kind` fit the same places."""
+
+    text: str
+    tail: str
+    detail: str
+    kind: str
+
+
+def _sets(head: str, world: World) -> Iterator[tuple[int, _Word]]:
     starts = {match.start() for partial in _PARTIAL if (match := partial.search(head))}
     for start in sorted(starts):
-        for word, tail, detail in _words(world):
-            if word.startswith(head[start:]):
-                yield start, word, tail, detail
+        for word in _words(world):
+            if word.text.startswith(head[start:]):
+                yield start, word
 
 
-def _values(value: re.Match[str], world: World) -> Iterator[tuple[int, str, str, str]]:
+def _values(value: re.Match[str], world: World) -> Iterator[tuple[int, _Word]]:
     size = max((dict(mesh.dims).get(value["dim"], 0) for mesh in world.meshes.values()), default=0)
     for place in map(str, range(min(size, _PLACES))):
         if place.startswith(value["digits"]):
-            yield value.start("digits"), place, "", f"{value['dim']} of {size}"
+            detail = f"{value['dim']} of {size}"
+            yield value.start("digits"), _Word(place, "", detail, "place")
 
 
-def _words(world: World) -> Iterator[tuple[str, str, str]]:
+def _words(world: World) -> Iterator[_Word]:
     for mesh in world.meshes.values():
         for name, size in mesh.dims:
-            yield f"{name}=", "0", f"dimension of {size}"
-    yield "all", "", "every rank"
-    yield "ranks(", ")", "ranks by number, slice or dimension"
+            yield _Word(f"{name}=", "0", f"dimension of {size}", f"{name}=")
+    yield _Word("all", "", "every rank", "set")
+    yield _Word("ranks(", ")", "ranks by number, slice or dimension", "ranks")
     for state in STATES:
-        yield state, "", f"ranks that are {state} now"
+        yield _Word(state, "", f"ranks that are {state} now", "set")
     for name in world.names:
-        yield f"@{name}", "", "named set"
+        yield _Word(f"@{name}", "", "named set", "name")
     for group, ranks in world.numbers.items():
         detail = f"group of {len(ranks)}"
-        yield f"{group}:", "all", detail
-        yield f"{group}.ranks(", ")", detail
+        yield _Word(f"{group}:", "all", detail, "group")
+        yield _Word(f"{group}.ranks(", ")", detail, "ranks of a group")
 
 
 def _fits(whole: str, since: int, world: World) -> bool:
@@ -92,6 +112,6 @@ def _fits(whole: str, since: int, world: World) -> bool:
         return False
     try:
         ranks.select(world, strict=False)
-    except RankSetError as error:
-        return error.column < since
+    except RankSetError as error:  # of a named set's own text, or in front of this word?
+        return error.text != whole or error.column < since
     return True

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dap_mux.errors import UsageError
+
+LONGEST = 4096
+"""Characters of a rank set at most: whoever reads one keeps everybody else waiting meanwhile."""
 
 _SHOWN = 72
 """Characters of the user's text that a message quotes at most."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where something stands in the text that the user wrote: 0-based column, width >= 1."""
 
     text: str
@@ -59,7 +61,7 @@ class UnknownDimension(RankSetError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The likeliest of the known words as a question, else the list of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
+    close = difflib.get_close_matches(word, names, n=1) if len(word) < _SHOWN else []
     if close:
         return f"did you mean {close[0]}?"
     if not names:

@@ -27,6 +27,9 @@ from dap_mux.rank_sets.world import STATES
 _NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""
 
+_MOST_SETS = 512
+"""How many sets operators may join: each is worked out, and a list of numbers is one."""
+
 _Item = TypeVar("_Item")
 
 
@@ -45,6 +48,7 @@ class _Parser:
         self._tokens = tokens
         self._next = 0
         self._depth = 0
+        self._sets = 0
 
     def whole(self) -> RankSet:
         result = self._set()
@@ -95,6 +99,10 @@ class _Parser:
 
     def _atom(self) -> RankSet:
         token = self._peek()
+        self._sets += 1
+        if self._sets > _MOST_SETS:
+            message = f"more than {_MOST_SETS} sets in one: commas join numbers, as in 0-3,7"
+            raise RankSetError(message, token.place)
         if token.kind in ("number", "run"):
             return self._list(None)
         if token.kind == "at":

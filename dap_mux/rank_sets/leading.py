@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from dap_mux.rank_sets.errors import Place, RankSetError
+from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.tokens import NAME
 from dap_mux.rank_sets.world import STATES
@@ -25,9 +25,14 @@ def split_leading(text: str) -> tuple[str, str]:
     """
     text = with_group(text.strip())
     cuts = list(islice(_cuts(text), _MOST_CUTS))
+    mistake = len(text)
     for cut in reversed(cuts):
-        if _is_set(text[:cut]):
+        if cut > mistake:
+            continue  # the same word would be amiss
+        found = _mistake(text[:cut])
+        if found is None:
             return text[:cut], text[cut:].strip()
+        mistake = found
     parse(text[: cuts[0]] if cuts else text)  # where that is no set, this says where and why
     raise RankSetError("a command must follow the ranks", Place(text, len(text)))
 
@@ -44,15 +49,16 @@ def with_group(text: str) -> str:
 def _cuts(text: str) -> Iterator[int]:
     """Where the ranks may end: at each space that is in no bracket."""
     depth = 0
-    for piece in _PIECE.finditer(text):
+    for piece in _PIECE.finditer(text, 0, LONGEST + 1):
         depth += (piece["open"] is not None) - (piece["close"] is not None)
         if piece["space"] is not None and depth <= 0:
             yield piece.start()
 
 
-def _is_set(text: str) -> bool:
+def _mistake(text: str) -> int | None:
+    """The column of the first word that makes this no rank set, None where it is one."""
     try:
         parse(text)
-    except RankSetError:
-        return False
-    return True
+    except RankSetError as error:
+        return error.column
+    return None

@@ -12,7 +12,7 @@ from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
 
 _HEAD = re.compile(rf"\s*(?P<set>@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
-_TAIL = re.compile(r"\s*(?P<barrier>barrier\b)?\s*(?:(?P<colon>:)(?!=)\s*|\Z)")
+_TAIL = re.compile(r"\s*(?:(?P<barrier>barrier\b)\s*)?(?:(?P<colon>:)(?!=)\s*|\Z)")
 _PIECE = re.compile(
     # A bracket or a string; one that never closes reaches to the end.
     r"""[()\[\]{}]

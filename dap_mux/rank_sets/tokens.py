@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from dap_mux.rank_sets.errors import Place, RankSetError
+from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
 
 _DIGITS = 9
 """No job has a thousand million ranks, and arithmetic stays small."""
@@ -37,8 +37,7 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """`kind` is name, at, run, number, end, or for a symbol the symbol itself."""
 
     kind: str
@@ -53,6 +52,9 @@ def is_name(text: str) -> bool:
 
 def tokenize(text: str, start: int, end: int) -> Iterator[Token]:
     """The tokens of `text[start:end]`, with columns in the whole text; an `end` is last."""
+    if end - start > LONGEST:
+        message = f"a rank set has {LONGEST:,} characters at most: name parts of it, as in @slow"
+        raise RankSetError(message, Place(text, start + LONGEST))
     while start < end:
         match = _TOKEN.match(text, start, end)
         if match is None:
@@ -67,13 +69,15 @@ def _token(match: re.Match[str]) -> Token:
     group = match.lastgroup or ""
     word = match[group]
     place = Place(match.string, match.start(), match.end() - match.start())
+    if group == "symbol":
+        return Token(word, word, place)
     if group == "chain":
         first, last, *_ = word.split("-")
         hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
         raise RankSetError(f"{word} is no range: {hint}", place)
     if word[0] in "0123456789" and max(map(len, word.split("-"))) > _DIGITS:
         raise RankSetError("this number is too large for a rank", place)
-    return Token(word if group == "symbol" else group, word, place)
+    return Token(group, word, place)
 
 
 def _unexpected(place: Place) -> RankSetError:

@@ -21,6 +21,7 @@ from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
 from dap_mux.rank_sets import did_you_mean, split_leading, with_group
 
+_QUOTED: Final = 72  # characters of an unknown word that are said again
 OnBehalf = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]
 Ask = Callable[[ClientRequest, str, str, Tolerance | None], None]
 _WITHIN: Final = re.compile(
@@ -47,7 +48,8 @@ class Console:
         word = WORDS.get(call.name)
         if word is None:
             known = did_you_mean(f"%{call.name}", (f"%{name}" for name in WORDS))
-            raise UsageError(f"no command %{call.name}: {known if call.name else 'see %help'}")
+            name = call.name[:_QUOTED]
+            raise UsageError(f"no command %{name}: {known if name else 'see %help'}")
         word.run(self, request, call.rest)
 
     def _request(
@@ -69,7 +71,8 @@ class Console:
     def help(self, request: ClientRequest, rest: str) -> None:
         rows = [(word.usage, word.about) for name, word in WORDS.items() if rest in ("", name)]
         if not rows:
-            raise UsageError(f"no command %{rest}: {did_you_mean(rest, WORDS)}")
+            known = did_you_mean(rest, WORDS)
+            raise UsageError(f"no command %{rest[:_QUOTED]}: {known}")
         lines = shown.table(("", ""), rows)[1:]
         self._say(request, "\n".join([*lines, *([] if rest else [PYTHON])]))
 

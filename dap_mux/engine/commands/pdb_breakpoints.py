@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,6 +15,7 @@ from dap_mux.engine.commands.places import selected
 from dap_mux.engine.drawer import Drawer, belongs, where
 from dap_mux.engine.merge.breakpoints import CONDITION, HIT, Temporary, Wanted
 from dap_mux.engine.model import Body, Rank
+from dap_mux.engine.python_text import LONGEST, syntax_problem
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 
@@ -325,11 +325,11 @@ def _check_location(location: str) -> None:
 
 
 def _check_python(condition: str) -> None:
-    try:
-        ast.parse(condition or "0", mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        problem = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise UsageError(f"the condition {condition!r} is no Python: {problem}") from None
+    if len(condition) > LONGEST:
+        raise UsageError(f"a condition has {LONGEST:,} characters at most")
+    problem = syntax_problem(condition or "0", "eval")
+    if problem:
+        raise UsageError(f"the condition {condition!r} is no Python: {problem}")
 
 
 def _is_absolute(path: str) -> bool:

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from dap_mux.engine.asking import Answer, Answers, Asking, is_expression
+from dap_mux.engine.asking import Answer, Answers, Asking
 from dap_mux.engine.commands import pdb_texts
 from dap_mux.engine.commands.order import Order, Word
 from dap_mux.engine.commands.pdb_words import help_text
 from dap_mux.engine.commands.places import Places, selected, stack
 from dap_mux.engine.model import Client, Rank
+from dap_mux.engine.python_text import LONGEST, is_expression
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 
@@ -50,7 +51,8 @@ class ValueWords:
 
     def python(self, order: Order) -> None:
         """An expression; or a statement, which stopped ranks run in their frame."""
-        only = "" if is_expression(order.argument) else STATEMENT
+        long = len(order.argument) > LONGEST  # then the rank says whether it is one
+        only = "" if long or is_expression(order.argument) else STATEMENT
         self._ask(order, order.argument, stopped_only=only)
 
     def _print(self, order: Order) -> None:

@@ -6,12 +6,11 @@ A text that Python can read is Python's, whatever it begins with: `cast(x)`, `at
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Final
 
+from dap_mux.engine.python_text import is_program
 from dap_mux.rank_sets import STATES, split_leading, split_prefix, with_group
 from dap_mux.rank_sets.tokens import NAME
 
@@ -52,7 +51,7 @@ def read(text: str, context: str) -> Call | Asked | None:
         return _call(_PERCENT.fullmatch(text))
     bare = _BARE.fullmatch(text) if context == CONSOLE else None
     head = None if bare else _HEAD.match(text)
-    if not (bare or head) or is_python(text):
+    if not (bare or head) or is_program(text):
         return None
     return _call(bare) if bare else _asked(text)
 
@@ -68,14 +67,3 @@ def _asked(text: str) -> Asked:
     if prefix.ranks is not None and prefix.rest:
         return Asked(str(prefix.ranks), prefix.rest)
     return Asked(*split_leading(text))
-
-
-def is_python(text: str) -> bool:
-    """Whether Python can read this."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the user's escapes and comparisons, not ours
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True

@@ -8,12 +8,12 @@ meets a stop, or a logpoint for other cases, the later of the two is refused wit
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine.merge.breakpoints import CONDITION, HIT, LOG, PREFIXED, Body, Wanted
+from dap_mux.engine.python_text import LONGEST, syntax_problem
 from dap_mux.rank_sets import World, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -99,13 +99,9 @@ def _when(body: Body) -> tuple[str, str]:
 
 def _fault(condition: str) -> str:
     """Return what is wrong with a condition: in a union it would be everybody's fault."""
-    try:
-        ast.parse(condition.strip() or "0", mode="eval")
-    except SyntaxError as error:
-        return error.msg
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error)
-    return ""
+    if len(condition) > LONGEST:
+        return f"longer than {LONGEST:,} characters"
+    return syntax_problem(condition.strip() or "0", "eval")
 
 
 def _substituted(body: Body, values: Mapping[str, object]) -> Body:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.engine.commands.hints import hints
-from dap_mux.engine.commands.words import Asked, Call, is_python, read
+from dap_mux.engine.commands.words import Asked, Call, read
+from dap_mux.engine.python_text import is_program
 from dap_mux.rank_sets import Mesh, RankSetError, World
 
 
@@ -66,8 +67,8 @@ def test_a_rank_set_gone_wrong_is_told_at_its_column() -> None:
 
 
 def test_nesting_that_python_cannot_read_is_no_python() -> None:
-    assert not is_python("(" * 5000 + ")" * 5000)
-    assert not is_python("a\0b")
+    assert not is_program("(" * 5000 + ")" * 5000)
+    assert not is_program("a\0b")
 
 
 WORLD = World(tuple(("job", rank) for rank in range(4)), {"job": Mesh.parse("dp=2,tp=2")}, {}, {})
