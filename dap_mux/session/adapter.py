@@ -31,7 +31,10 @@ from dap_mux.shell.listeners import serve_stdio
 
 
 async def serve_adapter(options: AdapterOptions) -> int:
-    """Serve the editor at the other end of standard input until it, or the job, is gone."""
+    """Serve the editor at the other end of standard input until it, or the job, is gone.
+
+    Raises DapMuxError where what came from there is no DAP.
+    """
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
     settings = settings_of(config, ranks_from_client=True)
@@ -42,10 +45,12 @@ async def serve_adapter(options: AdapterOptions) -> int:
     ):
         finder = Finder(session, config, tasks)
         session.driver.find_ranks = finder.find
-        editor_gone = await serve_stdio(session.driver)
-        await _all_left(session, editor_gone)
+        editor = await serve_stdio(session.driver)
+        await _all_left(session, editor.closed)
         await finder.finish()
         tasks.cancel_scope.cancel()
+    if editor.fault:
+        raise DapMuxError(f"closed standard input, where an editor is to speak DAP: {editor.fault}")
     return 0
 
 

@@ -56,9 +56,11 @@ class ClientConnection(asyncio.Protocol):
     """One client. `writer` differs from the reader for standard streams.
 
     Without a `guard` it is trusted; else the limits for strangers bind it until it is admitted.
+    `fault` is what the peer did wrong, where we have closed the connection for that.
     """
 
     def __init__(self, driver: Driver, guard: Guard | None = None) -> None:
+        self.fault = ""
         self._driver = driver
         self._guard = guard
         self._trusted = guard is None
@@ -101,8 +103,7 @@ class ClientConnection(asyncio.Protocol):
             said = [self._read(body) for body in self._framer.feed(data)]
         except PeerFault as error:
             hint = " (it speaks TLS, and this port does not)" if data[:2] == TLS_HELLO else ""
-            logger.warning("closed client %d: %s%s", self._client, error, hint)
-            self._abort()
+            self._stalled(f"{error}{hint}")
             return
         if said and self._trusted and not self._known:
             self.admitted()
@@ -114,7 +115,7 @@ class ClientConnection(asyncio.Protocol):
         try:
             return inputs.ClientSaid(self._client, decode(body))
         except MessageError as error:
-            logger.warning("closed client %d: %s", self._client, error)
+            self._blame(str(error))
             return inputs.ClientBabbled(self._client, str(error), error.seq, error.command)
 
     def admitted(self) -> None:
@@ -146,8 +147,12 @@ class ClientConnection(asyncio.Protocol):
             self._stall = None
 
     def _stalled(self, why: str) -> None:
-        logger.warning("closed client %d: %s", self._client, why)
+        self._blame(why)
         self._abort()
+
+    def _blame(self, why: str) -> None:
+        self.fault = why
+        logger.warning("closed client %d: %s", self._client, why)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone."""
@@ -190,6 +195,8 @@ class ClientConnection(asyncio.Protocol):
     def _abort(self) -> None:
         if self._writer:
             self._writer.abort()
+        if self._reader is not None and self._reader is not self._writer:
+            self._reader.close()  # standard input
 
 
 async def listen(
@@ -237,22 +244,28 @@ def entrance(driver: Driver, guard: Guard) -> Callable[[], ClientConnection]:
     return partial(ClientConnection, driver, guard)
 
 
-async def serve_stdio(driver: Driver) -> asyncio.Event:
-    """Speak DAP on standard input and output; return an event that is set when they close."""
+class StdioConnection(ClientConnection):
+    """The client at standard input and output; `closed` is set when they close."""
+
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self.closed = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        super().connection_lost(exc)
+        self.closed.set()
+
+
+async def serve_stdio(driver: Driver) -> StdioConnection:
+    """Speak DAP on standard input and output."""
     loop = asyncio.get_running_loop()
-    closed = asyncio.Event()
-
-    class StdioConnection(ClientConnection):
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            closed.set()
-
     connection = StdioConnection(driver)
     stdin, stdout = _take_stdio()
     writer, _ = await loop.connect_write_pipe(lambda: _Output(connection), stdout)
     connection.write_to(writer)
     await loop.connect_read_pipe(lambda: connection, stdin)
-    return closed
+    return connection
 
 
 def _take_stdio() -> tuple[FileIO, FileIO]:

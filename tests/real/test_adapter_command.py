@@ -146,6 +146,27 @@ async def test_without_an_editor_it_says_what_it_is_for(user: User) -> None:
     assert (done.code, done.out, done.err) == (2, "", sentence)
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (b"help\n", "not a DAP header: b'help"),
+        (bytes(range(256)), "not a DAP header: b"),
+        (b"Content-Length: 2\r\n\r\n[]", ""),
+        (b"Content-Length: 5\r\n\r\nhello", ""),
+    ],
+)
+async def test_what_is_no_dap_ends_it_with_an_error(user: User, said: bytes, why: str) -> None:
+    """Its standard input stays open: a person at a terminal would wait for ever."""
+    command = await user.start("adapter", piped=True)
+    assert command.process.stdin is not None
+    command.process.stdin.write(said)
+    done = await command.ends()
+    assert done.code == 1
+    (line,) = [line for line in done.err.splitlines() if line.startswith("dap-mux: closed")]
+    assert f"closed standard input, where an editor is to speak DAP: {why}" in line
+    assert "Traceback" not in done.err
+
+
 # What an editor's start-up time depends on
 
 
