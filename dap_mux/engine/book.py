@@ -8,11 +8,13 @@ from typing import Final, TypeAlias
 
 from dap_mux.engine.merge.breakpoints import Wanted
 from dap_mux.engine.model import Body
+from dap_mux.engine.recent import Recent
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Place: TypeAlias = str  # a client path, or one of:
 FUNCTIONS: Final = "\0functions"
 EXCEPTIONS: Final = "\0exceptions"
+MAX_BEFORE: Final = 4096  # ids of a rank's breakpoints that were replaced while it stands still
 Ids: TypeAlias = dict[int, tuple[Wanted, ...]]
 
 
@@ -72,6 +74,14 @@ class Book:
             del self.wanted[place]
             self.sources.pop(place, None)
 
+    def drop_empty(self, place: Place) -> bool:
+        """Forget a place where nobody wants anything; False where somebody does."""
+        if any(self.wanted.get(place, {}).values()):
+            return False
+        self.wanted.pop(place, None)
+        self.sources.pop(place, None)
+        return True
+
     def place_of(self, wanted: Wanted) -> Place | None:
         """Return where it is wanted, None where it is not any more."""
         places = self.wanted.items()
@@ -89,30 +99,39 @@ class RankIds:
 
     def __init__(self) -> None:
         self._now: dict[DebuggeeId, dict[Place, Ids]] = {}
-        self._before: dict[DebuggeeId, dict[Place, Ids]] = {}
+        self._before: dict[DebuggeeId, Recent[tuple[Place, int], tuple[Wanted, ...]]] = {}
 
     def renew(self, rank: DebuggeeId, place: Place, *, stopped: bool) -> Ids:
         """Return the new ids to fill; a stop at one of the old goes on being told to joiners."""
         old = self._now.get(rank, {}).pop(place, {})
         if stopped:
-            self._before.setdefault(rank, {}).setdefault(place, {}).update(old)
+            before = self._before.setdefault(rank, Recent(MAX_BEFORE))
+            for id, wanted in old.items():
+                before[place, id] = wanted
         else:
             self._before.pop(rank, None)
         return self._now.setdefault(rank, {}).setdefault(place, {})
 
     def find(self, rank: DebuggeeId, id: object) -> tuple[Place | None, tuple[Wanted, ...]]:
         """Return what a rank's own id stands for, and where."""
-        for known in (self._now, self._before):
-            for place, ids in known.get(rank, {}).items():
-                if isinstance(id, int) and id in ids:
-                    return place, ids[id]
-        return None, ()
+        if not isinstance(id, int):
+            return None, ()
+        for place, ids in self._now.get(rank, {}).items():
+            if id in ids:
+                return place, ids[id]
+        before = self._before.get(rank) or Recent(0)
+        found = ((place, item) for (place, known), item in before.items() if known == id)
+        return next(found, (None, ()))
 
     def met(self, rank: DebuggeeId, place: Place) -> bool:
         """Whether debugpy has moved two onto one line, of which it keeps the last only."""
         ids = self._now.get(rank, {}).get(place, {})
         spots = [wanted[0].spot_in(rank) for wanted in ids.values()]
         return len(set(spots)) < len(spots)
+
+    def drop(self, rank: DebuggeeId, place: Place) -> None:
+        """A rank has nothing there any more."""
+        self._now.get(rank, {}).pop(place, None)
 
     def forget(self, rank: DebuggeeId) -> None:
         """The rank's connection is gone, and its ids with it."""

@@ -16,7 +16,7 @@ from dap_mux.engine.book import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
 from dap_mux.engine.core import Core
 from dap_mux.engine.edge import Edge
 from dap_mux.engine.files import Files
-from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, problem, want
+from dap_mux.engine.merge.breakpoints import Wanted, adopted, merged, problem, updated, want
 from dap_mux.engine.merge.exceptions import exceptions_for, states_of
 from dap_mux.engine.merge.files import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.merge.union import Plan, plan
@@ -92,7 +92,7 @@ class Breakpoints:
             adopted(known, body) or want(self._next_id(), client.id, body, world) for body in bodies
         ]
         self._book.put(place, client.id, wanted)
-        self._apply_for(request, place, lambda: self._answer(request, wanted))
+        self._apply_for(request, place, lambda: self._answer(request, place, wanted))
 
     def _apply_for(self, request: ClientRequest, place: Place, then: Callable[[], None]) -> None:
         """Who has not attached changes nothing in the ranks yet."""
@@ -123,11 +123,20 @@ class Breakpoints:
         self._ids += 1
         return self._ids
 
-    def _answer(self, request: ClientRequest, wanted: list[Wanted]) -> None:
+    def _answer(self, request: ClientRequest, place: Place, wanted: list[Wanted]) -> None:
         for item in wanted:
             item.told = self._merged(item)
         downstream.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
+        if not wanted:
+            self._forget_empty(place)
         self.touched()
+
+    def _forget_empty(self, place: Place) -> None:
+        """Nobody wants anything there any more: nothing of it is to be kept."""
+        if place != FUNCTIONS and self._book.drop_empty(place):
+            for rank in self._core.ranks:
+                self._newest.pop((rank, place), None)
+                self._rank_ids.drop(rank, place)
 
     def _merged(self, wanted: Wanted) -> Body:
         about = self._about(wanted)
@@ -296,7 +305,7 @@ class Breakpoints:
 
     def _keep_changed(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
         for item in wanted:
-            item.states[rank.id] = {**item.states.get(rank.id, {}), **state}
+            item.states[rank.id] = updated(item.states.get(rank.id, {}), state)
             self._tell_change(item)
 
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:

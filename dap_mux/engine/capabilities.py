@@ -40,6 +40,9 @@ NEEDS_OWNERSHIP: Final = frozenset(
 )
 
 
+MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
+
+
 def offers_of(body: Body) -> Body:
     """Return what a rank offers, of the form that DAP gives it; nonsense counts as nothing."""
     flags = {name: value for name, value in body.items() if isinstance(value, bool)}
@@ -58,6 +61,7 @@ class Capabilities:
     def __init__(self, core: Core, routed: Iterable[str]) -> None:
         self._core = core
         self._routed = frozenset(routed)
+        self._counted = self._routed | {FILTERS_KEY}
         self._told: Body = {}
         self._seen: list[Body] = []
 
@@ -78,7 +82,8 @@ class Capabilities:
 
         What one rank cannot do stays out, also when that rank has left: it may come back.
         """
-        if offers in self._seen:
+        offers = {key: value for key, value in offers.items() if key in self._counted}
+        if offers in self._seen or len(self._seen) >= MAX_OFFERS:
             return
         self._seen.append(offers)
         before = self._told

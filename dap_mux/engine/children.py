@@ -101,9 +101,16 @@ class Children(Handshake):
         taken = set(main.numbers.values())
         number = main.numbers.setdefault(pid, next(n for n in count(1) if n not in taken))
         child.id = (*main.rank_id, number)
+        self._forget_numbers(main)
         child.hidden = False
         self._core.add(child)
         self._watcher.moved(child)
+
+    def _forget_numbers(self, main: Rank) -> None:
+        """Of children that run on without us only the latest are known again by their numbers."""
+        gone = [pid for pid in main.numbers if (main.rank_id, pid) not in self._children]
+        for pid in gone[: max(0, len(main.numbers) - MOST)]:
+            del main.numbers[pid]
 
     def _is_live(self, rank: Rank) -> None:
         """A child that nobody debugs has been let go, and is left as politely as any other."""

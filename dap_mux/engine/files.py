@@ -28,6 +28,7 @@ from dap_mux.engine.model import Body, Client, Rank, Reply
 from dap_mux.engine.outputs import HashLocal
 from dap_mux.engine.phases import Phase
 from dap_mux.engine.rank_files import Found
+from dap_mux.engine.recent import Recent
 from dap_mux.engine.spelling import from_uri
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankId
@@ -35,6 +36,8 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
 CALM: Final = 0.3  # s from the first rank that is attached until those that are get asked
+MAX_FILES: Final = 16_384  # paths that clients and stacks have named
+MAX_FOUND: Final = 262_144  # what ranks have said of files
 GATHER: Final = 0.2  # s from the first answer of a rank about a file to the news
 LOOPBACK: Final = ("127.", "localhost", "::1")
 Then: TypeAlias = Callable[[dict[str, str]], None]
@@ -48,13 +51,13 @@ class Files:
         self.changed: Callable[[str], None] = lambda path: None
         self._asked: dict[int, tuple[Client, Then]] = {}
         self._here: set[int] = set()
-        self._local: dict[str, str] = {}
-        self._compared: dict[str, str] = {}
+        self._local: Recent[str, str] = Recent(MAX_FILES)
+        self._compared: Recent[str, str] = Recent(MAX_FILES)
         self._taken: dict[
             tuple[RankId, str], bool
         ] = {}  # who has breakpoints; is it missing there?
         self._calm: int | None = None
-        self._found: dict[tuple[RankId, str], Found | None] = {}
+        self._found: Recent[tuple[RankId, str], Found | None] = Recent(MAX_FOUND)
         self._open: dict[str, int] = {}  # how many ranks owe an answer about a path
         self._timers: dict[str, int] = {}
 
@@ -154,6 +157,8 @@ class Files:
             self._core.warn("rank", text, rank)
         self._open[path] -= 1
         self._consider(path)
+        if not self._open[path]:
+            del self._open[path]
 
     def _consider(self, path: str) -> None:
         """Tell of all ranks at once; who takes long is told of later."""
@@ -204,7 +209,8 @@ class Files:
         if rank.main:
             return
         self._taken = {key: m for key, m in self._taken.items() if key[0] != rank.id}
-        self._found = {key: found for key, found in self._found.items() if key[0] != rank.id}
+        for key in [key for key in self._found if key[0] == rank.id]:
+            del self._found[key]
         self._core.folders.pop(rank.rank_id, None)
 
     def gone(self, client: Client) -> None:

@@ -7,12 +7,12 @@ error for ever, never another rank's data.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
+from dap_mux.engine.recent import Recent
 from dap_mux.errors import DapMuxError, StaleHandle
-from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.protocol.handle_fields import Id, IdFault, Kind
 from dap_mux.rank_sets.debuggees import DebuggeeId, worker_of
 
 MAX_HANDLE: Final = 2**31 - 1
@@ -22,6 +22,8 @@ _OF_A_STOP: Final = frozenset(
     {Kind.FRAME, Kind.VARIABLES, Kind.GOTO, Kind.STEP_IN, Kind.LOCATION, Kind.MEMORY}
 )
 _REMEMBERED: Final = 4096  # expired handles whose end can still be told in full
+MAX_PER_RANK: Final = 65_536  # of those that end with a stop, and as many others
+MAX_TEXT: Final = 1024  # characters of an id that is a text
 
 
 class _Owner(NamedTuple):
@@ -48,7 +50,7 @@ class Handles:
         self._next = first
         self._owners: dict[Id, _Owner] = {}
         self._owned: dict[DebuggeeId, _Owned] = {}
-        self._ends: OrderedDict[Id, str] = OrderedDict()
+        self._ends: Recent[Id, str] = Recent(_REMEMBERED)
 
     def __len__(self) -> int:
         """How many handles are alive."""
@@ -65,9 +67,19 @@ class Handles:
         known = self._owned.setdefault(rank, _Owned()).of(kind)
         handle = known.get((kind, upstream))
         if handle is None:
+            if isinstance(upstream, str) and len(upstream) > MAX_TEXT:
+                raise IdFault(f"a {kind.value} of {len(upstream)} characters")
             handle = known[kind, upstream] = self._new(upstream)
             self._owners[handle] = _Owner(rank, kind, upstream)
+            if len(known) > MAX_PER_RANK:
+                self._forget_oldest(rank, known)
         return handle
+
+    def _forget_oldest(self, rank: DebuggeeId, known: dict[tuple[Kind, Id], Id]) -> None:
+        """A rank that goes on giving out ids loses its first ones."""
+        handle = known.pop(next(iter(known)))
+        del self._owners[handle]
+        self._ends[handle] = f"{_name(rank)} has given out too many since"
 
     def reserve(self) -> int:
         """Return a number that is no rank's, and will never be."""
@@ -108,8 +120,6 @@ class Handles:
             del self._owners[handle]
             self._ends[handle] = end
         handles.clear()
-        while len(self._ends) > _REMEMBERED:
-            self._ends.popitem(last=False)
 
     def _new(self, like: Id) -> Id:
         number = self._next

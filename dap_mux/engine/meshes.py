@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dap_mux.engine import downstream, upstream
+from dap_mux.engine import downstream, faults, upstream
 from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import ClientRequest, Rank, Reply
@@ -45,7 +45,7 @@ class Meshes:
         self._view = view
         self._announcer = announcer
         self._moved = moved
-        self._waiting: dict[str, list[Callable[[], None]]] = {}
+        self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
 
     def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
         """Call `then` with the ranks that a client's rank set means; refuse what means nothing.
@@ -73,7 +73,7 @@ class Meshes:
     def read(self, group: str, then: Callable[[], None]) -> None:
         """Ask every attached rank of a group for its meshes; call `then` when that is known."""
         waiting = self._waiting.setdefault(group, [])
-        waiting.append(then)
+        waiting.append((then, self._core.cause))
         if len(waiting) > 1:
             return
         live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
@@ -86,6 +86,7 @@ class Meshes:
         return [rank for rank in self._core.sorted_mains() if rank.id[0] == group]
 
     def _learn(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
+        waiting = self._waiting.pop(group)
         members = self._members(group)
         before = [coords_of(self._core, rank) for rank in members]
         numbers = [rank.number for rank in members]
@@ -99,8 +100,8 @@ class Meshes:
             if coords_of(self._core, rank) != place:
                 for one in (rank, *self._core.workers_of(rank)):
                     self._renamed(one)
-        for then in self._waiting.pop(group):
-            then()
+        for then, cause in waiting:
+            faults.run(self._core, cause, then)
 
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""

@@ -36,7 +36,7 @@ class Paused:
         self._timer: int | None = None
         self._asked: set[DebuggeeId] | None = None  # in this pause; None: nobody yet
         self._reminder: int | None = None
-        self._told: set[str] = set()
+        self._told: set[str] = set()  # kinds of threats
 
     def moved(self, rank: Rank) -> None:
         """A rank has stopped, runs on, steps or is gone. Lean: a thousand do so at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dap_mux.engine import downstream, upstream
 from dap_mux.engine.breakpoints import Breakpoints
@@ -14,6 +14,7 @@ from dap_mux.engine.merge.output import OutputFolder
 from dap_mux.engine.model import Body, Rank, Reply
 from dap_mux.engine.patterns import thread
 from dap_mux.engine.phases import Phase
+from dap_mux.engine.recent import Recent
 from dap_mux.engine.stops import Stops, learn_threads
 from dap_mux.engine.view import View, main_thread
 from dap_mux.errors import PeerFault
@@ -23,6 +24,9 @@ from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Handler: TypeAlias = Callable[[Rank, Body], None]
+MAX_LOADED: Final = 100_000  # modules and sources that are told once
+MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
+MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
 
 
 class RankEvents:
@@ -45,7 +49,7 @@ class RankEvents:
         self._capabilities = capabilities
         self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
         self._flush_timer: int | None = None
-        self._paths: set[tuple[str, str]] = set()
+        self._loaded: Recent[int, None] = Recent(MAX_LOADED)  # by hash: names may be long
         self.has_stopped: Handler = lambda rank, body: None
 
     def _label(self, ranks: Iterable[DebuggeeId]) -> str:
@@ -111,7 +115,7 @@ class RankEvents:
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
             rank.threads.pop(id, None)
-        else:
+        elif len(rank.pending) < MAX_QUESTIONS:
             upstream.ask(self._core, rank, "threads", {}, lambda r: self._named(rank, id, r))
 
     def _named(self, rank: Rank, id: int, reply: Reply) -> None:
@@ -184,9 +188,10 @@ class RankEvents:
 
     def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
         if body.get("reason") == "new":
-            if (event, path) in self._paths:
+            seen = hash((event, path))
+            if seen in self._loaded:
                 return
-            self._paths.add((event, path))
+            self._loaded[seen] = None
         downstream.broadcast(self._core, event, self._translated(rank, event, body))
 
     def process(self, rank: Rank, body: Body) -> None:
@@ -243,7 +248,8 @@ def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
     """A program whose threads have all ended is over; also where debugpy is as it comes."""
     threads = rank.signs.threads
     if runs:
-        threads.add(id)
+        if len(threads) < MAX_RUNNING:
+            threads.add(id)
     elif id in threads:
         threads.remove(id)
         rank.signs.program_over = not threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from msgspec import Raw
 
@@ -15,6 +16,7 @@ from dap_mux.protocol.messages import Message, raw
 from dap_mux.protocol.validation import check
 
 Handler = Callable[[ClientRequest], None]
+MAX_OPEN: Final = 4096  # requests of one client that wait for their answers
 ROLES = ("", "controller", "observer")  # "": not attached
 
 
@@ -32,6 +34,10 @@ class Requests:
         number = self._core.number()
         request = ClientRequest(client, message.seq, message.command, message.arguments, number)
         client.open[number] = request
+        if len(client.open) > MAX_OPEN:
+            text = f"{MAX_OPEN} requests of this client wait for their answers: send no more"
+            downstream.refuse(self._core, request, text)
+            return
         self._handle(request)
 
     def _handle(self, request: ClientRequest) -> None:

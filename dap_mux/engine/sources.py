@@ -21,6 +21,7 @@ from dap_mux.engine.core import Core, host_of
 from dap_mux.engine.files import Files, local_path
 from dap_mux.engine.mappings import paths_of
 from dap_mux.engine.model import Body, Client, ClientRequest, Rank, Reply
+from dap_mux.engine.recent import Recent
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
@@ -28,6 +29,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 PATIENCE: Final = 0.5  # s that a stack may wait for a look at the client's own disk
 KEPT: Final = 16 * 1024 * 1024  # characters of text
+MAX_FILES: Final = 16_384  # of hosts, that clients were given a number for
 MIME: Final = "text/x-python"
 
 
@@ -45,8 +47,8 @@ class Sources:
     def __init__(self, core: Core, files: Files) -> None:
         self._core = core
         self._files = files
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._remotes: dict[int, Remote] = {}
+        self._numbers: Recent[tuple[str, str], int] = Recent(MAX_FILES)
+        self._remotes: Recent[int, Remote] = Recent(MAX_FILES)
         self._texts: OrderedDict[int, str] = OrderedDict()
         self._kept = 0
 

@@ -6,6 +6,7 @@ survives stops, reconnects and regrouping, so an editor's tree stays as the user
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -19,6 +20,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 VIEWS: Final = ("ranks", "classes", "auto")
 MAIN_THREAD: Final = "MainThread"
+MAX_THREADS: Final = 65_536  # that have had a row; the first of them lose it
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,22 @@ class View:
         self._core = core
         self._ids: dict[tuple[DebuggeeId, int | None], int] = {}
         self._owners: dict[int, tuple[DebuggeeId, int | None]] = {}
+        self._last = 0
+        self._threads: deque[tuple[DebuggeeId, int | None]] = (
+            deque()
+        )  # rows of theirs, oldest first
 
     def id_of(self, rank: DebuggeeId, thread: int | None = None) -> int:
         """Return the row id of a rank, or of one further thread of it."""
         key = (rank, thread)
         if key not in self._ids:
-            self._ids[key] = len(self._ids) + 1
-            self._owners[self._ids[key]] = key
+            self._last += 1
+            self._ids[key] = self._last
+            self._owners[self._last] = key
+            if thread is not None:
+                self._threads.append(key)
+                if len(self._threads) > MAX_THREADS:
+                    del self._owners[self._ids.pop(self._threads.popleft())]
         return self._ids[key]
 
     def mode(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from dap_mux.engine import downstream
 from dap_mux.engine.commands.cast import named
@@ -13,6 +14,8 @@ from dap_mux.engine.model import Body, ClientRequest
 from dap_mux.errors import UsageError
 from dap_mux.protocol.types import GroupDefinition, GroupsArguments, typed
 from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
+
+MAX_NAMES: Final = 1024
 
 
 class Groups:
@@ -33,6 +36,8 @@ class Groups:
             self._tell(request)
             return
         name = _name(wanted.name)
+        if len(self._core.names) >= MAX_NAMES and name not in self._core.names:
+            raise UsageError(f"there are {MAX_NAMES} names already: delete one")
         self._meshes.choose(request, wanted.ranks, lambda _: self._define(request, name, wanted))
 
     def _tell(self, request: ClientRequest) -> None:

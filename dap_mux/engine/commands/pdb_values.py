@@ -148,6 +148,9 @@ class ValueWords:
             gathering.answer(rank.rank_id, Answer(help_text()))
 
 
+MAX_DISPLAYS: Final = 100  # of one client in one rank
+
+
 class Displays:
     """What `display` shows after each step of a rank, client by client, with the last value."""
 
@@ -158,6 +161,8 @@ class Displays:
     def add(self, order: Order, answers: Answers) -> None:
         """Show this from now on in these ranks, of which these are the first values."""
         of_client = self._shown.setdefault(order.client, {})
+        if any(len(of_client.get(rank.rank_id, ())) >= MAX_DISPLAYS for rank in order.ranks):
+            raise UsageError(f"there are {MAX_DISPLAYS} displays already: undisplay one")
         for rank in order.ranks:
             answer = answers.values.get(rank.rank_id)
             of_client.setdefault(rank.rank_id, {})[order.argument] = answer.value if answer else ""

@@ -22,6 +22,8 @@ HIT: Final = "hitCondition"
 LOG: Final = "logMessage"
 PREFIXED: Final = (CONDITION, HIT, LOG)
 _BARE: Final = re.compile(r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*")
+_PLACE: Final = "line column endLine endColumn source instructionReference offset"
+_FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
 NO_BARRIER: Final = "barrier breakpoints are not built yet; use ranks(...) with a condition"
 
@@ -90,6 +92,14 @@ class Wanted:
         if self.only is not None:
             chosen &= self.only
         return chosen - self.off - self.disabled
+
+
+def updated(state: Body, event: Body) -> Body:
+    """Return what a rank has made of a breakpoint, after its event about it.
+
+    Fields that DAP does not know are passed on, and kept until the next event only.
+    """
+    return {name: value for name, value in state.items() if name in _FIELDS} | event
 
 
 def _select(ranks: RankSet, world: World) -> set[RankId]:

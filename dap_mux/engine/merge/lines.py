@@ -26,6 +26,7 @@ class Line:
     rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
     plain: bool = False  # shown as it came, without a prefix
     final: bool = False  # its rank is gone: nothing continues it
+    size: int = 0  # of `rest`, about
 
 
 class LineQueue:
@@ -68,7 +69,7 @@ class LineQueue:
     def _append(self, line: Line) -> None:
         place = len(self.lines)
         self.lines.append(line)
-        self.held += len(line.text) + LINE_COST + _RANK_COST * len(line.ranks)
+        self.held += len(line.text) + line.size + LINE_COST + _RANK_COST * len(line.ranks)
         if line.rest is None and not line.final:
             self._places.setdefault((line.category, line.text), []).append(place)
         for rank in line.ranks:

@@ -75,7 +75,8 @@ class OutputFolder:
         """
         if self.plain or any(body_rest.values()):
             self._complete((rank, category))
-            self._queue.add(Line([rank], category, text, body_rest, self.plain))
+            size = len(str(body_rest)) if body_rest else 0
+            self._queue.add(Line([rank], category, text, body_rest, self.plain, size=size))
         elif text:
             self._join((rank, category), text)
 

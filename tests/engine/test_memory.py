@@ -1,0 +1,141 @@
+"""Nothing that a rank or a client says again and again makes the session grow for ever."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.engine import Settings, capabilities, files, inputs, rank_events, requests, view
+from dap_mux.engine import book as store
+from dap_mux.engine import handles as handle_book
+from dap_mux.engine.commands import groups
+from dap_mux.protocol.messages import decode
+from tests.engine.scenes import attached, stopped
+from tests.support.playbook import PATH, Playbook
+from tests.support.players import Client
+
+Json = dict[str, Any]
+LruCache: Final = type(lru_cache(len))
+LIMIT: Final = 50  # in place of the limits there are: all of them are far beyond what a test says
+TIMES: Final = 400
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handle_book, "MAX_PER_RANK", LIMIT)
+    monkeypatch.setattr(handle_book, "_REMEMBERED", LIMIT)
+    monkeypatch.setattr(store, "MAX_BEFORE", LIMIT)
+    monkeypatch.setattr(files, "MAX_FILES", LIMIT)
+    monkeypatch.setattr(rank_events, "MAX_LOADED", LIMIT)
+    monkeypatch.setattr(rank_events, "MAX_QUESTIONS", LIMIT)
+    monkeypatch.setattr(rank_events, "MAX_RUNNING", LIMIT)
+    monkeypatch.setattr(view, "MAX_THREADS", LIMIT)
+    monkeypatch.setattr(capabilities, "MAX_OFFERS", LIMIT)
+    monkeypatch.setattr(groups, "MAX_NAMES", LIMIT)
+    monkeypatch.setattr(requests, "MAX_OPEN", LIMIT)
+
+
+def says(book: Playbook, event: str, bodies: Iterable[Json]) -> None:
+    """Rank 0 says an event again and again; what is done about it is not carried out."""
+    link = book.engine.core.ranks["job", 0].link
+    assert link is not None
+    for number, body in enumerate(bodies):
+        message = {"seq": number + 9999, "type": "event", "event": event, "body": body}
+        book.engine.receive(inputs.LinkSaid(link, decode(json.dumps(message).encode())))
+
+
+def size_of(root: object) -> int:
+    """How many objects an engine holds, whatever they are."""
+    seen: set[int] = set()
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, (ModuleType, type, LruCache)):
+            continue
+        seen.add(id(one))
+        if isinstance(one, FunctionType):
+            todo += one.__closure__ or ()  # its module is not the engine's
+        elif isinstance(one, MethodType):
+            todo.append(one.__self__)
+        else:
+            todo += gc.get_referents(one)
+    return len(seen)
+
+
+EVENTS: Final[dict[str, Callable[[int], Json]]] = {
+    "module": lambda n: {"reason": "new", "module": {"id": n, "name": f"m{n}", "path": f"/{n}.py"}},
+    "loadedSource": lambda n: {"reason": "new", "source": {"path": f"/{n}.py"}},
+    "output": lambda n: {"output": "x\n", "category": "stdout", "variablesReference": n + 1},
+    "thread": lambda n: {"reason": "started", "threadId": n},
+    "breakpoint": lambda n: {"reason": "changed", "breakpoint": {"id": 0, f"x{n}": n}},
+    "capabilities": lambda n: {"capabilities": {f"supports{n}": True}},
+    "memory": lambda n: {"memoryReference": f"0x{n}", "offset": 0, "count": 1},
+    "progressStart": lambda n: {"progressId": f"p{n}", "title": "x"},
+    "debugpyAttach": lambda n: {"subProcessId": "no"},
+    "unheardOf": lambda n: {"x": n},
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("event", EVENTS)
+def test_events(event: str, ranks: int) -> None:
+    book = Playbook(ranks, Settings(threads="all"))
+    attached(book)
+    bodies = map(EVENTS[event], itertools.count())
+    says(book, event, itertools.islice(bodies, TIMES))
+    before = held(book)
+    says(book, event, itertools.islice(bodies, TIMES))
+    assert held(book) <= before + TIMES // 10
+
+
+def held(book: Playbook) -> int:
+    """What the engine holds of it: all of its own, without the tables that it shares."""
+    core = book.engine.core
+    book.engine.heard.flush(everything=True)
+    core.out.clear()
+    return size_of(book.engine.__dict__)
+
+
+def asking(client: Client) -> Iterator[Callable[[int], object]]:
+    yield lambda n: client.ask("setBreakpoints", source={"path": f"/{n}.py"}, breakpoints=[])
+    yield lambda n: client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 7}])
+    yield lambda n: client.ask("groups", define={"name": f"g{n}", "ranks": "0"})
+    yield lambda n: client.ask("evaluate", expression=f"{n}", context="repl")
+    yield lambda n: client.ask("cast", ranks="0", command=f"display x{n}")
+    yield lambda n: client.ask("setExceptionBreakpoints", filters=[f"f{n}"])
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_requests(kind: int) -> None:
+    book = Playbook(2)
+    client = stopped(book)
+    ask = list(asking(client))[kind]
+    with book.quietly("again and again"):
+        for number in range(TIMES):
+            ask(number)
+        book.wait(10)
+        before = held(book)
+        for number in range(TIMES, 2 * TIMES):
+            ask(number)
+        book.wait(10)
+    assert held(book) <= before + TIMES // 4
+
+
+def test_more_requests_than_can_wait() -> None:
+    book = Playbook(1)
+    client = stopped(book)
+    book.rank(0).silent.add("evaluate")
+    answers = [client.ask("evaluate", expression="1", context="watch") for _ in range(LIMIT + 9)]
+    waiting = [answer for answer in answers if answer.response is None]
+    assert len(waiting) == LIMIT
+    assert "send no more" in answers[-1].refusal
+    book.rank(0).answers()
+    book.pump()
+    assert all(answer.response for answer in answers)
