@@ -71,7 +71,7 @@ class Handshake(Links):
         elif rank.leaving_early:
             self._say_goodbye(rank)
         elif rank.link is not None:
-            self._give_up(rank, reply.problem)
+            self._give_up(rank, reply.problem or REFUSED)
 
     def _await_adapter(self, rank: Rank) -> None:
         if not rank.adapter_ready:
@@ -194,7 +194,7 @@ class Handshake(Links):
             if reply.ok:
                 self.runs(rank)
             elif rank.link is not None:
-                self._give_up(rank, reply.problem)
+                self._give_up(rank, reply.problem or REFUSED)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
         if reply.ok and rank.main and rank.phase is Phase.ATTACHING:

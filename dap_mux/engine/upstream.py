@@ -98,6 +98,7 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
 
 def fail_pending(core: Core, rank: Rank, reason: str) -> None:
     """The link is gone: whatever the rank owed is answered by `reason`."""
+    reason = reason or "its connection has ended"  # none is the rank's own answer
     owed, rank.pending = rank.pending, {}
     for pending in owed.values():
         core.cancel(pending.deadline)

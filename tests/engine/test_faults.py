@@ -186,15 +186,16 @@ def test_a_source_that_is_none(book: Playbook, source: object) -> None:
     assert client.ask("list").body["counts"]["running"] >= 2
 
 
+@pytest.mark.parametrize("why", ["", "not today"])
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_rank_that_refuses_to_be_initialized(count: int) -> None:
-    """Again and again, also while it is waited for: said in `list`, and tried again."""
+def test_a_rank_that_refuses_to_be_initialized(count: int, why: str) -> None:
+    """Again and again, also without a word: said in `list`, and tried again."""
     book = Playbook(count)
-    book.rank(0).refuses["initialize"] = "not today"
+    book.rank(0).refuses["initialize"] = why
     client = attached(book)
     book.wait(30)
     told = client.ask("list").body["ranks"][0]
-    assert (told["state"], told["reason"]) == ("waiting", "not today")
+    assert (told["state"], told["reason"]) == ("waiting", why or "attach was refused")
     book.rank(0).refuses.clear()
     book.wait(15)
     assert client.ask("list").body["counts"]["running"] == count
