@@ -238,13 +238,20 @@ class Announcer:
             return
         focus = focused(self._core, client)
         if not self._anybody_stopped():
-            resumed = PATTERNS[client.kind].resume_all(client.unapplied)
-            self._emit(client, resumed)
+            self._say_all_run(client)
             return
         flying = focus is not None and focus.run is not None and focus.id in focus.run.flying
         row = self._view.id_for_stop(client, focus) if focus and flying else None
         shown = focus if focus and focus.stop else self._stopped_first()
         self._emit(client, PATTERNS[client.kind].applied(self._picture(client, shown), row))
+
+    def _say_all_run(self, client: Client) -> None:
+        """Nobody is stopped any more: said of a rank that is still there, if any is."""
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        rank = focused(self._core, client) or next(live, None)
+        if rank is not None:
+            row = self._view.id_for_stop(client, rank)
+            self._emit(client, PATTERNS[client.kind].resume_all(row))
 
     def _stopped_first(self) -> Rank:
         live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)

@@ -258,6 +258,8 @@ class Clients:
             wants_end = client.launched and not arguments.restart
         client.leaving = True
         ends = wants_end and self._may_end(client)
+        if client.role == "controller":
+            downstream.send_event(self._core, client, "terminated")  # first, as debugpy does
         downstream.respond(self._core, request, self._farewell(client))
         self.gone(client)
         self._core.out.append(CloseClient(client.id))

@@ -89,9 +89,10 @@ def send_event(
     name: str,
     body: Raw | Body | None = None,
 ) -> None:
-    """Send one event to one client, unless it has left meanwhile."""
-    if client.id not in core.clients:
+    """Send one event to one client, unless it has left meanwhile; `terminated` is the last one."""
+    if client.id not in core.clients or client.terminated:
         return
+    client.terminated = name == "terminated"
     payload = UNSET if body is None else raw(body)
     if client.edge is not None and body is not None:
         try:

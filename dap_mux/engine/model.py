@@ -236,6 +236,7 @@ class Client:
     initialized: bool = False
     configured: bool = False
     leaving: bool = False
+    terminated: bool = False  # it was told `terminated`: no event follows
     seq: int = 0
     launched: bool = False
     about: InitializeArguments = field(default_factory=InitializeArguments)

@@ -49,6 +49,8 @@ class Stops:
     def stopped(self, rank: Rank, body: Body) -> None:
         """A rank's `stopped` event. It speaks of one rank, whatever `allThreadsStopped` says."""
         core = self._core
+        if body.get("reason") == "goto" and rank.stop and rank.stop.announced:
+            self._jumps(rank)
         core.handles.expire_stop(rank.id)
         details = {k: v for k, v in body.items() if k in DETAILS}
         stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
@@ -58,6 +60,11 @@ class Stops:
         rank.stepping.clear()
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
+
+    def _jumps(self, rank: Rank) -> None:
+        """A stop follows a stop: between the two the rank has run on, and the focus stays."""
+        self.clear(rank)
+        self._announcer.stepping([rank])
 
     def _learn(self, rank: Rank, stop: Stop) -> None:
         """Fetch what must be known before the stop can be told: stack, threads, exception."""

@@ -1,0 +1,69 @@
+"""What a client is told at the end, and that nothing is told after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.scenes import KINDS, LINE, attached, stopped
+from tests.support.playbook import Playbook
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@each_kind
+def test_nothing_follows_terminated(kind: str) -> None:
+    """All ranks are killed where they stand, before the stop has been applied."""
+    book = Playbook(2)
+    client = attached(book, kind=kind)
+    for rank in book.ranks.values():
+        rank.hits(LINE)
+    book.pump()
+    for rank in book.ranks.values():
+        rank.exits()
+    book.pump()
+    book.wait(5)
+    assert client.events[-1]["event"] == "terminated"
+    gone = [number for number, one in enumerate(client.events) if one["event"] == "thread"]
+    late = [one["event"] for one in client.events[gone[-1] :]]
+    assert "continued" not in late
+
+
+@each_kind
+def test_a_rank_that_is_gone_is_not_said_to_run(kind: str) -> None:
+    """The one that was stopped is killed, and the other runs: it is the one that is told of."""
+    book = Playbook(2)
+    client = attached(book, kind=kind)
+    book.rank(0).hits(LINE)
+    book.pump()
+    book.wait(0.1)
+    assert client.of("stopped")
+    told = len(client.events)
+    book.rank(0).exits()
+    book.pump()
+    client.ask("threads")
+    book.wait(5)
+    events = client.events[told:]
+    left = next(n for n, one in enumerate(events) if one["event"] == "thread")
+    late = [one["body"]["threadId"] for one in events[left:] if one["event"] == "continued"]
+    assert book.thread(0) not in late
+
+
+def test_disconnect_is_answered_behind_terminated() -> None:
+    """As debugpy does; the connection is closed after both."""
+    book = Playbook(2)
+    client = stopped(book)
+    assert client.ask("disconnect").body == {}
+    assert client.events[-1]["event"] == "terminated"
+    assert client.closed
+
+
+def test_a_session_that_has_ended_says_so_once() -> None:
+    """Who takes leave then has been told."""
+    book = Playbook(1)
+    client = attached(book)
+    book.rank(0).exits()
+    book.pump()
+    book.wait(1)
+    assert [one["event"] for one in client.events].count("terminated") == 1
+    client.ask("disconnect")
+    assert [one["event"] for one in client.events].count("terminated") == 1
