@@ -62,6 +62,7 @@ LAYERS: dict[str, Layer] = {
             "rank.hooked",
             "rank.inject",
             "rank.ready",
+            "rank.starter",
             "user_files",
         ),
         theirs=("anyio", "msgspec"),

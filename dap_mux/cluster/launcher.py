@@ -33,6 +33,7 @@ from dap_mux.open_files import restore_limit
 from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
+from dap_mux.rank.starter import told_to_ranks
 from dap_mux.user_files import parse_json, read_regular
 
 DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
@@ -59,12 +60,15 @@ class LauncherJob:
     env: Mapping[str, str] = field(default_factory=dict)
     """On top of our own environment."""
     cwd: Path | None = None
+    ends_with_us: bool = False
+    """Whether ranks that have met no debugger yet end when this process does."""
 
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
         others = (MARK, DIAL)  # we may be a rank's child ourselves: of another session
         environ = {name: text for name, text in os.environ.items() if name not in others}
         environ.update(self.env)
+        environ.update(told_to_ranks(environ, ends_with_us=self.ends_with_us))
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)

@@ -27,6 +27,7 @@ from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.rank.ready import failure_file
+from dap_mux.rank.starter import told_to_ranks
 
 __all__ = [
     "LocalCluster",
@@ -61,6 +62,8 @@ class LocalJob:
     env: Mapping[str, str] = field(default_factory=dict)
     """On top of our own environment."""
     cwd: Path | None = None
+    ends_with_us: bool = False
+    """Whether ranks that have met no debugger yet end when this process does."""
 
     def agent_command(self, ready_file: Path) -> list[str]:
         """The command line of each rank; its number is in its environment."""
@@ -77,6 +80,7 @@ class LocalJob:
         return {
             **os.environ,
             **self.env,
+            **told_to_ranks(os.environ, ends_with_us=self.ends_with_us),
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
             "WORLD_SIZE": str(self.world_size),

@@ -222,7 +222,7 @@ class Clients:
         request, client.attach = client.attach, None
         downstream.respond(self._core, request)
         first = not self._core.flow.configured
-        self._core.flow.configured = True
+        self._core.flow.configured = self._core.flow.began = True
         self._progress.watch()
         self._tell_job(client)
         if first:

@@ -24,6 +24,7 @@ class Flow:
     """How far the session as a whole has come."""
 
     configured: bool = False  # the first controller has configured: ranks may run
+    began: bool = False  # so they have: their programs run
     restarting: bool = False  # the old ranks are being ended, and the new ones are to come
     job_over: bool = False  # whoever starts the ranks starts none any more
     job_code: int | None = None  # of the launcher, once it has ended

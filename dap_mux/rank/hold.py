@@ -16,9 +16,11 @@ import debugpy  # noqa: T100
 from dap_mux.rank.environ import Place
 from dap_mux.rank.options import ON_TIMEOUT, TIMEOUT_CODE, seconds
 from dap_mux.rank.ready import say
+from dap_mux.rank.starter import starter_is_gone
 
 OnTimeout: TypeAlias = Literal["exit", "continue"]
 
+LOOK_FOR_STARTER_S = 0.5
 LOOK_AGAIN = 0.01  # s; debugpy's own wait looks every 0.02 s
 _visits: list[None] = []
 """One for each time that a debugger has attached and configured: it may have gone since."""
@@ -70,14 +72,22 @@ def wait_or_end(
     """
     if since_start and _visits:
         return True
-    if wait_for_debugger(timeout):
-        return True
+    try:
+        if wait_for_debugger(timeout, with_starter=since_start):
+            return True
+    except StarterGone:
+        say(place, "was launched by an editor that left before its debugger was ready; it exits")
+        _exit()
     late = f"had no debugger attached within {timeout:g} s"
     if on_timeout == "exit":
         say(place, f"{late}; it exits (DEBUG_ON_TIMEOUT=continue would run it without one)")
         _exit()
     say(place, f"{late}; it runs on without one")
     return False
+
+
+class StarterGone(Exception):
+    """Whoever launched this rank has gone, and no debugger has ever attached."""
 
 
 def _exit() -> NoReturn:
@@ -90,17 +100,23 @@ def _exit() -> NoReturn:
     os._exit(TIMEOUT_CODE)
 
 
-def wait_for_debugger(timeout: float | None) -> bool:
+def wait_for_debugger(timeout: float | None, *, with_starter: bool = False) -> bool:
     """Wait until a debugger is attached and configured; False after `timeout` seconds.
 
+    `with_starter`: raises `StarterGone` once whoever launched this rank has gone.
     Any number of threads may wait, each within a limit of its own. They sleep here and not in a
     lock of `threading`: these frames are hidden, so a `pause` that comes now stops after them.
     """
     until = None if timeout is None else time.monotonic() + timeout
     seen = len(_visits)
+    look = time.monotonic() + LOOK_FOR_STARTER_S
     while not debugpy.is_client_connected() and len(_visits) == seen:
         if until is not None and time.monotonic() >= until:
             return False
+        if with_starter and time.monotonic() >= look:
+            if starter_is_gone(os.environ):
+                raise StarterGone
+            look = time.monotonic() + LOOK_FOR_STARTER_S
         time.sleep(LOOK_AGAIN)
     return True
 

@@ -130,7 +130,12 @@ class Finder:
             await self._job.run()
 
     async def finish(self) -> None:
-        """Nobody is left. A job that a client has asked to end is ended; any other runs on."""
+        """Nobody is left. A job that a client has asked to end is ended; any other runs on.
+
+        But for one whose ranks still wait for their first debugger: no session is left to join.
+        """
+        if self._job and not self._session.driver.engine.core.flow.began:
+            self._session.driver.end_job()
         if self._job and self._job.ending:
             await self._job_over.wait()
             return

@@ -33,6 +33,7 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
         python=_python(arguments),
         env=_environment(arguments),
         cwd=_folder(arguments),
+        ends_with_us=True,
     )
 
 
@@ -59,6 +60,7 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
         output=_log_dir(config) / "launcher.log",
         env=environment,
         cwd=_folder(arguments),
+        ends_with_us=True,
     )
     job.program()
     return job

@@ -33,7 +33,7 @@ logger = logging.getLogger("dap_mux.session")
 RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
-GOODBYE = 5.0  # s for clients to take leave after `terminated`
+GOODBYE = 2.0  # s for clients to take leave after `terminated`
 HURRIED = 2.0  # s for the same when we are told to end: R7 has three for all of it
 
 

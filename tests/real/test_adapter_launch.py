@@ -84,6 +84,31 @@ async def test_a_job_outlives_an_editor_that_does_not_ask_for_its_end(
     await editor.user.nothing_is_left(within=LIMIT)
 
 
+@pytest.mark.parametrize("launcher", [False, True], ids=["local", "launcher"])
+@pytest.mark.parametrize("how", ["closed", "killed"])
+async def test_an_editor_that_goes_before_configuration_done_leaves_no_rank(
+    user: User, how: str, launcher: bool
+) -> None:
+    """They wait for their first debugger, and there is no session to join."""
+    editor = Editor(user, await user.start("adapter", piped=True), all_answered=False)
+    client, program = editor.client, {"program": editor.script, "args": [str(editor.go)]}
+    starts = [sys.executable, editor.user.script(LAUNCH, "launch.py"), "2"]
+    size: dict[str, Any] = {"launcher": starts} if launcher else {"nproc": 2}
+    await client.request("initialize", {"adapterID": "dap-mux", "clientID": "vscode"})
+    client.send("launch", {**program, **size, "basePort": free_ports(4)})
+    await client.wait_event("initialized", timeout=LIMIT)
+    await listed(client, "state", "connecting", "connecting")
+    await until(lambda: len(editor.user.processes()) >= 3, within=LIMIT, what="ranks are started")
+    if how == "closed":
+        assert editor.adapter.process.stdin is not None
+        editor.adapter.process.stdin.close()
+        await editor.gone()
+    else:
+        editor.adapter.process.send_signal(signal.SIGKILL)
+        await editor.adapter.ends(within=LIMIT)
+    await editor.user.nothing_is_left(within=LIMIT)
+
+
 async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> None:
     user.script("import os\nif 'RANK' in os.environ: print('no licence'); os._exit(7)\n",
                 "sitecustomize.py")  # fmt: skip

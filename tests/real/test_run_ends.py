@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,7 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
+PROMPT = 4.0  # s; 2 for a client's last requests, and the end of our own process
 FAMILY = """\
 import subprocess
 import sys
@@ -91,6 +93,19 @@ async def test_a_client_can_end_the_job(user: User, how: str) -> None:
     assert done.code == 143
     assert "the debugger asked to end the job" in done.err
     await user.nothing_is_left()
+
+
+@pytest.mark.alone
+async def test_a_client_that_does_not_hang_up_is_not_waited_for_long(user: User) -> None:
+    """It has 2 s for its last requests, and no more."""
+    script = user.script("print('over')\n")
+    run = await start(user, script, n=2)
+    client = await run.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=LIMIT)
+    began = time.monotonic()
+    assert (await run.ends()).code == 0
+    assert time.monotonic() - began < PROMPT
 
 
 async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(user: User) -> None:

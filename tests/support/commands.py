@@ -97,14 +97,14 @@ class Command:
         self.clients.append((client, conversation, all_answered))
         return client
 
-    def editor(self) -> DapClient:
-        """Speak over its standard streams, every message checked."""
+    def editor(self, *, all_answered: bool = True) -> DapClient:
+        """Speak over its standard streams, every message checked; see `client`."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
         conversation = Conversation("editor")
         client = DapClient.over(stdout, stdin, tap=conversation.tap)
-        self.clients.append((client, conversation, True))
+        self.clients.append((client, conversation, all_answered))
         return client
 
     async def ends(self, *, within: float = LIMIT) -> Done:

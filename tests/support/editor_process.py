@@ -33,10 +33,12 @@ STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LO
 class Editor:
     """An editor, the adapter that it has started, and a program that loops until told."""
 
-    def __init__(self, user: User, adapter: Command, text: str = LOOP) -> None:
+    def __init__(
+        self, user: User, adapter: Command, text: str = LOOP, *, all_answered: bool = True
+    ) -> None:
         self.user = user
         self.adapter = adapter
-        self.client = adapter.editor()
+        self.client = adapter.editor(all_answered=all_answered)
         self.script = user.script(text)
         self.go = user.folder / "go"
         self.line = line_of(self.script, "count")

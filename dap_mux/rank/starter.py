@@ -1,0 +1,61 @@
+"""Who has started this job, and whether that process has gone.
+
+A job that an editor has launched, and that no debugger has configured yet, has nobody who would
+ever do so once its debug adapter has gone, killed with the editor, say: its ranks end then. They
+are told the adapter's process in a variable, and look at it while they wait. Later they do not: a
+program that has begun runs on without its session.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+STARTER = "DAP_MUX_STARTER"
+_START = 19  # among the fields of proc(5) stat from the third on
+_DEAD = "ZXx"
+
+
+def told_to_ranks(environ: Mapping[str, str], *, ends_with_us: bool) -> dict[str, str]:
+    """What the environment of ranks has of it, on top of `environ`."""
+    if ends_with_us:
+        return {STARTER: this_process()}
+    return {STARTER: ""} if STARTER in environ else {}  # of the job that we are in ourselves
+
+
+def this_process() -> str:
+    """What STARTER says of the process that calls this; "" where the system does not tell."""
+    try:
+        return f"{_machine()} {os.getpid()} {_fields(os.getpid())[_START]}"
+    except (OSError, IndexError):
+        return ""
+
+
+def starter_is_gone(environ: Mapping[str, str]) -> bool:
+    """Whether the process that STARTER names has ended; False where that cannot be seen."""
+    words = environ.get(STARTER, "").split()
+    try:
+        machine, pid, start = " ".join(words[:2]), int(words[2]), words[3]
+        if sys.platform == "win32" or machine != _machine():
+            return False
+        os.kill(pid, 0)
+        fields = _fields(pid)
+        return fields[0] in _DEAD or fields[_START] != start
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _machine() -> str:
+    """The boot of this machine, and the namespace of our pid."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  (Path has it since Python 3.9)
+    return f"{boot} {space}"
+
+
+def _fields(pid: int) -> list[str]:
+    stat = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace")
+    return stat.rpartition(")")[2].split()
