@@ -76,7 +76,7 @@ async def _talk(order: tuple[SessionFile, Config]) -> int:
                 tasks.cancel_scope.cancel()
     finally:
         await link.close()
-    return code
+    return code or int(console.failed)
 
 
 async def converse(console: Console) -> None:

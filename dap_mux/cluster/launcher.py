@@ -166,6 +166,11 @@ class LaunchedJob:
         """The launcher's."""
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether the launcher has not ended."""
+        return self._process.poll() is None
+
     async def reports(self) -> AsyncIterator[Report]:
         """Each rank as it says that it listens."""
         while True:

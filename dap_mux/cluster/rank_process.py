@@ -47,6 +47,11 @@ class RankProcess:
         return self._being_stopped
 
     @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended.is_set()
+
+    @property
     def exit_code(self) -> int | None:
         """None while it runs; -n where signal n ended it."""
         return self._process.returncode if self._ended.is_set() else None

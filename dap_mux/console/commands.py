@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.console import driving, looking
+from dap_mux.console import driving, looking, waiting
 from dap_mux.console.words import Command
 
 COMMANDS: Final[tuple[Command, ...]] = (
@@ -44,6 +44,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
     ),
     Command("clear", "clear N|FILE:LINE|all", "take breakpoints away", driving.clear, ("cl",)),
     Command("pause", "pause [RANKS]", "stop ranks that run", driving.pause),
+    Command(
+        "wait",
+        "wait [RANKS] [STATE] [SECONDS]",
+        "until all RANKS (all) are in STATE (stopped); a piped console ends after SECONDS (60)",
+        waiting.wait,
+    ),
     Command("focus", "focus RANK", "show every debugger that rank", looking.focus),
     Command("scope", "scope [auto|rank|class|all]", "what an editor's step acts on", looking.scope),
     Command("view", "view [auto|ranks|classes]", "how editors show ranks", looking.view),

@@ -20,7 +20,7 @@ VALUES: Final = {
     "clear": ("all",),
     "list": ("classes", "full"),
 }
-RANKS: Final = ("list", "attach", "cast", "compare", "focus", "pause", "release")
+RANKS: Final = ("list", "attach", "cast", "compare", "focus", "pause", "release", "wait")
 MOST_FILES: Final = 200
 
 

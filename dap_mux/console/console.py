@@ -14,6 +14,7 @@ from dap_mux.console.commands import COMMANDS
 from dap_mux.console.link import Link
 from dap_mux.console.picture import Row, id_of
 from dap_mux.console.screen import Screen
+from dap_mux.console.waiting import NotInTime
 from dap_mux.console.words import lookup, split
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import RankId
@@ -44,6 +45,7 @@ class Console:
         self.names: list[tuple[str, str]] = []  # named sets, as last heard
         self.breakpoints = Breakpoints(link)
         self.over = asyncio.Event()
+        self.failed = False  # a `wait` was in vain
         self.on_change: Callable[[], None] = lambda: None
         self.on_idle_interrupt: Callable[[], bool] = lambda: False
         self._prints = prints
@@ -97,6 +99,9 @@ class Console:
     async def _do(self, line: str) -> None:
         try:
             await self._dispatch(line)
+        except NotInTime as error:
+            self.failed = True
+            self.screen.say(str(error), "error")
         except RequestFailed as error:
             self.screen.say(error.message, "error")
         except DapMuxError as error:

@@ -117,6 +117,8 @@ async def converse(
             if line is None:
                 break
             await console.handle(line)
+            if console.failed and not paper:
+                break  # the rest of a script relies on what has not come
         await console.leave()
     finally:
         over.cancel()

@@ -88,7 +88,7 @@ def note_stop(rank: Rank, stop: Stop | None) -> None:
     """Remember where a rank stands, and of what it is about to fail."""
     if stop is None or not stop.frames:
         return
-    frame = stop.frames[0]
+    frame = stop.frames[stop.own]
     name = frame.path.replace("\\", "/").rsplit("/", 1)[-1]
     place = f"{name}:{frame.line}"
     rank.fate.place = f"{place} in {frame.name}"

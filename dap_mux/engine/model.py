@@ -72,7 +72,8 @@ class Stop:
     frames: tuple[Frame, ...] | None = None
     frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
     line_text: str | None = None  # of the innermost frame's line; None: not known
-    selected: int = 0  # the frame that `u` and `d` went to, 0 for the innermost
+    own: int = 0  # the innermost frame of the user's own files, where an exception was raised
+    selected: int = 0  # the frame that `u` and `d` went to, `own` at first
     unhandled: bool = False  # an uncaught exception, or perhaps: it ends when it runs on
     settled: bool = False  # where it stands is known, and it does not run on by itself
     announced: bool = False

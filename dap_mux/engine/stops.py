@@ -240,6 +240,7 @@ class Stops:
             self._announcer.stops(new)
 
 
+NOT_OWN = frozenset({"subtle", "label"})
 DETAILS = frozenset({"description", "text", "hitBreakpointIds"})
 
 
@@ -249,6 +250,8 @@ def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
         known = [frame for frame in frames if isinstance(frame, dict)]
         stop.frames = tuple(map(_frame, known))
         stop.frame_ids = tuple(int(frame.get("id") or 0) for frame in known)
+        if stop.reason == "exception":
+            stop.own = stop.selected = _own(known)
         text = body.get("lineText")
         stop.line_text = text if isinstance(text, str) else None
 
@@ -256,6 +259,12 @@ def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
 def _frame(body: Body) -> Frame:
     source = body.get("source") or {}
     return Frame(str(source.get("path") or ""), str(body.get("name")), int(body.get("line") or 0))
+
+
+def _own(frames: list[Body]) -> int:
+    """The innermost frame that debugpy does not show as subtle, as it does those of libraries."""
+    own = (i for i, frame in enumerate(frames) if frame.get("presentationHint") not in NOT_OWN)
+    return next(own, 0)
 
 
 def learn_threads(rank: Rank, body: Body) -> None:

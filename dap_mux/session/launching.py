@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from dap_mux.cluster.ends import Ends
 from dap_mux.cluster.foreign import ForeignProcess
-from dap_mux.cluster.launcher import LaunchedJob, LauncherJob, Report
+from dap_mux.cluster.launcher import PATIENCE, LaunchedJob, LauncherJob, Report
 from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config, LaunchOptions
 from dap_mux.config.values import Address
@@ -27,7 +27,7 @@ from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.announcing import announce
 from dap_mux.session.dialling import taking_calls
 from dap_mux.session.failures import POLL, Failures
-from dap_mux.session.running import OWN_RANK, Beside
+from dap_mux.session.running import HANGS_AFTER_S, OWN_RANK, Beside, with_processes
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
@@ -268,9 +268,21 @@ class LauncherRun:
             say(f"{number.name}: passed on to the launcher")
             if self._signal is None:
                 tasks.start_soon(self._launched.stop, number)
+                tasks.start_soon(self._say_what_is_waited_for)
             else:
                 self._launched.send_signal(number)
             self._signal = number
+
+    async def _say_what_is_waited_for(self) -> None:
+        await anyio.sleep(HANGS_AFTER_S)
+        if not self._launched.runs:
+            return
+        left = {id: one.pid for id, one in self._ranks.items() if one is not None and one.alive()}
+        ranks = f" and {with_processes(left)}" if left else ""
+        say(
+            f"waiting for the launcher (process {self._launched.pid}){ranks} to end; killed after "
+            f"{PATIENCE:g} s, and another Ctrl-C is passed on to the launcher, too"
+        )
 
     async def _heed_clients(self) -> None:
         await self._stop.wait()

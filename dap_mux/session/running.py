@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,8 @@ from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
 
 GROUP = "job"
+STOP_TIMEOUT_S = 5.0  # for ranks to end, before they are killed
+HANGS_AFTER_S = 1.0  # a job that has not ended by then is told to hang
 LOOPBACK = "127.0.0.1"
 OWN_RANK = 2  # files that are open for a rank that we have started: its process, and debugpy's port
 
@@ -230,12 +232,37 @@ class Job:
             number = await self._session.interrupted()
         self._signal = number
         say(f"{self._signal.name}: stopping every rank")
-        await self._cluster.stop(self._signal)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._say_what_is_waited_for)
+            tasks.start_soon(self._heed_second_signal)
+            await self._cluster.stop(self._signal, STOP_TIMEOUT_S)
+            tasks.cancel_scope.cancel()
+
+    async def _say_what_is_waited_for(self) -> None:
+        await anyio.sleep(HANGS_AFTER_S)
+        left = {(GROUP, rank.rank): rank.pid for rank in self._cluster.ranks if rank.runs}
+        say(
+            f"waiting for {with_processes(left)} to end; killed after {STOP_TIMEOUT_S:g} s, "
+            "or at once by another Ctrl-C"
+        )
+
+    async def _heed_second_signal(self) -> None:
+        number = await self._session.interrupted()
+        say(f"{number.name}: killing every rank")
+        for rank in self._cluster.ranks:
+            rank.stop(signal.SIGKILL)
 
     async def _heed_clients(self) -> None:
         await self._stop.wait()
         say("the debugger asked to end the job: stopping every rank")
         await self._cluster.stop()
+
+
+def with_processes(ranks: Mapping[RankId, int | None]) -> str:
+    """Return `ranks 0-1 (processes 41, 42)`: who is meant, and where they can be looked at."""
+    pids = [str(pid) for pid in ranks.values() if pid is not None]
+    name = f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks)}"
+    return f"{name} ({'processes' if len(pids) > 1 else 'process'} {', '.join(pids)})"
 
 
 def exit_codes(cluster: LocalCluster) -> dict[int, int]:

@@ -7,7 +7,7 @@ import pytest
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, introduce, told_by_us
-from tests.support.playbook import Playbook
+from tests.support.playbook import PATH, Playbook
 from tests.support.players import Client
 
 
@@ -128,3 +128,56 @@ def test_started_again(play: Play) -> None:
     book.wait(0.3)
     assert reason(client, 1) == "exit code 0"
     assert told_by_us(client) == ["dap-mux: rank 1 died: SIGSEGV (11)\n"]
+
+
+def deep_in_a_library(book: Playbook, number: int) -> None:
+    """An exception that a library has raised: debugpy marks that frame as subtle."""
+    rank = book.rank(number)
+    library = {"id": 900, "name": "linear", "line": 5, "source": {"path": "/lib/functional.py"}}
+    own = {"id": 901, "name": "forward", "line": 33, "source": {"path": "/job/model.py"}}
+    frames = [{**library, "column": 1, "presentationHint": "subtle"}, {**own, "column": 1}]
+    rank.data.stopped = {"reason": "exception", "threadId": 1, "text": "RuntimeError"}
+    rank.data.stopped["description"] = "shapes do not match"
+    with book.happens():
+        rank.event("stopped", **rank.data.stopped, stackFrames=frames)
+    book.wait(1)
+
+
+def test_the_users_own_frame(play: Play) -> None:
+    """`list`, `w` and the line of its death name it."""
+    book = ours(play)
+    client = attached(book)
+    deep_in_a_library(book, 1)
+    entry = client.ask("list").body["ranks"][1]
+    assert (entry["path"], entry["line"]) == ("/job/model.py", 33)
+    (told,) = client.ask("cast", ranks="1", command="w").body["results"]
+    assert told["value"].splitlines() == [
+        "> /job/model.py(33)forward()",
+        "  /lib/functional.py(5)linear()",
+    ]
+    killed(book, 1, "exit code 1", 1)
+    book.wait(0.3)
+    assert told_by_us(client) == [
+        "dap-mux: rank 1 failed: RuntimeError at model.py:33, exit code 1\n"
+    ]
+
+
+def test_a_breakpoint_before_any_rank_is_up(play: Play) -> None:
+    """It says so, also where the ranks are known."""
+    book = play(2)
+    book.absent |= {("job", 0), ("job", 1)}
+    client = attached(book)
+    told = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
+    (one,) = told.body["breakpoints"]
+    assert (one["verified"], one["message"]) == (False, "no rank is up yet; set when they come")
+
+
+def test_nothing_follows_terminated(play: Play) -> None:
+    """Neither what was to be told in a moment, nor a notice."""
+    book = ours(play)
+    client = attached(book, events=["ranks"])
+    for number in range(2):
+        killed(book, number, "SIGKILL (9), not sent by dap-mux")
+    book.feed(inputs.Notice("too late"))
+    book.wait(1)
+    assert client.events[-1]["event"] == "terminated"

@@ -35,7 +35,7 @@ def _check(states: list[str]) -> None:
 def entry(core: Core, view: View, rank: Rank) -> Body:
     """Return what is known of one rank or worker."""
     stop = rank.stop if rank.stop and rank.stop.settled else None
-    frame = stop.frames[0] if stop and stop.frames else None
+    frame = stop.frames[stop.own] if stop and stop.frames else None
     return {
         "rank": rank.number,
         "worker": rank.worker,

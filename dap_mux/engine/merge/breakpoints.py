@@ -152,6 +152,9 @@ def _read_prefix(wanted: Wanted, name: str) -> None:
         del wanted.clean[name]
 
 
+NONE_UP: Final = "no rank is up yet; set when they come"
+
+
 def merged(
     wanted: Wanted, world: World, default_group: str, about: AboutFile = NOTHING_WRONG
 ) -> Body:
@@ -168,11 +171,17 @@ def merged(
     others = [rank for rank in selected if rank not in about.missing]
     reasons = _reasons(wanted, others, verified, default_group, alone=len(selected) == 1)
     message = "; ".join([*reasons, *about.sentences]) or wanted.hint
-    if not selected:
+    if not wanted.states and not wanted.disabled and not about.sentences and _none_up(world):
+        message = NONE_UP
+    elif not selected:
         message = "disabled" if wanted.disabled else "no rank of this session is selected"
     body.pop("message", None)
     body |= {"id": wanted.id, "verified": bool(verified)}
     return body | ({"message": message} if message else {})
+
+
+def _none_up(world: World) -> bool:
+    return all(state in ("waiting", "connecting") for state in world.states.values())
 
 
 def problem(wanted: Wanted, world: World, default_group: str, about: AboutFile) -> str:
