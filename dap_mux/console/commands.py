@@ -47,7 +47,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "wait",
         "wait [RANKS] [STATE] [SECONDS]",
-        "until all RANKS (all) are in STATE (stopped); a piped console ends after SECONDS (60)",
+        "until RANKS (all) are in STATE (stopped), for SECONDS (60) at most",
         waiting.wait,
     ),
     Command("focus", "focus RANK", "show every debugger that rank", looking.focus),

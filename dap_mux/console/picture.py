@@ -76,7 +76,8 @@ class Picture:
         told: dict[str, list[DebuggeeId]] = {}
         for before, now in changes:
             text = event(now)
-            if text and (before is None or text != event(before)):
+            again = before is not None and before["state"] == now["state"] == "exited"
+            if text and not again and (before is None or text != event(before)):
                 told.setdefault(text, []).append(id_of(now))
         return [f"{self.name(ranks)} {text}" for text, ranks in told.items()]
 
