@@ -20,7 +20,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
-.PHONY: help pictures demo test test-engines check lint format bench soak clean vsix vsix-check
+.PHONY: help pictures demo test test-engines check lint format bench soak fuzz clean vsix vsix-check
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -70,6 +70,9 @@ SCENE ?= lines
 MINUTES ?= 30
 soak: $(DEV_STAMP)  ## MINUTES (30) of the faults of a SCENE (lines), and what became of the ranks
 	DAP_MUX_SOAK_SECONDS=$$(($(MINUTES) * 60)) $(PYTEST) tests/real/test_soak_$(SCENE).py
+
+fuzz: $(DEV_STAMP)  ## messages without sense to the engine: COUNT of them, from SEED on
+	$(BIN)/python -m tests.fuzz $(or $(COUNT),100000) $(or $(SEED),0)
 
 clean:  ## remove what these targets made
 	rm -rf $(VENV) .cache/monarch .cache/neovim .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

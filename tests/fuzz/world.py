@@ -1,0 +1,117 @@
+"""A storm in which ranks and clients also say what they like; what must hold after every input."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from dap_mux.engine import inputs, outputs
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import MessageError, decode
+from tests.support.storm import Storm, Wire
+from tests.support.storm_actions import ACTIONS
+
+SLOWEST: Final = 0.1  # s that one input may take
+RANKS: Final = 2
+
+
+class TooSlow(AssertionError):
+    """An input took longer than it may."""
+
+
+class Said(NamedTuple):
+    """One step of a fuzzed session: a drawn action, or a message as somebody says it."""
+
+    action: int
+    message: Any = None
+    by_rank: bool = False
+
+
+class World(Storm):
+    """Counts what the engine is fed, and watches it."""
+
+    fed = 0
+    slowest = 0.0
+
+    def __init__(self) -> None:
+        super().__init__(RANKS, honest=False)
+
+    def feed(self, happened: inputs.Input) -> None:
+        """Feed it; no defect, and not for long."""
+        gc.disable()  # what the tests have collected is not the engine's work
+        before = time.thread_time()
+        done = self.engine.receive(happened)
+        took = time.thread_time() - before
+        gc.enable()
+        World.fed += 1
+        World.slowest = max(World.slowest, took)
+        assert not self.engine.core.faults, [one.text for one in _logs(done)]
+        if took > SLOWEST:
+            raise TooSlow(f"{took:.3f} s for {happened!r:.2000}")
+        for output in done:
+            self._carry_out(output)
+
+    def _check_alive(self, wire: Wire) -> None:
+        """A rank that lies about its stops is told to continue when it runs, and hangs."""
+
+    def _to_rank(self, output: outputs.ToRank) -> None:
+        wire = self.wires.get(output.link)
+        if wire:
+            json.loads(output.body)
+            wire.down.append(output.body)
+
+    def to_client(self, output: outputs.ToClient) -> None:
+        """Clients of this world ask wrongly, so only the counting of answers is held to."""
+        guest = next(g for g in self.guests if g.number == output.client)
+        message = json.loads(output.body)
+        body = message.get("body")
+        body = body if isinstance(body, dict) else {}
+        if message["type"] == "response":
+            guest.waiting.discard(message["request_seq"])
+            threads = body.get("threads") if message["command"] == "threads" else None
+            guest.threads += [row["id"] for row in threads or ()]
+        elif message["event"] in ("stopped", "continued", "thread"):
+            guest.threads.append(body["threadId"])
+
+    def run(self, steps: Iterable[Said]) -> None:
+        """Take these steps, and come to rest."""
+        for opening in (self.guest_comes, *[self.connect] * RANKS, *[self.ask_rank] * 4):
+            opening(1)
+        for step in steps:
+            if step.message is None:
+                action, pick = divmod(step.action, 256)
+                ACTIONS[action % len(ACTIONS)](self, pick)
+            elif step.by_rank:
+                self._rank_says(step)
+            else:
+                self._client_says(step)
+
+    def _rank_says(self, step: Said) -> None:
+        links = sorted(self.engine.core.links)
+        message = _decoded(step.message)
+        if links and message:
+            self.feed(inputs.LinkSaid(links[step.action % len(links)], message))
+
+    def _client_says(self, step: Said) -> None:
+        here = [guest for guest in self.guests if not guest.closed]
+        if not here:
+            return
+        guest = here[step.action % len(here)]
+        guest.seq += 1
+        message = _decoded({"seq": guest.seq, **step.message})
+        if message:
+            self.feed(inputs.ClientSaid(guest.number, message))
+
+
+def _decoded(message: Any) -> Any:
+    try:
+        return decode(json.dumps(message).encode())
+    except (MessageError, PeerFault):
+        return None
+
+
+def _logs(done: Iterable[outputs.Output]) -> list[outputs.Log]:
+    return [one for one in done if isinstance(one, outputs.Log)]
