@@ -113,6 +113,7 @@ LAYERS: dict[str, Layer] = {
             "cluster.slurm_commands",
             "engine.merge.files",
             "engine.rank_files",
+            "engine.torch_questions",
             "session_files",
             "user_files",
         ),

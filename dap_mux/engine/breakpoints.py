@@ -9,6 +9,7 @@ most `breakpoint_timeout`); what changes after that is told by `breakpoint` even
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from dap_mux.engine import downstream, upstream
@@ -48,7 +49,7 @@ class Breakpoints:
     def __init__(self, core: Core, files: Files) -> None:
         self._core = core
         self._files = files
-        files.changed = self._file_changed
+        files.changed = self.file_changed
         self.touched: Callable[[], None] = lambda: None  # what `described` tells may be new
         self._book = Book()
         self._ids = 0
@@ -146,7 +147,9 @@ class Breakpoints:
         client, place = self._core.clients.get(wanted.client), self._book.place_of(wanted)
         if place in (None, FUNCTIONS):
             return NOTHING_WRONG
-        return self._files.about(client, place, wanted.states)
+        about = self._files.about(client, place, wanted.states)
+        compiled = self._core.compiled.get((place, wanted.body.get("line", 0)))
+        return replace(about, sentences=(*about.sentences, compiled)) if compiled else about
 
     def described(self, wanted: Wanted) -> tuple[Body, str, tuple[Proposal, ...]]:
         """Return what its client is told of it, what is wrong with it, and what would help."""
@@ -329,7 +332,7 @@ class Breakpoints:
             body: Body = {"reason": "changed", "breakpoint": now}
             downstream.send_event(self._core, client, "breakpoint", body)
 
-    def _file_changed(self, place: Place) -> None:
+    def file_changed(self, place: Place) -> None:
         """There is news about a file: tell those who have breakpoints in it."""
         for items in self._book.wanted.get(place, {}).values():
             for item in items:

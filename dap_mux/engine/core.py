@@ -51,6 +51,7 @@ class Core:
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
         self.names: dict[str, RankSet] = {}  # what `@name` means
+        self.compiled: dict[tuple[str, int], str] = {}  # breakpoints that torch.compile passes by
         self.found_meshes: dict[str, Mesh] = {}  # by group: what its ranks say, and what is given
         self.path_map = PathMap()  # the first controller's
         self.folders: dict[RankId, str] = {}  # where ranks run, as far as mappings need it

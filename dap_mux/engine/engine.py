@@ -32,6 +32,7 @@ from dap_mux.engine.events import Events
 from dap_mux.engine.files import Files
 from dap_mux.engine.inspect import Inspector
 from dap_mux.engine.job import Job
+from dap_mux.engine.library_watch import LibraryWatch
 from dap_mux.engine.lifecycle import Lifecycle
 from dap_mux.engine.meshes import Meshes
 from dap_mux.engine.model import Body, Client, ClientRequest, Dropped, Rank
@@ -110,6 +111,7 @@ class Engine:
             self.progress,
         )
         self.meshes = Meshes(core, self.view, self.announcer, self.news.moved)
+        self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
         self.commands = Commands(
             core, self.view, self.meshes, self.control, self.lifecycle, self.announcer
         )
@@ -307,6 +309,7 @@ class Engine:
             self.announcer.joined(rank)
         self.files.live(rank)
         self.paused.live(rank)
+        self.libraries.live(rank)
 
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone."""
@@ -330,6 +333,7 @@ class Engine:
             self.news.moved(rank)
             self.arrivals.moved(rank)
             self.paused.moved(rank)
+            self.libraries.moved(rank)
 
     def _deadline(self, happened: inputs.Deadline) -> None:
         self.core.fire(happened.token)

@@ -7,7 +7,7 @@ renamed or reshaped shows up with the first rank set that speaks of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +18,7 @@ from dap_mux.engine.announce import Announcer
 from dap_mux.engine.core import Core
 from dap_mux.engine.model import ClientRequest, Rank, Reply
 from dap_mux.engine.phases import Phase
+from dap_mux.engine.torch_questions import MESHES
 from dap_mux.engine.view import View, coords_of
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
@@ -25,13 +26,7 @@ from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankSet, UnknownDimension, parse
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-# [[dimension names, sizes, this rank's place or null], ...]; torch is not needed for it.
-EXPRESSION: Final = (
-    "__import__('json').dumps([[list(m.mesh_dim_names), list(map(int, m.mesh.shape)),"
-    " m.get_coordinate() and list(map(int, m.get_coordinate()))]"
-    " for m in __import__('gc').get_objects()"
-    " if type(m).__name__ == 'DeviceMesh' and m.mesh_dim_names])"
-)
+OF_TORCH: Final = "torch_rank"  # a dimension: the rank that torch.distributed knows
 Chosen = Callable[[list[Rank]], None]
 
 
@@ -77,20 +72,26 @@ class Meshes:
         if len(waiting) > 1:
             return
         live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
-        arguments = {"expression": EXPRESSION, "context": "watch"}
+        arguments = {"expression": MESHES, "context": "watch"}
         upstream.gather(
-            self._core, live, "evaluate", lambda _: arguments, lambda r: self._learn(group, r)
+            self._core, live, "evaluate", lambda _: arguments, lambda r: self._learned(group, r)
         )
 
     def _members(self, group: str) -> list[Rank]:
         return [rank for rank in self._core.sorted_mains() if rank.id[0] == group]
 
-    def _learn(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
+    def _learned(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
         waiting = self._waiting.pop(group)
+        self.learn(group, {id: _report(reply) for id, reply in replies.items()})
+        for then, cause in waiting:
+            faults.run(self._core, cause, then)
+
+    def learn(self, group: str, reports: Mapping[DebuggeeId, object]) -> None:
+        """Take what ranks of a group say of their meshes, which is what holds from now on."""
         members = self._members(group)
         before = [coords_of(self._core, rank) for rank in members]
         numbers = [rank.number for rank in members]
-        told = {id[1]: _report(reply) for id, reply in replies.items()}
+        told = _told({id[1]: report for id, report in reports.items()})
         found = mesh_of(told, numbers)
         mesh = united(self._core.settings.meshes.get(group), found, numbers)
         self._core.found_meshes.pop(group, None)
@@ -100,14 +101,29 @@ class Meshes:
             if coords_of(self._core, rank) != place:
                 for one in (rank, *self._core.workers_of(rank)):
                     self._renamed(one)
-        for then, cause in waiting:
-            faults.run(self._core, cause, then)
 
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""
         self._moved(rank)
         if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
             self._announcer.joined(rank)
+
+
+def _told(reports: dict[int, object]) -> dict[int, object]:
+    """Return what ranks say, but for torch's ranks where those are the session's own."""
+    kept = {
+        rank: [mesh for mesh in report if mesh[:1] == [[OF_TORCH]]]
+        for rank, report in reports.items()
+        if isinstance(report, list) and all(isinstance(mesh, list) for mesh in report)
+    }
+    if any(mesh[2:] != [[rank]] for rank, found in kept.items() for mesh in found):
+        return reports
+    return {
+        rank: [mesh for mesh in report if mesh not in kept.get(rank, ())]
+        if isinstance(report, list)
+        else report
+        for rank, report in reports.items()
+    }
 
 
 def _report(reply: Reply) -> object:

@@ -34,6 +34,7 @@ class Settings:
     backoff_most: float = 10.0
     leave_timeout: float = 2.0
     clock_patience: float = 0.0  # a stop that lasts longer threatens the job; 0: nobody is asked
+    library_patience: float = 0.0  # after which ranks are asked what torch knows; 0: never
     redial_timeout: float = 15.0
     owns_job: bool = False
     lingers: float = 0.0

@@ -34,6 +34,7 @@ RELEASE_LIMIT = 3.0  # s; promise R7: every rank runs on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_PATIENCE = 5.0  # s that ranks stand still before we ask what that does to their job
 GOODBYE = 2.0  # s for clients to take leave after `terminated`
+LIBRARY_PATIENCE = 2.0  # s that a rank is attached, or stands, before we ask what torch knows there
 HURRIED = 2.0  # s for the same when we are told to end: R7 has three for all of it
 
 
@@ -134,6 +135,7 @@ def settings_of(
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,
         clock_patience=CLOCK_PATIENCE,
+        library_patience=LIBRARY_PATIENCE,
         meshes=meshes,
         default_group=group,
         folder=str(Path.cwd()),

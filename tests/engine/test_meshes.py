@@ -23,7 +23,7 @@ def chosen(client: Client, text: str) -> list[int]:
 
 def questions(book: Playbook) -> int:
     """How often rank 0 was asked for its meshes."""
-    return sum("'DeviceMesh'" in text for text in book.rank(0).data.evaluated)
+    return sum("s['meshes'](" in text for text in book.rank(0).data.evaluated)
 
 
 def test_a_dimension_that_the_ranks_know(play: Play) -> None:

@@ -5,6 +5,7 @@ Nothing of dap-mux is installed in their environment, and no launcher sets RANK.
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,37 @@ from tests.engines.launching import EXAMPLES, STARTS, cast, documented, launch, 
 from tests.engines.tools import environment
 from tests.support.commands import LIMIT, User, bodies, listed, user
 from tests.support.proc_net import free_ports
+from tests.support.waiting import until
 
 __all__ = ["user"]
 
 pytestmark = pytest.mark.timeout(300)
 ENVIRON: Final = {"OMP_NUM_THREADS": "1"}
+
+COMPILED: Final = """\
+import time
+from pathlib import Path
+import torch
+
+
+def helper(x):
+    return x * 2  # in helper
+
+
+@torch.compile(backend="eager")
+def step(x):
+    return helper(x) + 1  # in step
+
+
+def plain(x):
+    return x - 1  # in plain
+
+
+while not Path("go").exists():
+    step(torch.ones(2))
+    time.sleep(0.05)
+plain(torch.ones(2))
+"""
 
 
 @dataclass(frozen=True)
@@ -101,3 +128,35 @@ async def test_accelerate_which_starts_mpirun(user: User) -> None:
     both = f"{environment('torch')}{os.pathsep}{environment('mpich')}"
     job = Job("accelerate", "optimizer.zero_grad()", ranks=4, factor=0.85)
     await debugged(user, job, Path(both), words)
+
+
+async def test_a_breakpoint_in_compiled_code_says_that_it_never_stops(user: User) -> None:
+    script = user.script(COMPILED)
+    one = ["run", "--", "env", "RANK=0", "WORLD_SIZE=1", "python", script]
+    run = await launch(user, environment("torch"), one, **ENVIRON)
+    client = await run.client()
+    lines = [line(Path(script), f"in {name}") for name in ("helper", "step", "plain")]
+    await client.handshake({"justMyCode": True}, breakpoints={script: lines}, timeout=STARTS)
+
+    def told() -> dict[int, str]:
+        events = [body["breakpoint"] for body in bodies(client, "breakpoint")]
+        return {
+            each["line"]: each["message"].partition(",")[0] for each in events if "message" in each
+        }
+
+    said = {
+        lines[0]: "torch.compile has compiled helper into step",
+        lines[1]: "torch.compile has compiled step",
+    }
+    await until(lambda: told() == said, within=STARTS, what="news of both breakpoints")
+    doctor = await user.does("doctor", "--json")
+    causes = json.loads(doctor.out)["causes"]
+    assert [(each["cause"], each["where"]) for each in causes] == [
+        ("compiled", f"{script}:{number}") for number in lines[:2]
+    ]
+    (user.folder / "go").touch()
+    (entry,) = await listed(client, "line", lines[2])
+    await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=STARTS)
+    await client.disconnect()
+    assert (await run.ends(within=STARTS)).code == 0

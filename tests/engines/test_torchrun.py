@@ -36,6 +36,9 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     first = {"line": BACKWARD, "condition": "ranks(1,3): step == 1"}
     await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
     entries = await held(client, 1, 3, at=BACKWARD)
+    # The mesh is there once it is made: nobody has spoken of its dimensions yet.
+    places = [{"dp": rank // 2, "tp": rank % 2} for rank in range(4)]
+    await listed(client, "coords", *places, within=STARTS)
     assert await cast(client, "ranks(tp=1)", "p step, tuple(batch.shape)") == [
         ("1,3", "(1, (1, 1))")
     ]

@@ -27,7 +27,7 @@ _AFTER: Final = "model.step(mean_grad)"
 _NO_CLOCKS: Final = """\
 from dap_mux.session import serving
 
-serving.CLOCK_PATIENCE = 0.0
+serving.CLOCK_PATIENCE = serving.LIBRARY_PATIENCE = 0.0
 """
 
 

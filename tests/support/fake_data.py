@@ -38,6 +38,8 @@ class FakeData:
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
         self.process = ""  # which one it is, as `lessons.WHO` says it
+        self.torch = True
+        self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
         self._steps = -1
@@ -167,7 +169,10 @@ class FakeData:
         if "setsockopt" in expression or expression == "1+1":
             result = "2" if expression == "1+1" else f"True True {self.process}".rstrip()
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
-        if "'DeviceMesh'" in expression:
+        if "s['look'](" in expression:
+            about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
+            return {"result": json.dumps(about), "variablesReference": 0}
+        if "s['meshes'](" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}
         if (own := self._own(expression)) is not None:
             return {"result": own, "variablesReference": 0, "presentationHint": {}}

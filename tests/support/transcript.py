@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from dap_mux.engine import Engine
 from dap_mux.engine.agent import CHILDREN, CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER
 from dap_mux.engine.rank_files import WHERE
+from dap_mux.engine.torch_questions import MESHES
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
@@ -34,7 +35,9 @@ _OURS: Final = {  # what is evaluated in every rank
     CHILDREN: "<no children>",
     IS_TRACKER: "<multiprocessing's own?>",
     WHERE: "<where it runs>",
+    MESHES: "<its meshes>",
 }
+_LOOK: Final = re.compile(r"s\['look'\]\((.*), (?:True|False)\)\)\[1\]\)\({}\)$")
 
 
 class Transcript:
@@ -178,6 +181,8 @@ def _pairs(body: Json) -> str:
     """A body as `key=value` pairs."""
     if isinstance(body.get("expression"), str) and body["expression"] in _OURS:
         return _OURS[body["expression"]]
+    if (torch := _LOOK.search(str(body.get("expression")))) is not None:
+        return f"<what torch knows of {torch[1]}>"
     if (asked := arguments_of(str(body.get("expression")))) is not None:
         return f"<{'file' if len(asked) > 1 else 'text'} {asked[0]}>"
     if "expression" in body:

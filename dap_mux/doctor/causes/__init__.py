@@ -13,6 +13,7 @@ from typing import Final
 from dap_mux.doctor.causes import (
     already_attached,
     clock,
+    compiled,
     condition,
     debugpy_version,
     file_mapping,
@@ -44,7 +45,7 @@ REACHING: Final = tuple(
 Examine = Callable[[Scene], Awaitable[list[Finding]]]
 OTHERS: Final[tuple[Examine, ...]] = tuple(
     module.examine
-    for module in (debugpy_version, file_mapping, just_my_code, condition, ptrace, clock)
+    for module in (debugpy_version, file_mapping, just_my_code, condition, compiled, ptrace, clock)
 )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from types import ModuleType
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,6 +31,9 @@ class DeviceMesh:
         return [int(place) for place in np.unravel_index(RANK, self.mesh.shape)]
 
 
+library = cast(Any, ModuleType("torch.distributed.device_mesh"))
+library.DeviceMesh = DeviceMesh
+sys.modules[library.__name__] = library
 mesh = DeviceMesh(dp=2, tp=2)
 loss = float("nan") if RANK == 2 else 2.25
 

@@ -1,0 +1,55 @@
+"""A breakpoint in code that torch has compiled: the compiled code runs, and no line of it stops."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Picture
+from dap_mux.doctor.scene import Scene
+from dap_mux.engine.torch_questions import COMPILED, compiled
+
+CAUSE: Final = "compiled"
+
+
+async def examine(scene: Scene) -> list[Finding]:
+    """Breakpoints in compiled functions, and lines that were asked about."""
+    findings = []
+    for picture in scene.pictures:
+        told = {
+            f"{one['path']}:{one['line']}": (str(one["message"]),)
+            for one in picture.breakpoints
+            if COMPILED in str(one["message"])
+        }
+        places = [(str(one["path"]), one["line"]) for one in picture.breakpoints if one["path"]]
+        places += [(place.path, place.line) for place in scene.places]
+        asked = await _seen(picture, sorted({(path, line) for path, line in places if line}))
+        findings += [_finding(where, seen) for where, seen in {**asked, **told}.items()]
+    return findings
+
+
+async def _seen(picture: Picture, places: list[tuple[str, int]]) -> dict[str, tuple[str, ...]]:
+    """What ranks say of these lines, as far as they know the files by the same paths."""
+    seen: dict[str, tuple[str, ...]] = {}
+    answers = await picture.ask(compiled(places)) if places else {}
+    for ranks, answer in answers.items():
+        for one in answer if isinstance(answer, list) else []:
+            if isinstance(one, list) and len(one) == 4:  # a path, a line and two functions
+                path, line, function, root = one
+                into = f", inlined into {root}" if root else ""
+                text = f"rank {ranks}: torch has compiled {function}{into}"
+                seen[f"{path}:{line}"] = (*seen.get(f"{path}:{line}", ()), text)
+    return seen
+
+
+def _finding(where: str, seen: tuple[str, ...]) -> Finding:
+    return Finding(
+        CAUSE,
+        f"{where} is in code that torch.compile has compiled: it never stops there",
+        seen,
+        (
+            "start the job with TORCH_COMPILE_DISABLE=1: all of it runs as plain Python",
+            "or put @torch.compiler.disable before that function",
+        ),
+        where=where,
+    )
