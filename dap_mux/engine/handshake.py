@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine import upstream
+from dap_mux.engine import debugpy_versions, upstream
 from dap_mux.engine.agent import CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER, YES
 from dap_mux.engine.capabilities import offers_of
 from dap_mux.engine.links import Links
@@ -47,7 +47,7 @@ class Handshake(Links):
 
     def up(self, rank: Rank) -> None:
         """The TCP connection is there. From now on it is never just closed (K2)."""
-        silence = self._core.settings.silence_timeout
+        silence, rank.refused = self._core.settings.silence_timeout, ""
         if rank.phase is not Phase.LEAVING:
             self._to(rank, Signal.UP)
         self._initialize(rank, silence)
@@ -112,14 +112,29 @@ class Handshake(Links):
         """The rank's `initialized` event: cure it, give it its breakpoints, let it run on."""
         if rank.phase is not Phase.ATTACHING:
             return
+        if problem := debugpy_versions.too_old(rank.debugpy):
+            self._refuse(rank, problem)
+            return
         self._to(rank, Signal.INITIALIZED)
         if rank.main:
             self._evaluate(rank, IS_TRACKER, self._examined)
+        if debugpy_versions.prints_values(rank.debugpy):
+            self._evaluate(rank, debugpy_versions.ANSWER_WITHOUT_FRAME, lambda rank, reply: None)
+        if warning := debugpy_versions.old(rank.debugpy):
+            self._core.warn("rank", warning, rank)
         self._evaluate(rank, self._cure_for(rank), self._cured)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             self._evaluate(rank, WHERE, self._located)
         if not rank.main:
             self._configure(rank)
+
+    def _refuse(self, rank: Rank, problem: str) -> None:
+        """It runs on as it was found; a client may have it attached again."""
+        self._core.warn("rank", problem, rank)
+        rank.refused, rank.releasing = problem, True
+        self._to(rank, Signal.LEAVE)
+        self._watcher.lost(rank, False)
+        self._say_goodbye(rank)
 
     def _cure_for(self, rank: Rank) -> str:
         if not self.debugs_children:

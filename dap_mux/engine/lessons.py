@@ -12,6 +12,7 @@ from zlib import crc32
 from dap_mux.injected import (
     adapter_keeper,
     adapter_program,
+    conditions,
     farewell,
     output_redirect,
     source_of,
@@ -235,8 +236,17 @@ def keep_an_adapter(debugger):
 TRACING: Final = f"""\
 def trace_only_while_attached(debugger):
     own = {{'__name__': 'dap_mux_tracing'}}
-    exec({source_of(tracing)!r}, own)
+    exec(compile({source_of(tracing)!r}, {FILE_NAME!r}, 'exec'), own)
     own['follow_clients'](debugger)
+
+"""
+
+# A condition in a line that runs often takes a fifth of the time so.
+CONDITIONS: Final = f"""\
+def compile_conditions_once(debugger):
+    own = {{'__name__': 'dap_mux_conditions'}}
+    exec(compile({source_of(conditions)!r}, {FILE_NAME!r}, 'exec'), own)
+    own['compile_once'](debugger)
 
 """
 
@@ -265,6 +275,7 @@ LESSONS: Final = f"""\
 {FAREWELL}
 {ADAPTER}
 {TRACING}
+{CONDITIONS}
 {WHO}
 def learn(debugger, children):
     def see_to_children(debugger):
@@ -279,8 +290,8 @@ def learn(debugger, children):
 
     kept = done(see_to_children)
     run_on = (end_the_wait_once_configured, stop_for_nobody, answer_every_continue)
-    ours = (be_quick, keep_streams, tell_the_end, keep_an_adapter, trace_only_while_attached)
-    for change in (be_brief, *run_on, answer_nobody_who_left, *ours):
+    ours = (be_quick, keep_streams, tell_the_end, keep_an_adapter, compile_conditions_once)
+    for change in (be_brief, *run_on, answer_nobody_who_left, *ours, trace_only_while_attached):
         done(change)
     return '%s %s' % (kept, who())
 """

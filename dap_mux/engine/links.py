@@ -194,7 +194,11 @@ class Links:
 
     def _left(self, rank: Rank) -> None:
         release, rank.leaving_early = rank.releasing, False
-        self._to(rank, Signal.RELEASE if release else Signal.DOWN, "released" if release else "")
+        self._to(
+            rank,
+            Signal.RELEASE if release else Signal.DOWN,
+            (rank.refused or "released") if release else "",
+        )
         if rank.dropping:
             self._remove(rank)
             return

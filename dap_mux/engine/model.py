@@ -165,6 +165,8 @@ class Rank:
     leaving_early: bool = False  # leaving, and `attach` is still to be sent
     releasing: bool = False  # leaving on request: stays away until asked for
     adapter_ready: bool = False
+    debugpy: str = ""  # its release, by its own word
+    refused: str = ""  # why it was left again as soon as it was attached
     process: str = ""  # which one it is, as `lessons.WHO` says it
     runs_on: bool = False  # `configurationDone` has been sent
     offers: Body | None = None

@@ -144,6 +144,8 @@ class RankEvents:
         if category == "telemetry" and text == OVER:
             rank.signs.program_over = True
         elif category == "telemetry":
+            if text == "debugpy":
+                rank.debugpy = str((rest.get("data") or {}).get("packageVersion", ""))
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
         else:
             self._fold(rank, category, text, rest)

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 KEPT_AS = "dap_mux_tracing"
 """The debugger's attribute that holds what is installed, so that it is installed once."""
+
+STRAGGLERS_S = (0.05, 0.5, 2.0)
+"""Pauses before threads are looked at again that were in a trace function when it was removed."""
 
 
 def follow_clients(debugger: Any) -> None:
@@ -75,10 +79,10 @@ class _Settrace:
         self._excluded: set[int] = set()  # threads that the program itself has excluded
         self._enable = debugger.enable_tracing
         self._disable = debugger.disable_tracing
-        self._wait = debugger.do_wait_suspend
+        self._wait = debugger._do_wait_suspend  # noqa: SLF001
         debugger.enable_tracing = self._enable_if_wanted
         debugger.disable_tracing = self._disable_and_remember
-        debugger.do_wait_suspend = self._wait_and_look_again
+        debugger._do_wait_suspend = self._wait_and_look_again  # noqa: SLF001
 
     def turn_on(self) -> None:
         """In every thread, those that run already included."""
@@ -99,6 +103,23 @@ class _Settrace:
         if self._debugger.frame_eval_func is not None:
             import_module("_pydevd_frame_eval.pydevd_frame_eval_main").stop_frame_eval()
         self._tracing.SetTrace(None)
+        self._untrace_threads()
+        start = import_module("_pydevd_bundle.pydevd_daemon_thread").run_as_pydevd_daemon_thread
+        start(self._debugger, self._untrace_stragglers)
+
+    def _untrace_stragglers(self) -> None:
+        """What a trace function of debugpy's returns now becomes that of its frame.
+
+        So it replaced ours where it was called before, and a loop without calls kept it.
+        """
+        for delay in STRAGGLERS_S:
+            time.sleep(delay)
+            with self._debugger._main_lock:  # noqa: SLF001  (nobody attaches meanwhile)
+                if self._wanted:
+                    return
+                self._untrace_threads()
+
+    def _untrace_threads(self) -> None:
         threads = self._threads() - {threading.get_ident()}
         if threads:
             self._tracing.set_trace_to_threads(self._untrace, threads, create_dummy_thread=False)

@@ -27,7 +27,7 @@ from dap_mux.rank.hold import (
     timeout_of,
     wait_or_end,
 )
-from dap_mux.rank.listen import candidate_ports, is_debugged, trace_only_while_attached
+from dap_mux.rank.listen import candidate_ports, is_debugged, refuse_old_debugpy, run_fast
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
@@ -166,11 +166,12 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
 
 
 def _listen(place: Place, setup: Setup) -> tuple[str, int]:
+    refuse_old_debugpy()
     if is_debugged():
         say(place, "runs under debugpy already; a debugger attaches where that listens")
         hide_our_frames()
         note_who_comes()
-        trace_only_while_attached()
+        run_fast()
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
@@ -179,7 +180,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
     note_who_comes()
-    trace_only_while_attached()
+    run_fast()
     _announce(place, address, setup)
     return address
 

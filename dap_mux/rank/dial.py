@@ -29,7 +29,7 @@ import debugpy  # noqa: T100
 
 from dap_mux.rank.environ import Place
 from dap_mux.rank.hold import note_who_comes
-from dap_mux.rank.listen import CannotListen, trace_only_while_attached
+from dap_mux.rank.listen import CannotListen, run_fast
 from dap_mux.rank.options import seconds
 from dap_mux.rank.ready import record_of
 from dap_mux.rank.token_proof import Refused, introduce
@@ -113,7 +113,7 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
         debugpy.listen((target.host, target.port), in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
     note_who_comes()
-    trace_only_while_attached()
+    run_fast()
     line.may_call.set()
     # Before debugpy's own, which tells the session that the process ends: it hangs up then.
     atexit.register(line.give_up)

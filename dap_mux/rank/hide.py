@@ -22,7 +22,8 @@ def _hidden_files() -> tuple[str, ...]:
     run = runpy.run_path
     assert isinstance(run, FunctionType)
     code: CodeType = run.__code__  # its file is "<frozen runpy>" in some versions
-    ours = {f"{folder}{os.sep}" for folder in (HERE.absolute(), HERE.resolve())}
+    folders = (HERE, HERE.parent / "injected")
+    ours = {f"{one}{os.sep}" for each in folders for one in (each.absolute(), each.resolve())}
     return (*ours, code.co_filename)
 
 

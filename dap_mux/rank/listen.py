@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,8 +10,10 @@ from contextlib import suppress
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected import tracing
+from dap_mux.injected import conditions, evaluation, tracing
 
+OLDEST = (1, 8, 0)
+NEEDED = "1.8.14"  # as in pyproject.toml; what lies between the two works as far as tried
 LAST_PORT = 65535
 ANY_PORT = 0
 
@@ -58,16 +61,31 @@ def is_debugged() -> bool:
     return pydevd is not None and pydevd.get_global_debugger() is not None
 
 
-def trace_only_while_attached() -> None:
+def run_fast() -> None:
     """debugpy, which must be listening already, costs next to nothing until somebody attaches.
 
-    Where its private parts have changed, or where its platform cannot trace threads that run
-    already, it traces all the time.
+    Conditions cost less afterwards, and an `evaluate` without a frame is answered. Where debugpy's
+    private parts have changed, or where its platform cannot trace threads that run already, it does
+    as it does.
     """
+    debugger = sys.modules["pydevd"].get_global_debugger()
     with suppress(Exception):
-        debugger = sys.modules["pydevd"].get_global_debugger()
+        conditions.compile_once(debugger)
+    with suppress(Exception):
+        evaluation.answer_without_frame()
+    with suppress(Exception):
         tracing.follow_clients(debugger)
         tracing.turn_off(debugger)
+
+
+def refuse_old_debugpy() -> None:
+    """Raises `CannotListen` where nothing is known of this debugpy."""
+    found = re.match(r"\d+\.\d+\.\d+", debugpy.__version__)
+    if found and tuple(map(int, found[0].split("."))) < OLDEST:
+        raise CannotListen(
+            f"debugpy {debugpy.__version__} is too old, dap-mux needs {NEEDED} or newer: "
+            f"{sys.executable} -m pip install 'debugpy>={NEEDED}'"
+        )
 
 
 def _answer_to_the_program(host: str, port: int) -> None:

@@ -49,7 +49,9 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
     agents: list[Agent] = []
     numbers = itertools.count()
 
-    async def start_agent(*words: str, ready: bool = True, **environ: str) -> Agent:
+    async def start_agent(
+        *words: str, ready: bool = True, python: str = sys.executable, **environ: str
+    ) -> Agent:
         number = next(numbers)
         log = tmp_path / f"agent-{number}.log"
         ready_file = tmp_path / f"ready-{number}.json"
@@ -58,7 +60,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             options += ["--port", "0"]
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "dap_mux.rank", *options, *words,
+                python, "-m", "dap_mux.rank", *options, *words,
                 cwd=tmp_path, env={**clean_environment(), **environ},
                 stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
             )  # fmt: skip

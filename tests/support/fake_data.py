@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dap_mux.engine.commands import pdb_texts
+from dap_mux.engine.debugpy_versions import ANSWER_WITHOUT_FRAME
 from tests.support.fake_disk import FakeDisk
 from tests.support.fake_program import FIRST, STEP, Program
 from tests.support.fake_question import Question, question
@@ -172,6 +173,8 @@ class FakeData:
         if "s['look'](" in expression:
             about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
             return {"result": json.dumps(about), "variablesReference": 0}
+        if expression == ANSWER_WITHOUT_FRAME:
+            return {"result": "", "variablesReference": 0}
         if "s['meshes'](" in expression:
             return {"result": json.dumps(self.meshes), "variablesReference": 0}
         if (own := self._own(expression)) is not None:

@@ -63,8 +63,8 @@ class FakeRank:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
     debuggee. `brief`: it can be taught that (`lessons.BRIEF`). `last_breakpoints`: as sent
-    last. `waits`: a child that no client has let run. `door_to`: nobody yet, but a further
-    connection to that rank's adapter.
+    last. `debugpy`: the release that it tells. `waits`: a child that no client has let run.
+    `door_to`: nobody yet, but a further connection to that rank's adapter.
     """
 
     def __init__(self, number: int = 0, path: str = "/job/train.py") -> None:
@@ -74,6 +74,7 @@ class FakeRank:
         self.slow = False
         self.met = True
         self.brief = False
+        self.debugpy = "1"
         self.silent: set[str] = set()
         self.refuses: dict[str, str] = {}
         self.last_breakpoints: list[Json] = []
@@ -114,7 +115,9 @@ class FakeRank:
     def accepts(self) -> None:
         """A client has connected: what debugpy says before it is asked anything."""
         self._forget()
-        self.event("output", category="telemetry", output="debugpy", data={"packageVersion": "1"})
+        self.event(
+            "output", category="telemetry", output="debugpy", data={"packageVersion": self.debugpy}
+        )
         self.sockets()
 
     def sockets(self) -> None:

@@ -83,12 +83,13 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
     arguments: Sequence[str] = (),
     style: Style = "module",
     folder: Path | None = None,
+    python: Path | str = sys.executable,
 ) -> AsyncIterator[list[Rank]]:
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
     `wait` holds them at their start until a client has configured them (style `module`), and
     `DEBUGPY_HOST` in `env` is another loopback address to listen on. They run in `folder`, by
-    default where the tests do.
+    default where the tests do, under `python`.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -98,7 +99,7 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
         stack.push_async_callback(_end_all, ranks)
         for rank in range(n):
             variables = {**_variables(rank, n, first + rank), **(env or {})}
-            command = _command(variables, script, style, wait=wait)
+            command = _command([str(python)], variables, script, style, wait=wait)
             log = logs / f"rank-{rank}.log"
             process = await _start([*command, *arguments], variables, log, folder)
             ranks.append(Rank(rank, first + rank, process, log))
@@ -108,13 +109,13 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
 
 
 def _command(
-    variables: Mapping[str, str], script: Path | str, style: Style, *, wait: bool
+    python: list[str], variables: Mapping[str, str], script: Path | str, style: Style, *, wait: bool
 ) -> list[str]:
     if style == "script":
-        return [sys.executable, str(script)]
+        return [*python, str(script)]
     hold = ["--wait-for-client"] if wait else []
     address = f"{variables.get('DEBUGPY_HOST', HOST)}:{variables['DEBUGPY_PORT']}"
-    return [sys.executable, "-m", "debugpy", "--listen", address, *hold, str(script)]
+    return [*python, "-m", "debugpy", "--listen", address, *hold, str(script)]
 
 
 def _variables(rank: int, world: int, port: int) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
 from dap_mux.engine.agent import CHILDREN, CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER
+from dap_mux.engine.debugpy_versions import ANSWER_WITHOUT_FRAME
 from dap_mux.engine.rank_files import WHERE
 from dap_mux.engine.torch_questions import MESHES
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
@@ -30,6 +31,7 @@ Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
 _NOTHING: Final = Fields(())
 _OURS: Final = {  # what is evaluated in every rank
+    ANSWER_WITHOUT_FRAME: "<answer without a frame>",
     CURE: "<no delay, no children>",
     CURE_AND_DEBUG_CHILDREN: "<no delay, children>",
     CHILDREN: "<no children>",

@@ -15,6 +15,7 @@ from dap_mux.doctor.causes import (
     clock,
     compiled,
     condition,
+    condition_cost,
     debugpy_version,
     file_mapping,
     just_my_code,
@@ -45,7 +46,16 @@ REACHING: Final = tuple(
 Examine = Callable[[Scene], Awaitable[list[Finding]]]
 OTHERS: Final[tuple[Examine, ...]] = tuple(
     module.examine
-    for module in (debugpy_version, file_mapping, just_my_code, condition, compiled, ptrace, clock)
+    for module in (
+        debugpy_version,
+        file_mapping,
+        just_my_code,
+        condition,
+        condition_cost,
+        compiled,
+        ptrace,
+        clock,
+    )
 )
 
 

@@ -1,0 +1,56 @@
+"""Which releases of debugpy the ranks may have.
+
+A job brings its own. What is older than we test works with what is known of it, and is said to be
+old; below that nothing is known, and the rank is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+from dap_mux.injected import evaluation, source_of
+
+Version: TypeAlias = tuple[int, ...]
+TESTED: Final[Version] = (1, 8, 14)  # the oldest, as in pyproject.toml
+REFUSED_BELOW: Final[Version] = (1, 8, 0)
+ANSWERS_WITHOUT_FRAME: Final[Version] = (1, 8, 21)
+_NUMBERS: Final = re.compile(r"\d+\.\d+\.\d+")
+
+# For releases that print the value of an `evaluate` without a frame. A statement, so that this
+# itself prints nothing.
+ANSWER_WITHOUT_FRAME: Final = (
+    f"own = {{}}; exec({source_of(evaluation)!r}, own); own['answer_without_frame'](); del own"
+)
+
+
+def version_of(text: str) -> Version | None:
+    """The numbers of a release; None where this is none."""
+    found = _NUMBERS.match(text)
+    return tuple(map(int, found[0].split("."))) if found else None
+
+
+def too_old(text: str) -> str:
+    """Why a rank with this debugpy is refused; "" where it is not."""
+    version = version_of(text)
+    if version is None or version >= REFUSED_BELOW:
+        return ""
+    return f"its debugpy is {text}, and dap-mux needs {_TESTED} or newer: {_UPGRADE}"
+
+
+def old(text: str) -> str:
+    """What to say of a rank that is attached with this debugpy; "" for nothing."""
+    version = version_of(text)
+    if version is None or version >= TESTED:
+        return ""
+    return f"its debugpy is {text}, older than {_TESTED}, the oldest tested: upgrade it: {_UPGRADE}"
+
+
+def prints_values(text: str) -> bool:
+    """Whether this debugpy prints what an `evaluate` without a frame should answer."""
+    version = version_of(text)
+    return version is not None and version < ANSWERS_WITHOUT_FRAME
+
+
+_TESTED: Final = ".".join(map(str, TESTED))
+_UPGRADE: Final = f"pip install 'debugpy>={_TESTED}'"

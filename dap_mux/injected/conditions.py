@@ -1,0 +1,81 @@
+"""Evaluate the conditions of breakpoints as cheaply as debugpy allows, and note what they take.
+
+debugpy compiles a condition each time that its line runs, which takes longer than all the rest.
+Private interfaces of debugpy, so whoever calls this must expect any exception.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+WINDOW_S = 1.0
+"""What a condition takes is measured over this time, again and again."""
+
+
+class Cost:
+    """What one condition takes: how often it is evaluated a second, and which part of that time."""
+
+    def __init__(self, code: Any) -> None:
+        self.code = code
+        self.rate = 0.0
+        self.share = 0.0
+        self._since = perf_counter()
+        self._hits = 0
+        self._seconds = 0.0
+
+    def add(self, start: float) -> None:
+        """One evaluation has come to its end."""
+        now = perf_counter()
+        self._hits += 1
+        self._seconds += now - start
+        window = now - self._since
+        if window >= WINDOW_S:
+            self.rate, self.share = self._hits / window, self._seconds / window
+            self._since, self._hits, self._seconds = now, 0, 0.0
+
+
+class _Failed:
+    """Stands for a breakpoint whose condition has raised: it does so again, for debugpy to tell."""
+
+    def __init__(self, condition: str, error: Exception) -> None:
+        self.condition = condition
+        self._error = error
+
+    def handle_hit_condition(self, frame: object) -> bool:
+        """What debugpy calls first."""
+        raise self._error
+
+
+def compile_once(debugger: Any) -> None:
+    """From now on `debugger`, a PyDB, keeps each breakpoint's condition compiled."""
+    if "handle_breakpoint_condition" in vars(debugger):
+        return
+    usual = debugger.handle_breakpoint_condition
+
+    def evaluate(info: Any, breakpoint: Any, frame: Any) -> Any:
+        cost = getattr(breakpoint, "dap_mux_cost", None)
+        if cost is None:
+            cost = breakpoint.dap_mux_cost = Cost(_compiled(breakpoint))
+        if cost.code is None:
+            return usual(info, breakpoint, frame)
+        start = perf_counter()
+        try:
+            return eval(cost.code, frame.f_globals, frame.f_locals)  # noqa: S307  (the user's own)
+        except Exception as error:  # noqa: BLE001  (whatever the user's expression raises)
+            return usual(info, _Failed(breakpoint.condition, error), frame)
+        finally:
+            cost.add(start)
+
+    debugger.handle_breakpoint_condition = evaluate
+
+
+def _compiled(breakpoint: Any) -> Any:
+    """None where debugpy has to do it: it counts hits, and says what is wrong with the text."""
+    if getattr(breakpoint, "hit_condition", None) or not breakpoint.condition:
+        return None
+    try:
+        # as `eval` takes a text
+        return compile(breakpoint.condition.lstrip(" \t"), "<string>", "eval", 0, True)
+    except (SyntaxError, ValueError):
+        return None
