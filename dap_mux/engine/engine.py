@@ -25,6 +25,7 @@ from dap_mux.engine.commands.values import Values
 from dap_mux.engine.control import Control
 from dap_mux.engine.core import Core
 from dap_mux.engine.deaths import Deaths
+from dap_mux.engine.debugger_properties import DebuggerProperties
 from dap_mux.engine.drawer import Drawer
 from dap_mux.engine.ending import Ending
 from dap_mux.engine.evaluation import Evaluation
@@ -41,7 +42,7 @@ from dap_mux.engine.paused import Paused
 from dap_mux.engine.progress import Progress
 from dap_mux.engine.rank_events import RankEvents
 from dap_mux.engine.rank_news import RankNews
-from dap_mux.engine.requests import Requests
+from dap_mux.engine.requests import Handler, Requests
 from dap_mux.engine.routes import OFFERED, ROUTES
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.sources import Sources
@@ -93,6 +94,7 @@ class Engine:
         self.control = Control(core, self.view, self.announcer, lambda: self.lifecycle.arguments)
         self.sources = Sources(core, self.files)
         self.inspector = Inspector(core, self.view, self.announcer, self.sources)
+        self.properties = DebuggerProperties(core)
         self.lifecycle = Lifecycle(core, self)
         self.capabilities = Capabilities(core, OFFERED)
         self.progress = Progress(core)
@@ -142,11 +144,13 @@ class Engine:
             core, self.asking, self.meshes, self.inspector, console, values
         )
         self._events = Events(self.heard)
-        rows = ((command, route.handler) for command, route in ROUTES.items())
-        handlers = {command: attrgetter(handler)(self) for command, handler in rows if handler}
-        self._requests = Requests(core, handlers)
+        self._requests = Requests(core, self._handlers())
         self._inputs = {kind: getattr(self, name) for kind, name in INPUTS.items()}
         console.bind(self._requests.on_behalf, self.evaluation.ask)
+
+    def _handlers(self) -> dict[str, Handler]:
+        rows = ((command, route.handler) for command, route in ROUTES.items())
+        return {command: attrgetter(handler)(self) for command, handler in rows if handler}
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.
@@ -301,7 +305,9 @@ class Engine:
         """The rank takes breakpoints now, and does not run on before its `configurationDone`."""
         if rank.offers is not None:
             self.capabilities.offered(rank.offers)
+        self.properties.configure(rank)
         self.breakpoints.configure(rank)
+        self.inspector.rank_answers(rank)
 
     def live(self, rank: Rank) -> None:
         """The rank is attached: its row appears (a single rank tells its threads itself)."""

@@ -7,6 +7,7 @@ is over, so it becomes an error rather than somebody else's data later.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Raw
@@ -27,6 +28,17 @@ from dap_mux.protocol.types import ThreadArguments, typed
 PATIENT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
 NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not know
 EXPLICIT: Final = frozenset({"scopes", "evaluate"})
+ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
+NO_RANK: Final = "no rank is attached yet"
+
+
+@dataclass(eq=False)
+class _Early:
+    """A request that came before any rank could take it."""
+
+    request: ClientRequest
+    arguments: Raw
+    timer: int | None = None
 
 
 class Inspector:
@@ -37,6 +49,7 @@ class Inspector:
         self._view = view
         self._announcer = announcer
         self._sources = sources
+        self._early: list[_Early] = []
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
@@ -50,9 +63,31 @@ class Inspector:
         arguments, rank = self._resolved(request)
         rank = rank or self._focus(request)
         if rank is None:
-            downstream.refuse(self._core, request, "no rank is attached yet")
+            self._wait_for_rank(request, arguments)
             return
         self._ask(request, rank, arguments)
+
+    def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
+        """Ranks that are being attached may be asked in a moment, as one by itself may."""
+        if not any(rank.phase.state == "connecting" for rank in self._core.sorted_ranks()):
+            downstream.refuse(self._core, request, NO_RANK)
+            return
+        early = _Early(request, arguments)
+
+        def give_up() -> None:
+            self._early.remove(early)
+            downstream.refuse(self._core, request, NO_RANK)
+
+        early.timer = self._core.after(self._core.settings.request_timeout, give_up)
+        self._early.append(early)
+
+    def rank_answers(self, rank: Rank) -> None:
+        """A rank takes requests now: ask it what was asked before any rank did."""
+        early, self._early = self._early, []
+        for one in early:
+            self._core.cancel(one.timer)
+            if one.request.client.id in self._core.clients:
+                self._ask(one.request, rank, one.arguments)
 
     def source(self, request: ClientRequest) -> None:
         """`source`: a text that is kept or fetched; else the rank's own word on it."""
@@ -69,8 +104,9 @@ class Inspector:
         self._ask(request, rank, arguments)
 
     def _focus(self, request: ClientRequest) -> Rank | None:
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
-        return focused(self._core, request.client) or next(live, None)
+        ranks = self._core.sorted_ranks()
+        best = (rank for phase in ANSWERING for rank in ranks if rank.phase is phase)
+        return focused(self._core, request.client) or next(best, None)
 
     def _resolved(self, request: ClientRequest) -> tuple[Raw, Rank | None]:
         """Exchange the ids in the arguments; return them and the one rank they belong to."""

@@ -112,7 +112,7 @@ ROUTES: Final[Mapping[str, Route]] = {
         OWNER_OR_FOCUS, dap.ModulesArguments, ("supportsModulesRequest",), observers=True
     ),
     "setDebuggerProperty": Route(
-        OWNER_OR_FOCUS, dap.SetDebuggerPropertyArguments, ("supportsDebuggerProperties",)
+        "properties.set", dap.SetDebuggerPropertyArguments, ("supportsDebuggerProperties",)
     ),
     # never forwarded: debugpy leaves some of these unanswered, and its connection dead (FACTS)
     "cancel": REFUSED,

@@ -305,6 +305,19 @@ async def threads(talk: Talk) -> None:
     await talk.end()
 
 
+async def step_that_waits(talk: Talk) -> None:
+    """The step cannot end before another thread runs, and it may not: `continue` lets it."""
+    await talk.attach(talk.line("ask"), steppingResumesAllThreads=False)
+    await talk.stop()
+    await talk.breakpoints(talk.line("wait"))
+    await talk.go()
+    await talk.stop()
+    await talk.breakpoints()
+    await talk.go("next")
+    await talk.go()
+    await talk.end()
+
+
 async def pause(talk: Talk) -> None:
     """Where a pause hits differs; that it does, and what may be done then, does not."""
     await talk.attach(talk.line("count"))
@@ -318,6 +331,14 @@ async def pause(talk: Talk) -> None:
     await talk.evaluate("__import__('__main__').stop = True", context="repl")
     await talk.go()
     await talk.end()
+
+
+async def leaving(talk: Talk) -> None:
+    """A client that leaves while the program is stopped lets it run to its end."""
+    await talk.attach(talk.line("body"))
+    await talk.stop()
+    await talk.client.disconnect(terminateDebuggee=False)
+    talk.note()
 
 
 # Output and files
@@ -370,6 +391,20 @@ async def mapped(talk: Talk) -> None:
     await talk.end()
 
 
+async def early_properties(talk: Talk) -> None:
+    """A debugger property may be set between `initialized` and `configurationDone`."""
+    await talk.client.request("initialize", {"adapterID": "test", "clientID": "vscode"})
+    attached = talk.client.send("attach", {"justMyCode": True})
+    await talk.client.wait_event("initialized")
+    await talk.ask("setDebuggerProperty", JustMyCodeStepping=1)
+    await talk.breakpoints(talk.line("again"))
+    await talk.ask("configurationDone")
+    assert (await attached)["success"]
+    await talk.stop()
+    await talk.go()
+    await talk.end()
+
+
 CONVERSATIONS: Final[dict[str, Sequence[Conversation]]] = {
     "breakpoints": (
         conditions,
@@ -377,11 +412,13 @@ CONVERSATIONS: Final[dict[str, Sequence[Conversation]]] = {
         log_points,
         broken_conditions,
         places,
+        leaving,
+        early_properties,
     ),
     "values": (variables, evaluation, completion, return_values, presentation),
     "exceptions": (raised, uncaught, user_unhandled, exception_options),
     "steps": (steps, step_targets, my_code_alone, into_library, jump, sources, mapped),
-    "threads": (threads,),
+    "threads": (threads, step_that_waits),
     "output": (output,),
     "endless": (pause,),
 }
