@@ -56,6 +56,7 @@ LAYERS: dict[str, Layer] = {
         ours=(
             *MIDDLE,
             "open_files",
+            "temporary_folders",
             "tunnel",
             "rank.claim",
             "rank.environ",
@@ -72,6 +73,7 @@ LAYERS: dict[str, Layer] = {
     # tomllib joined the standard library in Python 3.11
     "config": Layer(ours=("errors", "rank_sets", "user_files"), theirs=("tomli", "tomllib")),
     "open_files": Layer(ours=()),
+    "temporary_folders": Layer(ours=()),
     "user_files": Layer(ours=()),
     "private_files": Layer(ours=("errors", "user_files")),
     "session_files": Layer(ours=("errors", "private_files", "user_files")),
@@ -85,6 +87,7 @@ LAYERS: dict[str, Layer] = {
             "private_files",
             "session_files",
             "shell",
+            "temporary_folders",
             "tunnel",
             "user_files",
         ),

@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -34,6 +33,7 @@ from dap_mux.rank.claim import MARK, launcher_variables
 from dap_mux.rank.hooked import ORDERS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
 from dap_mux.rank.starter import told_to_ranks
+from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 from dap_mux.user_files import parse_json, read_regular
 
 DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
@@ -115,11 +115,12 @@ class LaunchedJob:
         self._left_running = False
 
     async def __aenter__(self) -> LaunchedJob:
-        self.rendezvous = Path(tempfile.mkdtemp(prefix="dap-mux-ranks-"))
+        self._folder = temporary_folder(RANKS)
+        self.rendezvous = self._folder.__enter__()
         try:
             self.start()
         except BaseException:
-            shutil.rmtree(self.rendezvous, ignore_errors=True)
+            self._remove_folder()
             raise
         return self
 
@@ -136,7 +137,11 @@ class LaunchedJob:
             await self.stop()
         for process in self._processes:
             process.close()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         shutil.rmtree(self.rendezvous, ignore_errors=True)
+        self._folder.__exit__(None, None, None)
 
     def start(self) -> None:
         """Start the launcher. Raises UsageError."""
@@ -145,6 +150,7 @@ class LaunchedJob:
         output = self.job.output or Path(os.devnull)
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("ab") as log:
+            hold(log)
             out = log if self.job.output else None
             try:
                 self._process = subprocess.Popen(

@@ -28,6 +28,7 @@ from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import told_to_ranks
+from dap_mux.temporary_folders import hold
 
 __all__ = [
     "LocalCluster",
@@ -193,6 +194,7 @@ class LocalCluster:
         failure_file(ready_file).unlink(missing_ok=True)
         command = self.job.agent_command(ready_file)
         with log_path.open("ab") as log:
+            hold(log)
             try:
                 process = subprocess.Popen(
                     command,

@@ -28,6 +28,7 @@ from dap_mux.session.running import Job, job_name
 from dap_mux.session.serving import Session, serving, settings_of
 from dap_mux.session.voices import set_up_log
 from dap_mux.shell.listeners import serve_stdio
+from dap_mux.temporary_folders import log_folder
 
 
 async def serve_adapter(options: AdapterOptions) -> int:
@@ -104,10 +105,12 @@ class Finder:
         self._session.driver.feed(inputs.RanksFound(request.number, settings=settings))
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
-        if request.arguments.get("launcher"):
-            await self._launch_by_launcher(request, config)
-        else:
-            await self._launch_ranks(request, config)
+        with log_folder(config.log_dir) as log_dir:
+            config = replace(config, log_dir=log_dir)
+            if request.arguments.get("launcher"):
+                await self._launch_by_launcher(request, config)
+            else:
+                await self._launch_ranks(request, config)
         self._job_over.set()
 
     async def _launch_ranks(self, request: FindRanks, config: Config) -> None:

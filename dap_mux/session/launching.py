@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -30,6 +29,7 @@ from dap_mux.session.failures import POLL, Failures
 from dap_mux.session.running import HANGS_AFTER_S, OWN_RANK, Beside, with_processes
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
+from dap_mux.temporary_folders import log_folder
 
 LOOPBACK = ("127.0.0.1", "::1")
 OWN_FAILURE = 125
@@ -46,12 +46,15 @@ NO_RANK_YET = f"no rank has come within {{:g}} s, and nothing can be debugged ye
 
 async def run_launcher(options: LaunchOptions, beside: Beside | None = None) -> int:
     """Start the launcher, serve its ranks, and return its own exit code."""
+    set_up_log(options.config.verbosity, options.config.log_dir)
+    if beside is None:
+        return await _run_launcher(options, None, None)
+    with log_folder(options.config.log_dir) as log_dir:  # the terminal is the console's
+        return await _run_launcher(options, beside, log_dir / "launcher.log")
+
+
+async def _run_launcher(options: LaunchOptions, beside: Beside | None, output: Path | None) -> int:
     config = options.config
-    set_up_log(config.verbosity, config.log_dir)
-    output = None
-    if beside:  # the terminal is the console's
-        log_dir = config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-"))
-        output = log_dir / "launcher.log"
     job = launcher_job(config, options.command, output)
     job.program()
     avoid = range(config.base_port, config.base_port + 1024)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,6 +33,7 @@ from dap_mux.session.dialling import ADDRESS, taking_calls
 from dap_mux.session.failures import POLL, Failures
 from dap_mux.session.serving import Session, endpoint_of, serving, settings_of
 from dap_mux.session.voices import Echo, say, set_up_log
+from dap_mux.temporary_folders import log_folder
 
 GROUP = "job"
 STOP_TIMEOUT_S = 5.0  # for ranks to end, before they are killed
@@ -54,9 +54,13 @@ class Beside(Protocol):
 
 async def run_job(options: RunOptions, beside: Beside | None = None) -> int:
     """Start the ranks, serve them, and return the job's own exit code."""
+    set_up_log(options.config.verbosity, options.config.log_dir)
+    with log_folder(options.config.log_dir) as log_dir:
+        return await _run_job(options, beside, log_dir)
+
+
+async def _run_job(options: RunOptions, beside: Beside | None, log_dir: Path) -> int:
     config = options.config
-    set_up_log(config.verbosity, config.log_dir)
-    log_dir = config.log_dir or Path(tempfile.mkdtemp(prefix="dap-mux-logs-"))
     job = local_job(config, options.command, options.world_size, log_dir)
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)

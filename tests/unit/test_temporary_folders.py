@@ -1,0 +1,82 @@
+"""Temporary folders: not left empty, and removed long after their run was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from dap_mux.temporary_folders import LOGS, LONG_GONE, RANKS, hold, temporary_folder
+
+KILLED = """
+import os, signal, sys
+from dap_mux.temporary_folders import temporary_folder
+with temporary_folder(sys.argv[1]) as folder:
+    (folder / "rank-0.log").write_text("said")
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary folders are made."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def killed(place: Path, prefix: str) -> Path:
+    """The folder of a run that was killed."""
+    environ = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", KILLED, prefix]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    return Path(done.stdout.strip())
+
+
+def age(folder: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (then, then))
+
+
+def test_an_empty_one_goes_and_one_with_something_stays(place: Path) -> None:
+    with temporary_folder(LOGS) as empty:
+        (empty / "rank-0.log").touch()
+    assert not empty.exists()
+    with temporary_folder(LOGS) as full:
+        (full / "rank-0.log").write_text("said")
+    assert [path.name for path in full.iterdir()] == ["rank-0.log"]
+    age(full, LONG_GONE + 60)
+    with temporary_folder(LOGS):
+        assert full.exists(), "its run has ended well: somebody may read that"
+
+
+@pytest.mark.parametrize("prefix", [LOGS, RANKS])
+def test_a_killed_runs_goes_once_that_is_long_gone(place: Path, prefix: str) -> None:
+    folder = killed(place, prefix)
+    with temporary_folder(prefix):
+        assert folder.exists(), "it was killed only just now"
+    age(folder, LONG_GONE + 60)
+    with temporary_folder(prefix):
+        assert not folder.exists()
+
+
+def test_never_that_of_a_living_process(place: Path) -> None:
+    with temporary_folder(RANKS) as own:
+        age(own, LONG_GONE + 60)
+        with temporary_folder(RANKS):
+            assert own.exists(), "its session lives"
+    writes, named = killed(place, LOGS), killed(place, RANKS)
+    (named / f"host-{os.getpid()}.json").write_text("{}")
+    for folder in (writes, named):
+        age(folder, LONG_GONE + 60)
+    with (writes / "rank-0.log").open("ab") as log:
+        hold(log)
+        with temporary_folder(LOGS), temporary_folder(RANKS):
+            assert writes.exists(), "a rank writes its log there"
+            assert named.exists(), "a rank may write again there"
