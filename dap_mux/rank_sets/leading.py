@@ -25,21 +25,22 @@ def split_leading(text: str) -> tuple[str, str]:
     """
     text = with_group(text.strip())
     cuts = list(islice(_cuts(text), _MOST_CUTS))
-    mistake = len(text)
+    problem: RankSetError | None = None
     for cut in reversed(cuts):
-        if cut > mistake:
+        if problem is not None and cut > problem.column:
             continue  # the same word would be amiss
-        found = _mistake(text[:cut])
-        if found is None:
+        problem = _problem(text[:cut])
+        if problem is None:
             return text[:cut], text[cut:].strip()
-        mistake = found
+    if problem is not None and problem.text == text[: cuts[0]]:
+        raise problem
     parse(text[: cuts[0]] if cuts else text)  # where that is no set, this says where and why
     raise RankSetError("a command must follow the ranks", Place(text, len(text)))
 
 
 def with_group(text: str) -> str:
     """Write Monarch's `debugee ranks(3)` and `debugee 13` as the grammar does, columns kept."""
-    named = _NAMED.match(text)
+    named = _NAMED.match(text, 0, LONGEST)
     if named is None or named["name"] in _OWN_WORDS:
         return text
     end = named.end("name")
@@ -55,10 +56,10 @@ def _cuts(text: str) -> Iterator[int]:
             yield piece.start()
 
 
-def _mistake(text: str) -> int | None:
-    """The column of the first word that makes this no rank set, None where it is one."""
+def _problem(text: str) -> RankSetError | None:
+    """What makes this no rank set, None where it is one."""
     try:
         parse(text)
     except RankSetError as error:
-        return error.column
+        return error
     return None

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dap_mux.rank_sets.algebra import RankSet
-from dap_mux.rank_sets.errors import Place, RankSetError
+from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
 
-_HEAD = re.compile(rf"\s*(?P<set>@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
-_TAIL = re.compile(r"\s*(?:(?P<barrier>barrier\b)\s*)?(?:(?P<colon>:)(?!=)\s*|\Z)")
+# Spaces are skipped one run at a time: a pattern that goes on behind them would try each of them.
+_SPACE = re.compile(r"\s*")
+_HEAD = re.compile(rf"(?:@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
+_BARRIER = re.compile(r"barrier\b")
 _PIECE = re.compile(
     # A bracket or a string; one that never closes reaches to the end.
     r"""[()\[\]{}]
@@ -44,13 +46,23 @@ def split_prefix(text: str) -> Prefix:
     and `ranks(x) > 3` come back whole. Raises RankSetError where what stands before the
     colon is meant as a rank set and is none.
     """
-    head = _HEAD.match(text)
-    end = 0 if head is None else _end(head)
-    tail = _TAIL.match(text, end)
-    if tail is None or not (tail["barrier"] or (head and tail["colon"])):
+    start = _behind_space(text, 0)
+    head = _HEAD.match(text, start, start + LONGEST)
+    end = start if head is None else _end(head)
+    barrier = _BARRIER.match(text, _behind_space(text, end))
+    at = _behind_space(text, barrier.end() if barrier else end)
+    colon = text.startswith(":", at) and not text.startswith(":=", at)
+    if not (barrier and (colon or at == len(text))) and not (head and colon):
         return Prefix(None, barrier=False, rest=text)
-    ranks = None if head is None else parse_within(text, head.start("set"), end)
-    return Prefix(ranks, barrier=tail["barrier"] is not None, rest=text[tail.end() :])
+    ranks = None if head is None else parse_within(text, start, end)
+    rest = text[_behind_space(text, at + 1) :] if colon else ""
+    return Prefix(ranks, barrier=barrier is not None, rest=rest)
+
+
+def _behind_space(text: str, start: int) -> int:
+    """The column of the first character from `start` on that is no space."""
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
 
 
 def _end(head: re.Match[str]) -> int:
@@ -59,12 +71,14 @@ def _end(head: re.Match[str]) -> int:
         return head.end()
     depth = 1
     # A user's own call of something named ranks may hold strings with anything in them.
-    for piece in _PIECE.finditer(head.string, head.end()):
+    for piece in _PIECE.finditer(head.string, head.end(), head.end() + LONGEST):
         depth += (piece[0] in "([{") - (piece[0] in ")]}")
         if depth == 0:
             return piece.end()
     place = Place(head.string, head.start("opening"))
-    raise RankSetError("this parenthesis is never closed", place)
+    longer = len(head.string) > head.end() + LONGEST
+    where = f" within {LONGEST:,} characters" if longer else ""
+    raise RankSetError(f"this parenthesis is never closed{where}", place)
 
 
 def substitute(text: str, values: Mapping[str, object]) -> str:

@@ -42,7 +42,13 @@ class Token(NamedTuple):
 
     kind: str
     text: str
-    place: Place
+    source: str
+    column: int
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.source, self.column, max(1, len(self.text) + (self.kind == "at")))
 
 
 def is_name(text: str) -> bool:
@@ -62,22 +68,21 @@ def tokenize(text: str, start: int, end: int) -> Iterator[Token]:
         if match.lastgroup != "space":
             yield _token(match)
         start = match.end()
-    yield Token("end", "", Place(text, end))
+    yield Token("end", "", text, end)
 
 
 def _token(match: re.Match[str]) -> Token:
     group = match.lastgroup or ""
     word = match[group]
-    place = Place(match.string, match.start(), match.end() - match.start())
-    if group == "symbol":
-        return Token(word, word, place)
+    token = Token(word if group == "symbol" else group, word, match.string, match.start())
     if group == "chain":
         first, last, *_ = word.split("-")
         hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
-        raise RankSetError(f"{word} is no range: {hint}", place)
-    if word[0] in "0123456789" and max(map(len, word.split("-"))) > _DIGITS:
-        raise RankSetError("this number is too large for a rank", place)
-    return Token(group, word, place)
+        raise RankSetError(f"{word} is no range: {hint}", token.place)
+    digits = len(word) > _DIGITS and group in ("number", "run")
+    if digits and max(map(len, word.split("-"))) > _DIGITS:
+        raise RankSetError("this number is too large for a rank", token.place)
+    return token
 
 
 def _unexpected(place: Place) -> RankSetError:

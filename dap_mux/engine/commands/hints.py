@@ -10,6 +10,7 @@ from typing import Final
 from dap_mux.engine.commands import words
 from dap_mux.engine.commands.console import PYTHON_TOO, RANKS, WORDS
 from dap_mux.engine.model import Body
+from dap_mux.engine.python_text import LONGEST
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import World, complete, parse, split_leading
 from dap_mux.rank_sets.tokens import NAME
@@ -35,6 +36,8 @@ class Hints:
 
 def hints(head: str, world: World) -> Hints:
     """Return what may stand at the end of `head`, a debug console's text up to the cursor."""
+    if len(head) > LONGEST:
+        return Hints([], python=0)  # nobody types that much of a word of ours
     word = _PERCENT.fullmatch(head)
     if word:
         names = (f"%{name}" for name in WORDS if name.startswith(word["name"]))
