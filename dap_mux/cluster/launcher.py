@@ -57,8 +57,8 @@ class LauncherJob:
 
     With a file our input is somebody else's, too: an editor's, or the console's.
     """
-    env: Mapping[str, str] = field(default_factory=dict)
-    """On top of our own environment."""
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    """On top of our own environment; None removes a variable."""
     cwd: Path | None = None
     ends_with_us: bool = False
     """Whether ranks that have met no debugger yet end when this process does."""
@@ -66,8 +66,9 @@ class LauncherJob:
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
         others = (MARK, DIAL)  # we may be a rank's child ourselves: of another session
-        environ = {name: text for name, text in os.environ.items() if name not in others}
-        environ.update(self.env)
+        outer = {name: text for name, text in os.environ.items() if name not in others}
+        given: dict[str, str | None] = {**outer, **self.env}
+        environ = {name: text for name, text in given.items() if text is not None}
         environ.update(told_to_ranks(environ, ends_with_us=self.ends_with_us))
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))

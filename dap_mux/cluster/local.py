@@ -60,7 +60,7 @@ class LocalJob:
     """Seconds that it waits; None: for ever."""
     on_timeout: Literal["exit", "continue"] = "exit"
     python: str = sys.executable
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str | None] = field(default_factory=dict)
     """On top of our own environment."""
     cwd: Path | None = None
     ends_with_us: bool = False
@@ -78,9 +78,9 @@ class LocalJob:
 
     def environment(self, rank: int, master_port: int) -> dict[str, str]:
         """The environment of one rank, as torchrun on one node would make it."""
+        given = {**os.environ, **self.env}
         return {
-            **os.environ,
-            **self.env,
+            **{name: value for name, value in given.items() if value is not None},
             **told_to_ranks(os.environ, ends_with_us=self.ends_with_us),
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),

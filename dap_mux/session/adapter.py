@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from dap_mux.cluster.launcher import LaunchedJob
 from dap_mux.cluster.local import LocalCluster
 from dap_mux.config import AdapterOptions, Config
-from dap_mux.engine import inputs
+from dap_mux.engine import Settings, inputs
 from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError
 from dap_mux.session.attaching import attach_settings
@@ -82,6 +82,7 @@ class Finder:
         self._cluster: LocalCluster | LaunchedJob | None = None
         self._job: Job | LauncherRun | None = None
         self._job_over = anyio.Event()
+        self._found: set[int] = set()
 
     def find(self, request: FindRanks) -> None:
         """Answer the engine's question who the ranks are; the answer may take a while."""
@@ -95,14 +96,24 @@ class Finder:
             else:
                 await self._attach(request, config)
         except (DapMuxError, OSError) as error:
-            self._session.driver.feed(inputs.RanksFound(request.number, str(error)))
+            self._answer(request, str(error))
+        except Exception as error:
+            if request.number in self._found:
+                raise
+            self._answer(request, self._session.driver.engine.core.fault(error))
+
+    def _answer(
+        self, request: FindRanks, problem: str = "", settings: Settings | None = None
+    ) -> None:
+        self._found.add(request.number)
+        self._session.driver.feed(inputs.RanksFound(request.number, problem, settings))
 
     async def _attach(self, request: FindRanks, config: Config) -> None:
         following = await Following.of(rank_words(request.arguments))
         settings = replace(attach_settings(config, following), ranks_from_client=True)
         following.introduce(self._session)
         self._tasks.start_soon(following.run, self._session)
-        self._session.driver.feed(inputs.RanksFound(request.number, settings=settings))
+        self._answer(request, settings=settings)
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
         with log_folder(config.log_dir) as log_dir:
@@ -120,7 +131,7 @@ class Finder:
             self._cluster = cluster
             self._job = local = Job(self._session, cluster, terminal=False)
             local.introduce()
-            self._session.driver.feed(inputs.RanksFound(request.number, settings=settings))
+            self._answer(request, settings=settings)
             await local.run()
 
     async def _launch_by_launcher(self, request: FindRanks, config: Config) -> None:
@@ -129,7 +140,7 @@ class Finder:
         async with LaunchedJob(job) as launched:
             self._cluster = launched
             self._job = LauncherRun(self._session, launched, terminal=False)
-            self._session.driver.feed(inputs.RanksFound(request.number, settings=settings))
+            self._answer(request, settings=settings)
             await self._job.run()
 
     async def finish(self) -> None:

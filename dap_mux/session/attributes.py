@@ -36,7 +36,9 @@ _ENDPOINT: Final = re.compile(
 def rank_words(arguments: Arguments) -> list[str]:
     """Return the words that name the ranks of an `attach`; raise UsageError where none does."""
     endpoints = arguments.get("endpoints") or []
-    words = [endpoints] if isinstance(endpoints, str) else [str(word) for word in endpoints]
+    words = [endpoints] if isinstance(endpoints, str) else endpoints
+    if words and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+        raise UsageError(f"`endpoints` is a list of strings, not {json.dumps(endpoints)}")
     cluster, tunnel = arguments.get("cluster"), arguments.get("tunnel")
     if cluster:
         return [*(_by_own_way(word, tunnel) for word in cluster_words(cluster)), *words]

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dap_mux.cluster.launcher import LauncherJob
 from dap_mux.cluster.local import LocalJob
@@ -16,13 +16,14 @@ from dap_mux.config import Config
 from dap_mux.errors import UsageError
 
 Arguments = Mapping[str, Any]
+MAX_RANKS: Final = 65_535  # no more ports
 
 
 def launch_job(config: Config, arguments: Arguments) -> LocalJob:
     """Return the ranks that a `launch` request describes; raise UsageError where it is wrong."""
     count = arguments.get("nproc", 1)
-    if not isinstance(count, int) or count < 1:
-        raise UsageError(f"`nproc` is the number of ranks, not {count!r}")
+    if not isinstance(count, int) or not 1 <= count <= MAX_RANKS:
+        raise UsageError(f"`nproc` is the number of ranks (1 to {MAX_RANKS}), not {count!r}")
     return LocalJob(
         command=_program(arguments),
         world_size=count,
@@ -44,7 +45,7 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
     has activated its environment for an editor.
     """
     launcher = arguments["launcher"]
-    words = _words(launcher)
+    words = tuple(_text("launcher", word) for word in _words(launcher))
     if "nproc" in arguments:
         raise UsageError(
             f"`nproc` is for ranks without a launcher: tell {words[0]} how many it shall start"
@@ -86,16 +87,37 @@ def _words(launcher: object) -> tuple[str, ...]:
 
 def _program(arguments: Arguments) -> tuple[str, ...]:
     """The program or module, and its own arguments."""
-    folder, own = _folder(arguments), tuple(map(str, arguments.get("args") or ()))
+    folder, own = _folder(arguments), _own_arguments(arguments.get("args"))
     module, program = arguments.get("module"), arguments.get("program")
     if module:
-        return ("-m", str(module), *own)
+        return ("-m", _text("module", module), *own)
     if not program:
         raise UsageError("launch needs `program` (a script) or `module`")
     path = os.path.join(folder, str(program))  # noqa: PTH118  (an absolute program wins)
     if not os.path.isfile(path):  # noqa: PTH113
         raise UsageError(f"there is no file {program}")
     return (path, *own)
+
+
+def _own_arguments(args: Any) -> tuple[str, ...]:
+    """`args` as a list, or as one text that a shell would take apart."""
+    if isinstance(args, str):
+        try:
+            args = shlex.split(args)
+        except ValueError as error:
+            raise UsageError(f"`args` {args!r}: {error}") from error
+    if args and not isinstance(args, list):
+        raise UsageError(f"`args` is a list of strings, not {args!r}")
+    return tuple(_text("args", one) for one in args or ())
+
+
+def _text(name: str, value: object) -> str:
+    """A string or a number, as the operating system takes it."""
+    if not isinstance(value, str | int | float):
+        raise UsageError(f"`{name}`: {value!r} is not a string")
+    if "\0" in (text := str(value)):
+        raise UsageError(f"`{name}`: {value!r} holds a NUL")
+    return text
 
 
 def _folder(arguments: Arguments) -> Path:
@@ -110,9 +132,18 @@ def _log_dir(config: Config) -> Path:
 
 
 def _python(arguments: Arguments) -> str:
-    return str(arguments.get("python") or sys.executable)
+    return _text("python", arguments.get("python") or sys.executable)
 
 
-def _environment(arguments: Arguments) -> dict[str, str]:
+def _environment(arguments: Arguments) -> dict[str, str | None]:
+    """The variables to set, and to remove: those whose value is null, as debugpy has it."""
     environment = arguments.get("env") or {}
-    return {str(key): str(value) for key, value in environment.items()}
+    if not isinstance(environment, Mapping):
+        raise UsageError(f"`env` is an object of names and values, not {environment!r}")
+    for name in environment:
+        if not name or "=" in name or "\0" in name:
+            raise UsageError(f"`env`: {name!r} cannot be the name of a variable")
+    return {
+        name: None if value is None else _text(f"env.{name}", value)
+        for name, value in environment.items()
+    }

@@ -107,6 +107,26 @@ async def test_an_attach_that_names_no_ranks(
     await editor.gone()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"env": [1]}, "`env` is an object of names and values"),
+        ({"env": {"A=B": "x"}}, "`env`: 'A=B' cannot be the name of a variable"),
+        ({"args": ["a\0"]}, "`args`: .* holds a NUL"),
+        ({"nproc": 100_000_000}, "`nproc` is the number of ranks"),
+    ],
+)
+async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(
+    editor: Editor, arguments: dict[str, Any], sentence: str
+) -> None:
+    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    launch = {"program": editor.script, **arguments}
+    with pytest.raises(RequestFailed, match=sentence):
+        await editor.client.request("launch", launch, timeout=LIMIT)
+    await editor.client.disconnect()
+    await editor.gone()
+
+
 async def test_a_refused_attach_can_be_put_right(editor: Editor, start_ranks: StartRanks) -> None:
     ranks = await start_ranks(1, editor.script, arguments=[str(editor.go)])
     with pytest.raises(RequestFailed, match="attach needs"):
