@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.agents import PROGRAMS, Start, neighbouring_ports, script, start
+from tests.support.waiting import until
 
 __all__ = ["script", "start"]
 
@@ -195,6 +196,21 @@ async def test_an_interrupt_while_it_waits_is_quiet(start: Start, script: Path) 
     assert await agent.ends() == -signal.SIGINT
     assert "Traceback" not in agent.text()
     assert "was interrupted while it waited for a debugger" in agent.text()
+
+
+async def test_an_interrupt_while_its_modules_load_is_quiet(
+    start: Start, script: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C right after Return: a traceback of ours for each rank says nothing to anybody."""
+    loading = tmp_path / "loading"
+    slow = f"open({str(loading)!r}, 'w').close()\nimport time\ntime.sleep(600)\n"
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "debugpy.py").write_text(slow)
+    agent = await start("script.py", ready=False, PYTHONPATH=str(tmp_path / "slow"))
+    await until(loading.exists, within=30, what="modules load")
+    agent.process.send_signal(signal.SIGINT)
+    assert await agent.ends() == -signal.SIGINT
+    assert agent.text() == ""
 
 
 @pytest.mark.parametrize(
