@@ -91,7 +91,7 @@ def launch_options(args: Namespace) -> LaunchOptions:
 def world_size(text: str) -> int:
     """Read `-n`. Raises UsageError."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise UsageError(f"-n {text}: the number of ranks is a whole number from 1")
+        raise UsageError(f"-n {text}: the number of ranks is a whole number from 1 to 65535")
     return int(text)
 
 

@@ -126,6 +126,5 @@ def find_file(name: str | None, rows: Iterable[Row]) -> str:
     ]
     if len(fits) == 1 or PurePath(name).is_absolute():
         return fits[0] if fits else name
-    raise UsageError(
-        f"there is no file {name} here, and {len(fits)} of that name where ranks stand"
-    )
+    there = f"ranks stand in {len(fits)} of that name" if fits else "no rank stands in one"
+    raise UsageError(f"there is no file {name} here, and {there}")

@@ -45,7 +45,7 @@ async def focus(console: Console, rest: str) -> None:
     """`focus RANK`: every client looks there."""
     rows = await console.link.look(with_group(rest)) if rest else []
     if len(rows) != 1:
-        raise UsageError(f"usage: focus RANK (one rank, not {len(rows)})")
+        raise UsageError(f"usage: focus RANK{f' (one rank, not {len(rows)})' if rows else ''}")
     asked = {"rank": rows[0]["rank"], "group": rows[0]["group"]}
     body = await console.link.ask("focus", asked)
     console.screen.say(f"rank {body['rank']} at {body['path']}:{body['line']} ({body['function']})")

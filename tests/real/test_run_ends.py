@@ -136,7 +136,7 @@ async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(u
         (
             ["-n", "0", "train.py"],
             2,
-            "dap-mux: -n 0: the number of ranks is a whole number from 1\n",
+            "dap-mux: -n 0: the number of ranks is a whole number from 1 to 65535\n",
         ),
         (
             ["-n", "2", "--mesh", "dp=2,tp=2", "train.py"],
