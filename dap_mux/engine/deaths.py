@@ -34,7 +34,8 @@ class Deaths:
         if rank.phase is not Phase.GONE or rank.main or fate.told or fate.wanted:
             return
         text = "" if flow.ended or flow.restarting else _text_of(rank)
-        if text:
+        # A session over one rank is as plain as debugpy: the traceback has said this.
+        if text and not (self._core.single and fate.failure):
             fate.told = True
             self._untold.setdefault(text, []).append(rank.rank_id)
             if self._timer is None:

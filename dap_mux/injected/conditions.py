@@ -6,7 +6,9 @@ Private interfaces of debugpy, so whoever calls this must expect any exception.
 
 from __future__ import annotations
 
+from importlib import import_module
 from time import perf_counter
+from traceback import extract_stack, format_exception, format_exception_only
 from typing import Any
 
 WINDOW_S = 1.0
@@ -35,18 +37,6 @@ class Cost:
             self._since, self._hits, self._seconds = now, 0, 0.0
 
 
-class _Failed:
-    """Stands for a breakpoint whose condition has raised: it does so again, for debugpy to tell."""
-
-    def __init__(self, condition: str, error: Exception) -> None:
-        self.condition = condition
-        self._error = error
-
-    def handle_hit_condition(self, frame: object) -> bool:
-        """What debugpy calls first."""
-        raise self._error
-
-
 def compile_once(debugger: Any) -> None:
     """From now on `debugger`, a PyDB, keeps each breakpoint's condition compiled."""
     if "handle_breakpoint_condition" in vars(debugger):
@@ -63,11 +53,27 @@ def compile_once(debugger: Any) -> None:
         try:
             return eval(cost.code, frame.f_globals, frame.f_locals)  # noqa: S307  (the user's own)
         except Exception as error:  # noqa: BLE001  (whatever the user's expression raises)
-            return usual(info, _Failed(breakpoint.condition, error), frame)
+            return _failed(debugger, info, breakpoint.condition, error, frame)
         finally:
             cost.add(start)
 
     debugger.handle_breakpoint_condition = evaluate
+
+
+def _failed(debugger: Any, info: Any, condition: str, error: Exception, frame: Any) -> bool:
+    """Tell of an error in a condition as debugpy does; return whether the line stops."""
+    if not isinstance(error, debugger.skip_print_breakpoint_exception):
+        own = error.__traceback__  # of `evaluate`: the user's frames begin behind it
+        trace = "".join(format_exception(type(error), error, own and own.tb_next))
+        text = "Error while evaluating expression in conditional breakpoint: "
+        api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
+        api.send_error_message(debugger, f"{text}{condition}\n{trace}")
+    if isinstance(error, debugger.skip_suspend_on_breakpoint_exception):
+        return False
+    message = "".join(format_exception_only(type(error), error))
+    told = f"Condition:\n{condition}\n\nError:\n{message}"
+    info.conditional_breakpoint_exception = (told, extract_stack(frame))
+    return True
 
 
 def _compiled(breakpoint: Any) -> Any:
