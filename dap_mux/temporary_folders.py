@@ -96,15 +96,16 @@ def _remove_left_behind(prefix: str) -> None:
 
 
 def _is_left_behind(folder: Path) -> bool:
-    status = folder.lstat()
+    status, since = folder.lstat(), time.time() - LONG_GONE
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         return False
+    # Every start looks at all folders, and there may be thousands of logs in each: one that was
+    # left in order, or of late, is not listed.
+    if status.st_mtime > since or not os.path.lexists(folder / _RUNNING):
+        return False
     files = [*folder.iterdir()]
-    newest = max((status.st_mtime, *(file.lstat().st_mtime for file in files)))
-    return (
-        time.time() - newest > LONG_GONE
-        and folder / _RUNNING in files
-        and not any(_is_held(file) or _is_alive(file) for file in files)
+    return all(file.lstat().st_mtime < since for file in files) and not any(
+        _is_held(file) or _is_alive(file) for file in files
     )
 
 

@@ -80,3 +80,24 @@ def test_never_that_of_a_living_process(place: Path) -> None:
         with temporary_folder(LOGS), temporary_folder(RANKS):
             assert writes.exists(), "a rank writes its log there"
             assert named.exists(), "a rank may write again there"
+
+
+def test_a_start_lists_only_what_killed_runs_have_left_long_ago(place: Path) -> None:
+    """There may be thousands of logs in each folder of an earlier run."""
+    with temporary_folder(LOGS) as ended:
+        (ended / "rank-0.log").write_text("said")
+    late, old = killed(place, LOGS), killed(place, LOGS)
+    age(ended, LONG_GONE + 60)
+    age(old, LONG_GONE + 60)
+    listed: list[str] = []
+    looking = True
+
+    def look(event: str, arguments: tuple[object, ...]) -> None:
+        if looking and event in ("os.listdir", "os.scandir"):
+            listed.append(str(arguments[0]))
+
+    sys.addaudithook(look)  # for good: it cannot be taken away
+    with temporary_folder(LOGS):
+        looking = False
+    assert str(old) in listed
+    assert not {str(ended), str(late)}.intersection(listed)
