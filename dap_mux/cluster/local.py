@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import told_to_ranks
-from dap_mux.temporary_folders import hold
+from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 
 __all__ = [
     "LocalCluster",
@@ -104,7 +104,8 @@ class LocalCluster:
         self._watches: list[anyio.CancelScope] = []
 
     async def __aenter__(self) -> LocalCluster:
-        self._ready_dir = tempfile.TemporaryDirectory(prefix="dap-mux-")
+        self._folder = temporary_folder(RANKS)
+        self._ready_dir = self._folder.__enter__()
         self.job.log_dir.mkdir(parents=True, exist_ok=True)
         for rank in range(self.job.world_size):
             self._log_of(rank).write_bytes(b"")  # of this job, and of its restarts
@@ -135,7 +136,8 @@ class LocalCluster:
         finally:
             for rank in self.ranks:
                 rank.disown()
-            self._ready_dir.cleanup()
+            shutil.rmtree(self._ready_dir, ignore_errors=True)
+            self._folder.__exit__(None, None, None)
 
     async def wait_all(self) -> dict[int, int]:
         """Each rank's exit code, -n for signal n, once all have ended."""
@@ -189,7 +191,7 @@ class LocalCluster:
 
     def _spawn(self, rank: int, master_port: int) -> RankProcess:
         log_path = self._log_of(rank)
-        ready_file = Path(self._ready_dir.name) / f"rank-{rank}.json"
+        ready_file = self._ready_dir / f"rank-{rank}.json"
         ready_file.unlink(missing_ok=True)
         failure_file(ready_file).unlink(missing_ok=True)
         command = self.job.agent_command(ready_file)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from inspect import currentframe
 from pathlib import Path
+from sysconfig import get_paths
 from types import TracebackType
 from typing import Any
 
@@ -190,10 +191,20 @@ def _is_torchs(trace: TracebackType | None) -> bool:
 
 
 def _name_and_place(error: BaseException, trace: TracebackType) -> str:
-    """`ValueError at train.py:41`."""
-    *_, last = entries(trace)
+    """`ValueError at train.py:41`: the innermost line of the program's own, if there is one."""
+    all_entries = list(entries(trace))
+    own = [one for one in all_entries if not _is_library(one.tb_frame.f_code.co_filename)]
+    last = (own or all_entries)[-1]
     name = Path(last.tb_frame.f_code.co_filename).name
     return f"{type(error).__name__} at {name}:{last.tb_lineno}"
+
+
+def _is_library(file: str) -> bool:
+    """Whether this is no code of the program's: Python's own, or what is installed."""
+    if not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
+        return True
+    folders = (get_paths()[name] + os.sep for name in ("stdlib", "platstdlib"))
+    return file.startswith(("<frozen ", *folders))
 
 
 def _in_short(error: BaseException, trace: TracebackType) -> str:
