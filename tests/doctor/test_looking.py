@@ -223,18 +223,25 @@ async def test_mappings_of_a_launch_configuration(doctor: Doctor, user: User) ->
 # Versions
 
 
-async def test_an_old_debugpy(doctor: Doctor, tmp_path: Path, debugged: Debug) -> None:
-    """A real one, which says that it is old."""
+@pytest.mark.parametrize(("version", "refused"), [("1.8.5", False), ("1.6.7", True)])
+async def test_an_old_debugpy(
+    version: str, refused: bool, doctor: Doctor, tmp_path: Path, debugged: Debug
+) -> None:
+    """A real one, which says that it is old; a session attaches to it, or refuses to."""
     old = tmp_path / "old"
     copy = old / "debugpy"
     shutil.copytree(Path(debugpy.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc"))
-    (copy / "_version.py").write_text("def get_versions():\n    return {'version': '1.6.7'}\n")
+    words = f"def get_versions():\n    return {{'version': '{version}'}}\n"
+    (copy / "_version.py").write_text(words)
     async with debugged(env={"PYTHONPATH": str(old)}) as job:
-        found = await doctor.only("debugpy-old")
-        assert found["ranks"] == "0-1"
-        assert "1.6.7" in found["evidence"][0]
-        await job.ends_well()
-    seen = await doctor.only("debugpy-old", "--python", f"env PYTHONPATH={old} {sys.executable}")
+        found = (await doctor.causes())[0]
+        assert (found["cause"], found["ranks"]) == ("debugpy-old", "0-1")
+        assert version in found["evidence"][0]
+        if not refused:
+            await job.ends_well()
+    command = f"env PYTHONPATH={old} {sys.executable}"
+    causes = await doctor.causes("--python", command)
+    (seen,) = [one for one in causes if one["where"] == command]
     assert seen["paste"].startswith("pip install 'debugpy>=")
 
 

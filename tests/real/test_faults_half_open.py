@@ -136,7 +136,7 @@ async def test_half_open_while_it_is_told_something(
         await driver.control("continue")
         await driver.states(*["running"] * 4, within=60)
         await driver.control("pause", 3)
-        await driver.states("running", "running", "running", "stopped")
+        await driver.states(*["stopped"] * 4)
         await driver.leave()
         await ends_well(ranks, done)
 

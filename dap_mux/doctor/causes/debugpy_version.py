@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
+from dap_mux.doctor.picture import Json, Picture
 from dap_mux.doctor.scene import Scene
 
 MISSING: Final = "debugpy-missing"
@@ -15,6 +16,8 @@ PYTHON: Final = "python"  # the command does not run at all
 NEEDED: Final = "1.8.14"  # as in pyproject.toml
 INSTALL: Final = f"pip install 'debugpy>={NEEDED}'"
 # Of one that was brought in by its number there may be no more than pydevd.
+REFUSED: Final = re.compile(r"its debugpy is (?P<version>\S+), and dap-mux needs")
+"""Of a rank's reason in `list`: the session has left it alone, so it cannot be asked."""
 ASK: Final = (
     "getattr(__import__('sys').modules.get('debugpy'), '__version__', '')"
     " if 'debugpy' in __import__('sys').modules else ''"
@@ -28,7 +31,20 @@ async def examine(scene: Scene) -> list[Finding]:
         for ranks, version in (await picture.ask(ASK)).items():
             if is_old(str(version)):
                 findings.append(_old(f"the ranks' debugpy is {version}", ranks, picture.address))
+        findings += _of_refused(picture)
     return findings
+
+
+def _of_refused(picture: Picture) -> Iterator[Finding]:
+    """The ranks that the session refuses to attach to, by their debugpy."""
+    refused: dict[str, list[Json]] = {}
+    for entry in picture.ranks:
+        found = REFUSED.search(entry.get("reason") or "")
+        if found:
+            refused.setdefault(found["version"], []).append(entry)
+    for version, entries in refused.items():
+        seen = f"the ranks' debugpy is {version}, and the session refuses to attach to it"
+        yield _old(seen, picture.named(entries), picture.address)
 
 
 def _of_pythons(scene: Scene) -> Iterator[Finding]:
