@@ -15,9 +15,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-CLIENT_TIMEOUT_MS = 20_000
-"""Of a client that acknowledges nothing. Without it the kernel tries for a quarter of an hour, and
-whoever comes meanwhile is told that the process is already being debugged."""
+CLIENT_TIMEOUT_MS = 12_000
+"""Of a client that acknowledges nothing: as long as a session waits for a rank's word. Without it
+the kernel tries for a quarter of an hour, and whoever comes meanwhile is told that the process is
+already being debugged."""
 
 
 def survive_broken_clients() -> None:
