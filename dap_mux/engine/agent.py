@@ -6,7 +6,9 @@ evaluates share pydevd's own globals: nothing here may leave a name behind.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Final
+from zlib import compress
 
 from dap_mux.engine.lessons import FILE_NAME, KEPT_AS, LESSONS
 
@@ -27,6 +29,12 @@ DEBUG_CHILDREN: Final = (
 )
 
 
+# Packed, for every rank's adapter decodes and encodes it, and the rank compiles it, at each attach:
+# a third of the bytes, and no escapes in them (a quarter of the time to attach 32, measured).
+PACKED: Final = b64encode(compress(LESSONS.encode(), 9)).decode()
+UNPACKED: Final = f"__import__('zlib').decompress(__import__('base64').b64decode({PACKED!r}))"
+
+
 # The 44 ms cure: pydevd writes header and body separately; without TCP_NODELAY the second waits.
 # 6 is IPPROTO_TCP and 1 is TCP_NODELAY on every system. With it goes all else that a rank is to do
 # before it runs on, for a message of its own costs each rank 2 ms of CPU while many attach
@@ -37,7 +45,7 @@ def _cure(children: str) -> str:
         f" '%s %s' % (bool(w.sock.getsockopt(6, 1)), now['learn'](db, {children!r})))[1]"
         " for db in [__import__('pydevd').get_global_debugger()] for w in [db.writer]"
         f" for kept in [vars(db).setdefault({KEPT_AS!r}, {{}})]"
-        f" for now in [kept or exec(compile({LESSONS!r}, {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
+        f" for now in [kept or exec(compile({UNPACKED}, {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
     )
 
 

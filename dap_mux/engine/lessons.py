@@ -204,30 +204,38 @@ def be_quick(debugger):
 
 """
 
+# Modules of ours, each compiled in a rank once.
+MODULES: Final = f"""\
+modules = {{}}
+
+def module(name, source):
+    if name not in modules:
+        own = {{'__name__': 'dap_mux_' + name}}
+        exec(compile(source, {FILE_NAME!r}, 'exec'), own)
+        modules[name] = own
+    return modules[name]
+
+"""
+
 # Without it an expression of a debug console may crash a rank that prints at that moment.
 STREAMS: Final = f"""\
 def keep_streams(debugger):
-    own = {{'__name__': 'dap_mux_output_redirect'}}
-    exec(compile({source_of(output_redirect)!r}, {FILE_NAME!r}, 'exec'), own)
-    own['keep_redirectors']()
+    module('output_redirect', {source_of(output_redirect)!r})['keep_redirectors']()
 
 """
 
 # So that the end of a program can be told from the end of its debugger.
 FAREWELL: Final = f"""\
 def tell_the_end(debugger):
-    own = {{'__name__': 'dap_mux_farewell'}}
-    exec({source_of(farewell)!r}, own)
-    own['announce_end'](debugger)
+    module('farewell', {source_of(farewell)!r})['announce_end'](debugger)
 
 """
 
 # debugpy's adapter does not survive every broken connection, and with it goes the rank's port.
 ADAPTER: Final = f"""\
 def keep_an_adapter(debugger):
-    own = {{'__name__': 'dap_mux_adapter_keeper'}}
-    exec(compile({source_of(adapter_keeper)!r}, {FILE_NAME!r}, 'exec'), own)
-    own['keep_adapter'](debugger, {source_of(adapter_program)!r})
+    keeper = module('adapter_keeper', {source_of(adapter_keeper)!r})
+    keeper['keep_adapter'](debugger, {source_of(adapter_program)!r})
 
 """
 
@@ -235,18 +243,14 @@ def keep_an_adapter(debugger):
 # above replace, so it comes last.
 TRACING: Final = f"""\
 def trace_only_while_attached(debugger):
-    own = {{'__name__': 'dap_mux_tracing'}}
-    exec(compile({source_of(tracing)!r}, {FILE_NAME!r}, 'exec'), own)
-    own['follow_clients'](debugger)
+    module('tracing', {source_of(tracing)!r})['follow_clients'](debugger)
 
 """
 
 # A condition in a line that runs often takes a fifth of the time so.
 CONDITIONS: Final = f"""\
 def compile_conditions_once(debugger):
-    own = {{'__name__': 'dap_mux_conditions'}}
-    exec(compile({source_of(conditions)!r}, {FILE_NAME!r}, 'exec'), own)
-    own['compile_once'](debugger)
+    module('conditions', {source_of(conditions)!r})['compile_once'](debugger)
 
 """
 
@@ -271,6 +275,7 @@ LESSONS: Final = f"""\
 {RUN_ON}
 {FORGET}
 {QUICK}
+{MODULES}
 {STREAMS}
 {FAREWELL}
 {ADAPTER}
