@@ -31,16 +31,16 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 test: $(DEV_STAMP) vsix-check vsix  ## everything but what is heavy
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) --ignore=tests/engines -m "alone and not heavy"
-	$(PYTEST) $(TOGETHER) --ignore=tests/engines -m "not alone and not heavy"
+	$(PYTEST) --ignore=tests/launchers -m "alone and not heavy"
+	$(PYTEST) $(TOGETHER) --ignore=tests/launchers -m "not alone and not heavy"
 
 test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, faults, many ranks
-	@tests/engines/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
+	@tests/launchers/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
 	$(PYTEST) -m "alone and heavy"
 	$(PYTEST) $(TOGETHER) -m "not alone and heavy"
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
-	$(PYTEST) -n auto --maxprocesses 4 --dist worksteal --ignore=tests/engines -q -m "quick or not (real or slow)"
+	$(PYTEST) -n auto --maxprocesses 4 --dist worksteal --ignore=tests/launchers -q -m "quick or not (real or slow)"
 
 lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff format --check $(SOURCES)

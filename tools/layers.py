@@ -10,9 +10,11 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PACKAGE = "dap_mux"
+ENGINE = f"{PACKAGE}.engine"
 
 
 @dataclass(frozen=True)
@@ -114,9 +116,9 @@ LAYERS: dict[str, Layer] = {
             "cluster.processes",
             "cluster.records",
             "cluster.slurm_commands",
-            "engine.merge.files",
-            "engine.rank_files",
-            "engine.torch_questions",
+            "engine.source_files.comparison",
+            "engine.source_files.probe",
+            "engine.evaluate.torch_probe",
             "session_files",
             "user_files",
         ),
@@ -144,6 +146,31 @@ LAYERS: dict[str, Layer] = {
     # `import dap_mux` is for the debugged program: it loads the in-rank agent, and only when asked.
     "__init__": Layer(ours=("rank",)),
 }
+
+# The rooms of the engine, from the top down: a room may import itself and those below it. A name is
+# that of a folder or of a module.
+ENGINE_ROOMS = (
+    "engine",
+    "events",
+    "events.output",
+    "commands.debug_console",
+    "commands.requests",
+    "commands.pdb",
+    "evaluate",
+    "clients",
+    "stops",
+    "ranks",
+    "breakpoints",
+    "source_files",
+    "messages",
+    "state",
+    "python_syntax",
+    "inputs",
+    "outputs",
+    "settings",
+    "endpoint",
+    "admission",
+)
 
 # The clock, the world and concurrency, with the names in them that are none of these. Logging is
 # let through: nothing depends on it, and a component's log is how its decisions are read later.
@@ -177,7 +204,7 @@ class Import:
 def main(arguments: list[str]) -> int:
     """Print the violations below ROOT (this repository by default); 1 when there is any."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    found = [*violations(root), *slow_starts(root)]
+    found = [*violations(root), *engine_rooms(root), *slow_starts(root)]
     for line in found:
         print(line)
     if not found:
@@ -234,6 +261,48 @@ def effects(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"it may not call {name}()"
 
 
+def engine_rooms(root: Path) -> Iterator[str]:
+    """Every import in the engine that points from a room to one above it."""
+    known = modules(root)
+    for name, path in known.items():
+        room, where = room_of(name), path.relative_to(root)
+        if room is None:
+            if name.startswith(f"{ENGINE}.") and path.name != "__init__.py":
+                yield f"{where}:1: in no room of the engine (ENGINE_ROOMS in tools/layers.py)"
+            continue
+        for item in imports(parse(path), name, known):
+            other = room_of(item.name)
+            if other is not None and ENGINE_ROOMS.index(other) < ENGINE_ROOMS.index(room):
+                yield f"{where}:{item.line}: {room} may not import {item.name}, which is above it"
+
+
+def room_of(name: str) -> str | None:
+    """Return the innermost room of the engine that a module is in."""
+    rest = name.removeprefix(f"{ENGINE}.")
+    rooms = [room for room in ENGINE_ROOMS if rest == room or rest.startswith(f"{room}.")]
+    return max(rooms, key=len) if rooms and rest != name else None
+
+
+def circles(root: Path) -> Iterator[str]:
+    """Modules that import each other in a circle, for type checkers alone or lazily included."""
+    known = modules(root)
+    arrows = {
+        name: {module_of(item.name, known) for item in imports(parse(path), name, known)}
+        for name, path in known.items()
+    }
+    try:
+        TopologicalSorter({name: to - {name, ""} for name, to in arrows.items()}).prepare()
+    except CycleError as error:
+        yield f"circle: {' -> '.join(reversed(error.args[1]))}"
+
+
+def module_of(name: str, known: dict[str, Path]) -> str:
+    """Return the module that an imported name is, or is in; "" where it is not ours."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name
+
+
 def slow_starts(root: Path) -> Iterator[str]:
     """Heavy distributions that importing the adapter's entry points would load."""
     known = modules(root)
@@ -263,7 +332,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def part_of(name: str) -> str:
-    """Return the part a module belongs to: `dap_mux.engine.stops` is in `engine`."""
+    """Return the part a module belongs to: `dap_mux.engine.stops.control` is in `engine`."""
     return name.split(".")[1] if "." in name else "__init__"
 
 

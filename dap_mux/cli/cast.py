@@ -6,8 +6,8 @@ import json
 from argparse import Namespace
 from typing import Any
 
+from dap_mux.cli.execution import load_config
 from dap_mux.cli.list_ranks import names_session
-from dap_mux.cli.work import load_config
 from dap_mux.config import Config
 from dap_mux.errors import UsageError
 from dap_mux.session_files import SessionFile, find

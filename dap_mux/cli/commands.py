@@ -207,9 +207,20 @@ def _option(group: _ActionsContainer, option: Option) -> None:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("run", "start ranks on this machine and debug them", _run, "work:run", failure=125),
-    Command("attach", "debug ranks that run already", _attach, "work:attach"),
-    Command("adapter", "speak DAP on stdin and stdout, for an editor", _adapter, "work:adapter"),
+    Command(
+        "run",
+        "start ranks on this machine and debug them",
+        _run,
+        "session_commands:run",
+        failure=125,
+    ),
+    Command("attach", "debug ranks that run already", _attach, "session_commands:attach"),
+    Command(
+        "adapter",
+        "speak DAP on stdin and stdout, for an editor",
+        _adapter,
+        "session_commands:adapter",
+    ),
     Command("sessions", "your running sessions on this machine", _sessions, "sessions:main"),
     Command("list", "the ranks of a session, and where each one is", _list, "list_ranks:main"),
     Command("config", "the options in force", _config, "config_show:main"),

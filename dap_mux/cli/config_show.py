@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
+from dap_mux.cli.execution import load_config
 from dap_mux.cli.table import columns
-from dap_mux.cli.work import load_config
 
 
 def main(args: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`dap-mux console`, `run --console` and `console --serve`: the console, and who talks to it."""
+"""`dap-mux console` and `console --serve`: the console, in this terminal or in others."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dap_mux.addresses import is_loopback
-from dap_mux.cli.work import execute, load_config
+from dap_mux.cli.execution import execute, load_config
 from dap_mux.config import Address, Config
 from dap_mux.errors import DapMuxError, Refused, UsageError
-from dap_mux.session_files import SessionFile, find, session_folder
+from dap_mux.session_files import SessionFile, find
 
 if TYPE_CHECKING:
     from dap_mux.console.console import Console
@@ -56,7 +56,7 @@ async def _talk(order: tuple[SessionFile, Config]) -> int:
     from dap_mux.console.console import Console
     from dap_mux.console.screen import screen_for_stdout
 
-    link = await _door(*order)
+    link = await open_link(*order)
     console = Console(link, screen_for_stdout())
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -94,49 +94,12 @@ async def converse(console: Console) -> None:
         await plain.converse(console, plain.lines_of_stdin().next)
 
 
-async def _door(session: SessionFile, config: Config, stops: Stops | None = None) -> Link:
+async def open_link(session: SessionFile, config: Config, stops: Stops | None = None) -> Link:
+    """Join a session as a client that controls it, with these breakpoints."""
     from dap_mux.cli.joining import driving
 
     lines = {path: [{"line": line}] for path, line in (stops or {}).items()}
     return await driving(session, config, lines)
-
-
-# Beside a job
-
-
-class Beside:
-    """The console in the terminal of `dap-mux run`, whose job goes on when it is left."""
-
-    def __init__(self, config: Config, stops: Stops) -> None:
-        self._config = config
-        self._stops = stops
-        self._console: Console | None = None
-
-    async def run(self) -> None:
-        """Join our own session and talk; a failure is told, and the job goes on."""
-        try:
-            await self._run()
-        except (DapMuxError, OSError) as error:
-            print(f"dap-mux: the console ended: {error}", file=sys.stderr)
-
-    async def _run(self) -> None:
-        from dap_mux.console.console import Console
-        from dap_mux.console.screen import screen_for_stdout
-
-        session = find(str(session_folder() / f"{os.getpid()}.json"))
-        link = await _door(session, self._config, self._stops)
-        try:
-            self._console = Console(link, screen_for_stdout(), prints=False)
-            for path, line in self._stops.items():
-                self._console.breakpoints.remember(path, line)
-            await converse(self._console)
-        finally:
-            self._console = None
-            await link.close()
-
-    def interrupt(self) -> bool:
-        """Take a Ctrl-C; False where nobody is there to take it."""
-        return self._console is not None and self._console.interrupt()
 
 
 # Other people's terminals
@@ -148,7 +111,7 @@ async def _serve(order: tuple[SessionFile, Config, Address]) -> int:
     from dap_mux.shell.auth import Guard
 
     session, config, (host, port) = order
-    door: Callable[[], Awaitable[Link]] = lambda: _door(session, config)  # noqa: E731
+    door: Callable[[], Awaitable[Link]] = lambda: open_link(session, config)  # noqa: E731
     async with joined(session, config, "dap-mux console --serve") as watch:
         try:
             server = await serving.serve(host, port, door, Guard().trusts)

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dap_mux.cli.work import load_config
+from dap_mux.cli.execution import load_config
 from dap_mux.config import Config
 from dap_mux.session_files import SessionFile
 

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from dap_mux.cli.work import load_config
+from dap_mux.cli.execution import load_config
 from dap_mux.config import Config
 from dap_mux.session_files import HOST_PORT, SessionFile, find
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 from contextlib import AbstractAsyncContextManager, redirect_stdout
 from typing import BinaryIO, Final
 
-from dap_mux.cli.work import load_config
+from dap_mux.cli.execution import load_config
 from dap_mux.client import DapClient
 from dap_mux.errors import DapMuxError
 from dap_mux.session_files import SessionFile

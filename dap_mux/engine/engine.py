@@ -7,47 +7,48 @@ from functools import partial
 from operator import attrgetter
 from typing import Final
 
-from dap_mux.engine import downstream, faults, inputs, upstream
-from dap_mux.engine.announce import Announcer
-from dap_mux.engine.arrivals import Arrivals
-from dap_mux.engine.asking import Asking
-from dap_mux.engine.breakpoints import Breakpoints
-from dap_mux.engine.capabilities import Capabilities
-from dap_mux.engine.children import HEARD, is_child
-from dap_mux.engine.clients import Clients
-from dap_mux.engine.commands import Commands
-from dap_mux.engine.commands.breakpoints import AllBreakpoints
-from dap_mux.engine.commands.cast import Cast
-from dap_mux.engine.commands.compare import Compare
-from dap_mux.engine.commands.console import Console
-from dap_mux.engine.commands.groups import Groups
-from dap_mux.engine.commands.values import Values
-from dap_mux.engine.control import Control
-from dap_mux.engine.core import Core
-from dap_mux.engine.deaths import Deaths
-from dap_mux.engine.debugger_properties import DebuggerProperties
-from dap_mux.engine.drawer import Drawer
-from dap_mux.engine.ending import Ending
-from dap_mux.engine.evaluation import Evaluation
-from dap_mux.engine.events import Events
-from dap_mux.engine.files import Files
-from dap_mux.engine.inspect import Inspector
-from dap_mux.engine.job import Job
-from dap_mux.engine.library_watch import LibraryWatch
-from dap_mux.engine.lifecycle import Lifecycle
-from dap_mux.engine.meshes import Meshes
-from dap_mux.engine.model import Body, Client, ClientRequest, Dropped, Rank
+from dap_mux.engine import inputs
+from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.clients.attach import Clients
+from dap_mux.engine.clients.attach_progress import Progress
+from dap_mux.engine.commands.debug_console.console import Console
+from dap_mux.engine.commands.debug_console.evaluate import Evaluation
+from dap_mux.engine.commands.debug_console.merged_values import Values
+from dap_mux.engine.commands.requests.cast import Cast
+from dap_mux.engine.commands.requests.compare import Compare
+from dap_mux.engine.commands.requests.groups import Groups
+from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
+from dap_mux.engine.commands.requests.session_requests import Commands
+from dap_mux.engine.evaluate.aggregate_variables import Trees
+from dap_mux.engine.evaluate.collective_timeouts import Paused
+from dap_mux.engine.evaluate.fan_out import Asking
+from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.evaluate.library_watch import LibraryWatch
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.events.dispatch import Events
+from dap_mux.engine.events.rank_events import RankEvents
+from dap_mux.engine.events.ranks_event import RankNews
+from dap_mux.engine.events.restart import Job
+from dap_mux.engine.events.session_end import Ending
+from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.messages.capabilities import Capabilities
+from dap_mux.engine.messages.requests import Handler, Requests
+from dap_mux.engine.messages.routes import OFFERED, ROUTES
 from dap_mux.engine.outputs import CloseClient, Output, ToRank
-from dap_mux.engine.paused import Paused
-from dap_mux.engine.progress import Progress
-from dap_mux.engine.rank_events import RankEvents
-from dap_mux.engine.rank_news import RankNews
-from dap_mux.engine.requests import Handler, Requests
-from dap_mux.engine.routes import OFFERED, ROUTES
+from dap_mux.engine.ranks.deaths import Deaths
+from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
+from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.ranks.subprocesses import HEARD, is_child
 from dap_mux.engine.settings import Settings
-from dap_mux.engine.sources import Sources
-from dap_mux.engine.trees import Trees
-from dap_mux.engine.view import View
+from dap_mux.engine.source_files.contents import Sources
+from dap_mux.engine.source_files.diagnosis import Files
+from dap_mux.engine.state.model import Body, Client, ClientRequest, Dropped, Rank
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.stop_waiters import Arrivals
 from dap_mux.protocol.messages import NO_RAW, Message, Response, encode, plain
 
 # After the answer to one of these a rank has no reason to say more by itself.
@@ -197,7 +198,7 @@ class Engine:
     def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
         """Say what was wrong, where there is a request to answer, and hang up."""
         if seq is not None:
-            downstream.refuse(self.core, ClientRequest(client, seq, command, NO_RAW), problem)
+            to_clients.refuse(self.core, ClientRequest(client, seq, command, NO_RAW), problem)
         self.clients.gone(client)
         self.core.out.append(CloseClient(client.id))
 
@@ -209,7 +210,7 @@ class Engine:
     def _client_reads(self, happened: inputs.ClientReads) -> None:
         client = self.core.clients.get(happened.client)
         if client:
-            downstream.reads_again(self.core, client)
+            to_clients.reads_again(self.core, client)
 
     def _notice(self, happened: inputs.Notice) -> None:
         self.clients.notice(happened.text, lasting=happened.lasting)
@@ -268,7 +269,7 @@ class Engine:
             return
         message = happened.message
         if message.type == "response":
-            upstream.answered(self.core, rank, message)
+            to_ranks.answered(self.core, rank, message)
         elif message.type == "event":
             self._hear(rank, message)
         else:
@@ -280,7 +281,7 @@ class Engine:
             return
         try:
             self._events.dispatch(rank, message)
-        except upstream.NONSENSE as error:
+        except to_ranks.NONSENSE as error:
             self.core.warn("rank", f"dropped a bad {message.event!r} event: {error}", rank)
 
     def _decline(self, rank: Rank, message: Message) -> None:

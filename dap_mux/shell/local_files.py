@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from dap_mux.engine.rank_files import LARGEST
+from dap_mux.engine.source_files.probe import LARGEST
 
 Stamp: TypeAlias = tuple[int, int, int]
 REMEMBERED: Final = 4096  # files

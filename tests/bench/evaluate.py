@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from dap_mux.engine.agent import CURE
+from dap_mux.engine.ranks.attach_expression import CURE
 from tests.bench.attaching import attach, stopped_frame
 from tests.bench.figures import Figure, faster, shown, within
 from tests.bench.processes import proxy

@@ -258,7 +258,7 @@ async def test_pythons(doctor: Doctor, user: User) -> None:
     await doctor.only("python")
 
 
-# Clocks (those of torch: tests/engines/test_while_paused.py)
+# Clocks (those of torch: tests/launchers/test_while_paused.py)
 
 
 async def test_the_schedulers_limit(

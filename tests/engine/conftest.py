@@ -34,10 +34,10 @@ def play(request: pytest.FixtureRequest) -> Iterator[Play]:
 
 
 def _golden(request: pytest.FixtureRequest) -> Path:
-    """`stops.first_stop-vscode.txt` for `test_first_stop[vscode]` in `test_stops.py`."""
+    """`stops/first_stop-vscode.txt` for `test_first_stop[vscode]` in `test_stops.py`."""
     module = request.path.stem.removeprefix("test_")
     name = re.sub(r"[^\w.]+", "-", request.node.name.removeprefix("test_")).strip("-")
-    return TRANSCRIPTS / f"{module}.{name}.txt"
+    return TRANSCRIPTS / module / f"{name}.txt"
 
 
 def _about(request: pytest.FixtureRequest) -> str:
@@ -48,6 +48,7 @@ def _about(request: pytest.FixtureRequest) -> str:
 
 def _compare(text: str, golden: Path, *, regenerate: bool) -> None:
     if regenerate:
+        golden.parent.mkdir(exist_ok=True)
         golden.write_text(text, "utf-8")
         return
     assert golden.exists(), f"no {golden.name}: read this, then run with --regenerate\n{text}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.engine.downstream import readable_size
+from dap_mux.engine.messages.to_clients import readable_size
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached
 

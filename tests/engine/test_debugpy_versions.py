@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.engine import debugpy_versions
+from dap_mux.engine.ranks import debugpy_versions
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach
 from tests.support.playbook import Playbook

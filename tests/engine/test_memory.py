@@ -12,10 +12,14 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine import Settings, capabilities, files, inputs, rank_events, requests, view
-from dap_mux.engine import book as store
-from dap_mux.engine import handles as handle_book
-from dap_mux.engine.commands import groups
+from dap_mux.engine import Settings, inputs
+from dap_mux.engine.breakpoints import store
+from dap_mux.engine.commands.requests import groups
+from dap_mux.engine.events import rank_events
+from dap_mux.engine.messages import capabilities, requests
+from dap_mux.engine.source_files import diagnosis
+from dap_mux.engine.state import handles as handle_book
+from dap_mux.engine.state import threads
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import attached, stopped
 from tests.support.playbook import PATH, Playbook
@@ -32,11 +36,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handle_book, "MAX_PER_RANK", LIMIT)
     monkeypatch.setattr(handle_book, "_REMEMBERED", LIMIT)
     monkeypatch.setattr(store, "MAX_BEFORE", LIMIT)
-    monkeypatch.setattr(files, "MAX_FILES", LIMIT)
+    monkeypatch.setattr(diagnosis, "MAX_FILES", LIMIT)
     monkeypatch.setattr(rank_events, "MAX_LOADED", LIMIT)
     monkeypatch.setattr(rank_events, "MAX_QUESTIONS", LIMIT)
     monkeypatch.setattr(rank_events, "MAX_RUNNING", LIMIT)
-    monkeypatch.setattr(view, "MAX_THREADS", LIMIT)
+    monkeypatch.setattr(threads, "MAX_THREADS", LIMIT)
     monkeypatch.setattr(capabilities, "MAX_OFFERS", LIMIT)
     monkeypatch.setattr(groups, "MAX_NAMES", LIMIT)
     monkeypatch.setattr(requests, "MAX_OPEN", LIMIT)

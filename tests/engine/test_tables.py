@@ -7,12 +7,12 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine.events import EVENT_TABLE
-from dap_mux.engine.routes import ROUTES
+from dap_mux.engine.events.dispatch import EVENT_TABLE
+from dap_mux.engine.messages.routes import ROUTES
 from tests.engine.conftest import TRANSCRIPTS
 from tests.support.schema import names
 
-_TEXT: Final = "\n".join(path.read_text("utf-8") for path in sorted(TRANSCRIPTS.glob("*.txt")))
+_TEXT: Final = "\n".join(path.read_text("utf-8") for path in sorted(TRANSCRIPTS.glob("*/*.txt")))
 _OURS: Final = frozenset(
     "list breakpoints cast compare groups focus scope view release drop".split()
 )
@@ -36,7 +36,7 @@ def test_a_transcript_shows_the_event(event: str) -> None:
 @pytest.mark.parametrize("event", EVENT_TABLE)
 @pytest.mark.parametrize("how_many", ["one", "several"])
 def test_the_event_with_one_rank_and_with_several(event: str, how_many: str) -> None:
-    texts = (path.read_text("utf-8") for path in TRANSCRIPTS.glob(f"events.*-{how_many}.txt"))
+    texts = (path.read_text("utf-8") for path in (TRANSCRIPTS / "events").glob(f"*-{how_many}.txt"))
     assert any(re.search(rf"^ranks? .+ > event {event}\b", text, re.MULTILINE) for text in texts)
 
 
@@ -62,5 +62,5 @@ def test_every_transcript_has_its_test(request: pytest.FixtureRequest) -> None:
     """A transcript that no test writes any more proves nothing."""
     tests = "\n".join(path.read_text("utf-8") for path in TRANSCRIPTS.parent.glob("test_*.py"))
     named = set(re.findall(r"def test_(\w+)\(\s*(?:self,\s*)?play", tests))
-    written = {path.stem.split(".", 1)[1].split("-")[0] for path in TRANSCRIPTS.glob("*.txt")}
+    written = {path.stem.split("-")[0] for path in TRANSCRIPTS.glob("*/*.txt")}
     assert written <= named

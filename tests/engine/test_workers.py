@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dap_mux.engine import inputs, outputs
-from dap_mux.engine.children import MOST
+from dap_mux.engine.ranks.subprocesses import MOST
 from dap_mux.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of

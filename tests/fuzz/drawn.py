@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from dap_mux.engine.events import EVENT_TABLE
+from dap_mux.engine.events.dispatch import EVENT_TABLE
 from tests.fuzz.strategies import ANSWERED, COMMANDS, NAMES, RIGHT
 from tests.fuzz.world import Said, World
 from tests.support.argument_cases import WRONG, Ids

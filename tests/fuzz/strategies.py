@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from dap_mux.engine.events import EVENT_TABLE
-from dap_mux.engine.routes import ROUTES
+from dap_mux.engine.events.dispatch import EVENT_TABLE
+from dap_mux.engine.messages.routes import ROUTES
 from tests.fuzz.world import Said
 from tests.support.argument_cases import WRONG, Ids, right
 

@@ -19,7 +19,7 @@ import pytest
 from dap_mux.client import RequestFailed
 from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
-from dap_mux.engine.commands import pdb_steps, places
+from dap_mux.engine.commands.pdb import locations, step_commands
 from tests.real.driving import Driver, line_of, script
 from tests.support.proc_net import free_ports
 from tests.support.ranks import debugpy_ranks
@@ -75,7 +75,7 @@ async def touring(mark: str) -> AsyncIterator[tuple[Session, Driver, Caster]]:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What words of their own ask a rank for has a limit of its own: before and after a move."""
-    for asking in (pdb_steps, places):
+    for asking in (step_commands, locations):
         monkeypatch.setattr(asking, "LINE_TIMEOUT", LIMIT)
 
 

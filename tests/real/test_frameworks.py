@@ -1,7 +1,7 @@
 """Ranks that a library makes: no launcher says who they are.
 
-A `torch` of a few lines stands for the real one, which tests/engines has: it passes the rank on in
-files, as a rendezvous, so that a rank that meets the others has been debugged from there on.
+A `torch` of a few lines stands for the real one, which tests/launchers has: it passes the rank on
+in files, as a rendezvous, so that a rank that meets the others has been debugged from there on.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine import Settings, inputs, links
-from dap_mux.engine.model import Rank as EngineRank
-from dap_mux.engine.phases import Phase
+from dap_mux.engine import Settings, inputs
+from dap_mux.engine.ranks import connector
+from dap_mux.engine.state.model import Rank as EngineRank
+from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver, line_of, script
 from tests.support import proc_net
 from tests.support.ranks import Rank
@@ -50,7 +51,7 @@ SHAKING: Final = (
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody gives up an answer for being late: a busy machine needs longer for it than R7 has."""
-    monkeypatch.setattr(links, "EVALUATE_GRACE", LIMIT)
+    monkeypatch.setattr(connector, "EVALUATE_GRACE", LIMIT)
 
 
 @pytest.fixture

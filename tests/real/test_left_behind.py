@@ -11,7 +11,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
-from dap_mux.engine.agent import CURE, YES
+from dap_mux.engine.ranks.attach_expression import CURE, YES
 from tests.real.driving import Driver, line_of, script
 from tests.real.test_ranks_come_and_go import let_end
 from tests.support.ranks import Rank

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine import Settings, inputs, sources
+from dap_mux.engine import Settings, inputs
+from dap_mux.engine.source_files import contents
 from tests.real.driving import Driver, line_of
 from tests.support.commands import User, listed, user
 from tests.support.hosts import FarRank, Host, folders, namespaces, ranks_on, tools_present
@@ -124,7 +125,7 @@ class Project:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack waits for the look at the client's disk, however long a busy machine takes for it."""
-    monkeypatch.setattr(sources, "PATIENCE", LIMIT)
+    monkeypatch.setattr(contents, "PATIENCE", LIMIT)
 
 
 FOLDERS: Final = pytest.param("folders", id="folders")

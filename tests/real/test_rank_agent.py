@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.engine.rank_files import found, look_at
+from dap_mux.engine.source_files.probe import found, look_at
 from tests.real.agents import PROGRAMS, START_UP, Start, attach, script, start
 
 __all__ = ["script", "start"]

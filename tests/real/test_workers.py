@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from dap_mux.client.wire import Json
-from dap_mux.engine.phases import Phase
+from dap_mux.engine.state.phases import Phase
 from tests.real.agents import Start, start
 from tests.real.driving import Driver, line_of, script
 from tests.support.ranks import Rank

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from dap_mux.engine import Settings, inputs, outputs
-from dap_mux.engine.phases import Phase
+from dap_mux.engine.state.phases import Phase
 from dap_mux.protocol.messages import decode
 from tests.support.conversation import Conversation
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from dap_mux.engine.commands import pdb_texts
-from dap_mux.engine.debugpy_versions import ANSWER_WITHOUT_FRAME
+from dap_mux.engine.commands.pdb import expressions
+from dap_mux.engine.ranks.debugpy_versions import ANSWER_WITHOUT_FRAME
 from tests.support.fake_disk import FakeDisk
 from tests.support.fake_program import FIRST, STEP, Program
 from tests.support.fake_question import Question, question
@@ -210,7 +210,7 @@ class FakeData:
         word, filled = ours
         if word == "lines from":
             return " ".join(str(line) for line in (6, 7, 8) if line >= int(filled[0]))
-        if word not in pdb_texts.OF_VALUE:
+        if word not in expressions.OF_VALUE:
             return " ".join(["code:", word, *filled])
         if filled[0] not in self.values:
             raise Refused(f"NameError: name {filled[0]!r} is not defined")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from dap_mux.engine import rank_files
+from dap_mux.engine.source_files import probe
 
 _ASKED: Final = re.compile(r"s\['answer'\](\(.*\))\)\[1\]\)")
 NO_FILE: Final = "Breakpoint in file that does not exist."
@@ -29,7 +29,7 @@ class FakeDisk:
 
     def answer(self, expression: str) -> str | None:
         """The value of one of our expressions about files, None for any other."""
-        if expression == rank_files.WHERE:
+        if expression == probe.WHERE:
             return self.cwd
         asked = arguments_of(expression)
         if asked is None:

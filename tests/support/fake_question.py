@@ -6,8 +6,8 @@ import ast
 import re
 from typing import Final, NamedTuple
 
-from dap_mux.engine.asking import _IN_MAIN
-from dap_mux.engine.summaries import _CALL, SOURCE
+from dap_mux.engine.evaluate.fan_out import _IN_MAIN
+from dap_mux.engine.evaluate.value_summaries import _CALL, SOURCE
 
 _SUMMARY: Final = re.compile(
     re.escape(_CALL.format(SOURCE, "<>")).replace("<>", "(?P<text>.*)"), re.DOTALL

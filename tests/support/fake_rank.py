@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dap_mux.engine.agent import CURE, CURE_AND_DEBUG_CHILDREN
+from dap_mux.engine.ranks.attach_expression import CURE, CURE_AND_DEBUG_CHILDREN
 from tests.support.fake_children import START, FakeChildren
 from tests.support.fake_data import FakeData, Refused
 from tests.support.fake_disk import NO_FILE

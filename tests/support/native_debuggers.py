@@ -22,7 +22,7 @@ def path_with(folder: Path, *names: str) -> str:
     for name in names:
         real = shutil.which(name.removeprefix("failing-"))
         if real is None:
-            pytest.skip(f"{name} is not here: tests/engines/install gdb lldb")
+            pytest.skip(f"{name} is not here: tests/launchers/install gdb lldb")
         if name == "failing-gdb":
             _failing_gdb(folder / "gdb", real)
         else:

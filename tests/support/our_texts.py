@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dap_mux.engine.commands import pdb_texts
+from dap_mux.engine.commands.pdb import expressions
 from dap_mux.insight import clocks
 
 
@@ -21,15 +21,15 @@ def _literal(text: str) -> re.Pattern[str]:
 
 
 _NAMES: Final = {
-    "arguments": _pattern(pdb_texts.ARGUMENTS),
-    "long list": _pattern(pdb_texts.LONG_LIST),
-    "list": _pattern(pdb_texts.LIST),
-    "line": _pattern(pdb_texts.LINE),
-    "lines from": _pattern(pdb_texts.LINES_FROM),
+    "arguments": _pattern(expressions.ARGUMENTS),
+    "long list": _pattern(expressions.LONG_LIST),
+    "list": _pattern(expressions.LIST),
+    "line": _pattern(expressions.LINE),
+    "lines from": _pattern(expressions.LINES_FROM),
     "clocks, longer": _literal(clocks.look(extends=True)),
     "clocks": _literal(clocks.look(extends=False)),
     "clocks, as before": _literal(clocks.put_back()),
-    **{word: _pattern(text) for word, text in pdb_texts.OF_VALUE.items()},
+    **{word: _pattern(text) for word, text in expressions.OF_VALUE.items()},
 }
 
 

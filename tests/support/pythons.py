@@ -1,4 +1,4 @@
-"""Pythons with a debugpy for ranks, as `tests/engines/install pythons` makes them."""
+"""Pythons with a debugpy for ranks, as `tests/launchers/install pythons` makes them."""
 
 from __future__ import annotations
 

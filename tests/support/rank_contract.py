@@ -15,9 +15,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine.agent import CURE, YES
-from dap_mux.engine.asking import RAW
-from dap_mux.engine.commands.pdb_texts import LINE
+from dap_mux.engine.commands.pdb.expressions import LINE
+from dap_mux.engine.evaluate.fan_out import RAW
+from dap_mux.engine.ranks.attach_expression import CURE, YES
 from tests.support.fake_program import CALL, FIRST, STEP
 
 LIMIT: Final = 30.0  # s; not a wait

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.engines.tools import command
+from tests.launchers.tools import command
 from tests.support.hosts import Host, join, namespaces
 from tests.support.waiting import until
 

@@ -14,10 +14,15 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
-from dap_mux.engine.agent import CHILDREN, CURE, CURE_AND_DEBUG_CHILDREN, IS_TRACKER
-from dap_mux.engine.debugpy_versions import ANSWER_WITHOUT_FRAME
-from dap_mux.engine.rank_files import WHERE
-from dap_mux.engine.torch_questions import MESHES
+from dap_mux.engine.evaluate.torch_probe import MESHES
+from dap_mux.engine.ranks.attach_expression import (
+    CHILDREN,
+    CURE,
+    CURE_AND_DEBUG_CHILDREN,
+    IS_TRACKER,
+)
+from dap_mux.engine.ranks.debugpy_versions import ANSWER_WITHOUT_FRAME
+from dap_mux.engine.source_files.probe import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold

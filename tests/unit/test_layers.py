@@ -37,7 +37,11 @@ def write_tree(root: Path, files: dict[str, str]) -> Path:
 
 def found(root: Path) -> list[str]:
     """Everything that the tool has to say about a tree."""
-    return [*layers.violations(root), *layers.slow_starts(root)]
+    return [
+        *layers.violations(root),
+        *layers.engine_rooms(root),
+        *layers.slow_starts(root),
+    ]
 
 
 @pytest.mark.slow  # `make check` runs the tool itself
@@ -46,9 +50,12 @@ def test_this_repository_is_clean() -> None:
 
 
 ALLOWED = [
-    ("engine/stops.py", "from dap_mux.rank_sets import RankSet"),
-    ("engine/stops.py", "from . import view\nfrom .merge import threads"),
-    ("engine/view.py", "from pathlib import PurePosixPath\nimport random\nr = random.Random(1)"),
+    ("engine/stops/x.py", "from dap_mux.rank_sets import RankSet"),
+    ("engine/stops/x.py", "from ..state import threads\nfrom . import aggregate"),
+    (
+        "engine/state/x.py",
+        "from pathlib import PurePosixPath\nimport random\nr = random.Random(1)",
+    ),
     ("protocol/messages.py", "import msgspec, json, re"),
     ("rank/listen.py", "import debugpy, socket, os"),
     ("cli/run.py", "from dap_mux import __version__\nfrom dap_mux.cluster.endpoints import parse"),
@@ -62,16 +69,38 @@ def test_allowed(tmp_path: Path, file: str, text: str) -> None:
 
 
 FORBIDDEN = [
-    ("engine/stops.py", "import socket", "engine is pure: it may not import socket (network)"),
-    ("engine/stops.py", "import os.path", "engine is pure: it may not import os.path (system)"),
-    ("engine/stops.py", "def f():\n    from time import time", "may not import time.time (clock"),
-    ("engine/stops.py", "from pathlib import Path", "may not import pathlib.Path (files)"),
-    ("engine/stops.py", "import random\nrandom.random()", "may not call random.random()"),
-    ("engine/stops.py", "async def f(): ...", "no coroutines in it"),
-    ("engine/stops.py", "open('x')", "may not call open()"),
-    ("engine/stops.py", "import anyio", "engine may not import anyio"),
-    ("engine/stops.py", "from dap_mux.shell import driver", "engine may not import dap_mux.shell"),
-    ("engine/merge/x.py", "from ...shell import driver", "engine may not import dap_mux.shell.dri"),
+    (
+        "engine/stops/x.py",
+        "import socket",
+        "engine is pure: it may not import socket (network)",
+    ),
+    (
+        "engine/stops/x.py",
+        "import os.path",
+        "engine is pure: it may not import os.path (system)",
+    ),
+    (
+        "engine/stops/x.py",
+        "def f():\n    from time import time",
+        "may not import time.time (clock",
+    ),
+    ("engine/stops/x.py", "from pathlib import Path", "may not import pathlib.Path (files)"),
+    ("engine/stops/x.py", "import random\nrandom.random()", "may not call random.random()"),
+    ("engine/stops/x.py", "async def f(): ...", "no coroutines in it"),
+    ("engine/stops/x.py", "open('x')", "may not call open()"),
+    ("engine/stops/x.py", "import anyio", "engine may not import anyio"),
+    (
+        "engine/stops/x.py",
+        "from dap_mux.shell import driver",
+        "engine may not import dap_mux.shell",
+    ),
+    ("engine/ranks/x.py", "from ...shell import driver", "engine may not import dap_mux.shell.dri"),
+    (
+        "engine/stops/x.py",
+        "from ..clients import attach",
+        "stops may not import dap_mux.engine.clients.attach, which is above it",
+    ),
+    ("engine/oracle.py", "", "in no room of the engine"),
     ("errors.py", "from dap_mux import config", "errors may not import dap_mux.config"),
     ("rank/listen.py", "import msgspec", "rank may not import msgspec"),
     ("rank/listen.py", "from dap_mux import __version__", "rank may not import dap_mux"),
@@ -88,6 +117,14 @@ FORBIDDEN = [
 def test_forbidden(tmp_path: Path, file: str, text: str, sentence: str) -> None:
     lines = found(write_tree(tmp_path, {file: text}))
     assert any(sentence in line and line.startswith(f"dap_mux/{file}:") for line in lines), lines
+
+
+def test_circles_are_found_where_only_type_checkers_see_them(tmp_path: Path) -> None:
+    lazy = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dap_mux.shell import b"
+    files = {"shell/__init__.py": "", "shell/a.py": lazy, "shell/b.py": "import dap_mux.shell.a"}
+    (line,) = layers.circles(write_tree(tmp_path, files))
+    assert line.startswith("circle: ")
+    assert {"dap_mux.shell.a", "dap_mux.shell.b"} <= set(line.split())
 
 
 def test_slow_start_is_found_through_another_module(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.engine.rank_files import LARGEST, found, look_at
+from dap_mux.engine.source_files.probe import LARGEST, found, look_at
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.sockets import is_from_here
 

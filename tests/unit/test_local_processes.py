@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dap_mux.engine.lessons import WHO
+from dap_mux.engine.ranks.pydevd_patches import WHO
 from dap_mux.shell.local_processes import LocalProcesses, is_over
 
 LIMIT = 30.0  # s; not a wait

@@ -7,7 +7,7 @@ from typing import Final
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.picture import Picture
 from dap_mux.doctor.scene import Scene
-from dap_mux.engine.torch_questions import COMPILED, compiled
+from dap_mux.engine.evaluate.torch_probe import COMPILED, compiled
 
 CAUSE: Final = "compiled"
 

@@ -15,8 +15,8 @@ from typing import Final
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.picture import Json, Picture
 from dap_mux.doctor.scene import FilePlace, Scene
-from dap_mux.engine.merge.files import fitting
-from dap_mux.engine.rank_files import LARGEST, Found, found, look_at
+from dap_mux.engine.source_files.comparison import fitting
+from dap_mux.engine.source_files.probe import LARGEST, Found, found, look_at
 from dap_mux.pathmap import BadMapping, parse
 from dap_mux.user_files import open_regular
 

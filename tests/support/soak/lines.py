@@ -12,7 +12,7 @@ from itertools import chain
 from random import Random
 from typing import Final
 
-from dap_mux.engine.phases import Phase
+from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver
 from tests.support import faults
 from tests.support.faults import FaultProxy

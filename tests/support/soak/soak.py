@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from dap_mux.engine.phases import Phase
+from dap_mux.engine.state.phases import Phase
 from tests.real.driving import line_of
 from tests.support import faults
 from tests.support.commands import User

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from dap_mux.engine.handles import MAX_HANDLE, Handles
+from dap_mux.engine.state.handles import MAX_HANDLE, Handles
 from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.rank_sets import RankId

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine import rank_files
-from dap_mux.engine.rank_files import LARGEST, Content, Found, content, found, look_at, read
+from dap_mux.engine.source_files import probe
+from dap_mux.engine.source_files.probe import LARGEST, Content, Found, content, found, look_at, read
 
 
 def evaluated(expression: str) -> Any:
@@ -120,7 +120,7 @@ def test_a_text_that_is_not_there(here: Path) -> None:
 
 
 def test_where_it_runs(here: Path) -> None:
-    assert evaluated(rank_files.WHERE) == str(here)
+    assert evaluated(probe.WHERE) == str(here)
 
 
 @pytest.mark.parametrize("nonsense", ["", "[1]", '{"digest": 7}', '{"near": [["a"]]}', None, 7])

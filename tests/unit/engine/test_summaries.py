@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dap_mux.engine.summaries import SOURCE, summarised
+from dap_mux.engine.evaluate.value_summaries import SOURCE, summarised
 from dap_mux.injected.tensor_summary import THREAD
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.merge.breakpoints import Wanted, want
-from dap_mux.engine.merge.exceptions import NO_CONDITIONS, exceptions_for, states_of
-from dap_mux.engine.merge.union import Plan, plan
+from dap_mux.engine.breakpoints.exception_filters import NO_CONDITIONS, exceptions_for, states_of
+from dap_mux.engine.breakpoints.merge import Wanted, want
+from dap_mux.engine.breakpoints.union import Plan, plan
 from dap_mux.rank_sets import World
 
 Json = dict[str, Any]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.commands.hints import hints
-from dap_mux.engine.commands.words import Asked, Call, read
-from dap_mux.engine.python_text import is_program
+from dap_mux.engine.commands.debug_console.completions import hints
+from dap_mux.engine.commands.debug_console.console_grammar import Asked, Call, read
+from dap_mux.engine.python_syntax import is_program
 from dap_mux.rank_sets import Mesh, RankSetError, World
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine.commands import words
-from dap_mux.engine.commands.hints import hints
+from dap_mux.engine.commands.debug_console import console_grammar
+from dap_mux.engine.commands.debug_console.completions import hints
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import (
     Mesh,
@@ -85,9 +85,9 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "completion": lambda text: complete(text, len(text), WORLD),
     "hints": lambda text: hints(f"cast {text}", WORLD),
     "hints of ranks": lambda text: hints(f"ranks(0) {text}", WORLD),
-    "words": lambda text: words.read(f"cast {text}", "repl"),
-    "percent": lambda text: words.read(f"%cast {text}", "repl"),
-    "watch": lambda text: words.read(f"ranks({text}) loss", "watch"),
+    "words": lambda text: console_grammar.read(f"cast {text}", "repl"),
+    "percent": lambda text: console_grammar.read(f"%cast {text}", "repl"),
+    "watch": lambda text: console_grammar.read(f"ranks({text}) loss", "watch"),
 }
 each_kind = pytest.mark.parametrize("kind", PIECES)
 each_reader = pytest.mark.parametrize("reader", READERS)
@@ -144,15 +144,15 @@ class TestLongPython:
     """What is too long to be parsed here is told apart by its first line."""
 
     def test_an_expression_of_600_kilobytes(self) -> None:
-        assert words.read("1 + " * 150_000 + "1", "repl") is None
-        assert words.read("cast = " + "1 + " * 150_000 + "1", "repl") is None
-        assert words.read("cast(\n" + "1 +\n" * 150_000 + "1)", "repl") is None
+        assert console_grammar.read("1 + " * 150_000 + "1", "repl") is None
+        assert console_grammar.read("cast = " + "1 + " * 150_000 + "1", "repl") is None
+        assert console_grammar.read("cast(\n" + "1 +\n" * 150_000 + "1)", "repl") is None
 
     def test_a_long_command_for_some_ranks(self) -> None:
         command = "!x = 1\n" + "x += 1\n" * 2000
-        assert words.read(f"cast 0-3 {command}", "repl") == words.Call(
+        assert console_grammar.read(f"cast 0-3 {command}", "repl") == console_grammar.Call(
             "cast", f"0-3 {command}".strip()
         )
-        asked = words.read("ranks(0:4) " + "1 + " * 2000 + "1", "watch")
-        assert isinstance(asked, words.Asked)
+        asked = console_grammar.read("ranks(0:4) " + "1 + " * 2000 + "1", "watch")
+        assert isinstance(asked, console_grammar.Asked)
         assert asked.ranks == "ranks(0:4)"

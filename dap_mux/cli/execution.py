@@ -1,0 +1,32 @@
+"""What every command that joins or runs a session needs: its options, and an event loop."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from dap_mux.config import Config
+from dap_mux.user_files import NoHome, expand_home
+
+T = TypeVar("T")
+
+
+def load_config(args: Namespace) -> Config:
+    """Gather the options from everywhere. Raises UsageError."""
+    home = None
+    with suppress(NoHome):  # a container may run as a user whom it does not know
+        home = expand_home("~")
+    return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
+
+
+def execute(work: Callable[[T], Awaitable[int]], options: T) -> int:
+    """Run the session on the fastest event loop there is."""
+    import anyio
+
+    backend = {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
+    return anyio.run(work, options, backend="asyncio", backend_options=backend)

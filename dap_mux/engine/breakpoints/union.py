@@ -1,0 +1,150 @@
+"""Breakpoints that meet on one line of one rank: sent as one, each with its own meaning.
+
+debugpy keeps only the last of several on a line (FACTS). It stops where the condition *or* the
+hit condition holds, and takes a hit condition that it does not know for Python, with `@HIT@`
+for the count (both read in 1.8.22): so stops unite exactly. A logpoint never stops; where one
+meets a stop, or a logpoint for other cases, the later of the two is refused with a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Body, Wanted
+from dap_mux.engine.python_syntax import LONGEST, syntax_problem
+from dap_mux.rank_sets import World, substitute
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+COUNT: Final = "@HIT@"  # debugpy's word for how often a breakpoint was reached
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One breakpoint as a rank is sent it, and the wanted ones that it stands for."""
+
+    body: Body
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one rank is sent for one place, and who is refused there, with the reason."""
+
+    slots: tuple[Slot, ...]
+    refused: tuple[tuple[Wanted, str], ...]
+
+
+def plan(
+    wanted: Iterable[Wanted], rank: DebuggeeId, world: World, values: Mapping[str, object]
+) -> Plan:
+    """Unite those that select the rank, line by line; the columns of one line are one to debugpy.
+
+    A line that the rank is known to have moved counts where it went.
+    """
+    spots: dict[object, list[Wanted]] = {}
+    for item in sorted(wanted, key=lambda item: item.since):
+        if item.selects(rank, world):
+            spots.setdefault(item.spot_in(rank), []).append(item)
+    met = [_Meeting(items, rank, values) for items in spots.values()]
+    slots = tuple(one.slot for one in met if one.accepted)
+    return Plan(slots, tuple(refusal for one in met for refusal in one.refused))
+
+
+class _Meeting:
+    """All that is wanted on one line, the oldest first."""
+
+    def __init__(self, items: list[Wanted], rank: DebuggeeId, values: Mapping[str, object]) -> None:
+        self._rank = rank
+        self.accepted: list[tuple[Wanted, Body]] = []
+        self.refused: list[tuple[Wanted, str]] = []
+        for item in items:
+            body = _substituted(item.clean, values)
+            problem = self._problem(item, body) if len(items) > 1 else ""
+            if problem:
+                self.refused.append((item, problem))
+            else:
+                self.accepted.append((item, body))
+
+    @property
+    def slot(self) -> Slot:
+        bodies = [body for _, body in self.accepted]
+        body = bodies[0] if len(bodies) == 1 else _united(bodies)
+        line = self.accepted[0][0].line_in(self._rank)
+        placed = {**body, "line": line} if "line" in body else body
+        return Slot(placed, tuple(item for item, _ in self.accepted))
+
+    def _problem(self, item: Wanted, body: Body) -> str:
+        """Return why `item` cannot join those before it, '' if it can."""
+        fault = _fault(body.get(CONDITION, ""))
+        if fault:
+            return f"another breakpoint is on this line, and this condition is no Python: {fault}"
+        if not self.accepted:
+            return ""
+        first, earlier = self.accepted[0]
+        owner = "your other" if first.client == item.client else "another client's"
+        if LOG in body and LOG not in earlier:
+            return f"{owner} breakpoint stops on this line, and a logpoint never stops: not set"
+        if LOG in earlier and LOG not in body:
+            return f"{owner} logpoint is on this line, and a logpoint never stops: not set"
+        if LOG in body and _when(body) != _when(earlier):
+            return f"{owner} logpoint on this line logs in other cases: not set"
+        return ""
+
+
+def _when(body: Body) -> tuple[str, str]:
+    return body.get(CONDITION, ""), body.get(HIT, "")
+
+
+def _fault(condition: str) -> str:
+    """Return what is wrong with a condition: in a union it would be everybody's fault."""
+    if len(condition) > LONGEST:
+        return f"longer than {LONGEST:,} characters"
+    return syntax_problem(condition.strip() or "0", "eval")
+
+
+def _substituted(body: Body, values: Mapping[str, object]) -> Body:
+    texts: Body = {name: substitute(body[name], values) for name in PREFIXED if name in body}
+    return {**body, **texts}
+
+
+def _united(bodies: list[Body]) -> Body:
+    merged = {key: value for key, value in bodies[0].items() if key not in PREFIXED}
+    if LOG in bodies[0]:
+        same: Body = {name: bodies[0][name] for name in (CONDITION, HIT) if name in bodies[0]}
+        return {**merged, **same, LOG: "\n".join(_each(body[LOG] for body in bodies))}
+    if ("", "") in map(_when, bodies):
+        return merged  # no condition wins over a condition
+    return merged | either(CONDITION, bodies) | _either_count(bodies)
+
+
+def either(name: str, bodies: Iterable[Body]) -> Body:
+    """Unite the conditions under `name`: two become `(a) or (b)`; {} where there is none."""
+    conditions = list(_each(body[name] for body in bodies if body.get(name)))
+    if len(conditions) > 1:
+        # a comment would hide the bracket behind it
+        ended = (text + "\n" if "#" in text else text for text in conditions)
+        return {name: " or ".join(f"({text})" for text in ended)}
+    return {name: conditions[0]} if conditions else {}
+
+
+def _either_count(bodies: list[Body]) -> Body:
+    counts = list(_each(body[HIT] for body in bodies if body.get(HIT)))
+    return (
+        {HIT: counts[0]} if len(counts) == 1 else either(HIT, [{HIT: _counted(c)} for c in counts])
+    )
+
+
+def _counted(text: str) -> str:
+    """Return a hit condition as the expression that debugpy makes of it."""
+    text = text.strip()
+    if text.isdecimal():
+        return f"{COUNT} == {text}"
+    if text.startswith("%"):
+        return f"{COUNT} {text} == 0"
+    return f"{COUNT} {text}" if text.startswith(("==", "<", ">")) else text
+
+
+def _each(texts: Iterable[str]) -> Iterator[str]:
+    return iter(dict.fromkeys(texts))

@@ -1,0 +1,1 @@
+"""Clients as they attach, introduce themselves and leave."""

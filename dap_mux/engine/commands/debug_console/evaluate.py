@@ -1,0 +1,179 @@
+"""`evaluate`, `completions` and what hangs on them: Python for one rank, or words of ours.
+
+What is ours is said in `commands.words`. Each word is one of our requests, asked on the client's
+behalf, and its answer as text: so a word can do no more than the request, and says the same.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine.commands.debug_console import console_grammar
+from dap_mux.engine.commands.debug_console.completions import Hints, hints
+from dap_mux.engine.commands.debug_console.console import Console
+from dap_mux.engine.commands.debug_console.merged_values import Values
+from dap_mux.engine.evaluate.fan_out import Answers, Asking
+from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.value_summaries import summarised
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.state.model import Body, ClientRequest, Rank, Reply
+from dap_mux.engine.state.selection import focused
+from dap_mux.engine.state.session import Core
+from dap_mux.errors import UsageError
+from dap_mux.insight.compare import Tolerance
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.messages import plain, raw
+from dap_mux.protocol.types import (
+    CompletionsArguments,
+    EvaluateArguments,
+    VariablesArguments,
+    typed,
+)
+
+ONE_RANK: Final = (
+    "this is a value of several ranks: set it in one, or cast ranks(...) !name = value"
+)
+
+
+class Evaluation:
+    """The engine's part that hears what a user types."""
+
+    def __init__(
+        self,
+        core: Core,
+        asking: Asking,
+        meshes: Meshes,
+        inspector: Inspector,
+        console: Console,
+        values: Values,
+    ) -> None:
+        self._core = core
+        self._asking = asking
+        self._meshes = meshes
+        self._inspector = inspector
+        self._console = console
+        self._values = values
+        self._trees = values.trees
+
+    def evaluate(self, request: ClientRequest) -> None:
+        """`evaluate`: a word of ours, an expression for several ranks, or one rank's Python."""
+        arguments = typed(request.arguments, EvaluateArguments)
+        meant = console_grammar.read(arguments.expression, arguments.context)
+        if meant is None:
+            if arguments.context == console_grammar.CONSOLE and arguments.frameId is None:
+                self._in_focus(request)
+            self._inspector.to_owner_or_focus(request)
+        elif isinstance(meant, console_grammar.Asked):
+            depth = self._depth(arguments.frameId)
+            self.ask(request, meant.ranks, meant.expression, depth=depth)
+        else:
+            self._console.call(request, meant)
+
+    def _in_focus(self, request: ClientRequest) -> None:
+        """A console that names no frame means the one in focus, where that rank is stopped."""
+        rank = focused(self._core, request.client)
+        frame = rank.stop.frame_id if rank and rank.stop else None
+        if rank is not None and frame is not None:
+            handle = self._core.handles.mint(rank.id, Kind.FRAME, frame)
+            request.arguments = raw({**plain(request.arguments), "frameId": handle})
+
+    def _depth(self, frame: int | None) -> int | None:
+        """How far up the stack the frame is that the user looks at; None for the innermost."""
+        if frame is None:
+            return None
+        owner, upstream_id = self._core.handles.resolve(Kind.FRAME, frame)
+        stop = self._core.ranks[owner].stop
+        known = stop is not None and upstream_id in stop.frame_ids
+        return (stop.frame_ids.index(upstream_id) or None) if stop and known else None
+
+    def ask(
+        self,
+        request: ClientRequest,
+        ranks: str,
+        expression: str,
+        tolerance: Tolerance | None = None,
+        depth: int | None = None,
+    ) -> None:
+        """Evaluate in a set of ranks, and answer with what they say as one value."""
+
+        def answered(answers: Answers) -> None:
+            to_clients.respond(self._core, request, self._values.body(answers, tolerance))
+
+        def chosen(found: list[Rank]) -> None:
+            self._asking.evaluate(found, summarised(expression), answered, depth=depth)
+
+        self._meshes.choose(request, ranks, chosen)
+
+    def variables(self, request: ClientRequest) -> None:
+        """`variables`: of several ranks' value from here, of one rank's from the rank."""
+        reference = typed(request.arguments, VariablesArguments).variablesReference
+        if not self._trees.owns(reference):
+            self._inspector.to_owner(request)
+            return
+        to_clients.respond(self._core, request, {"variables": self._trees.children(reference)})
+
+    def set_variable(self, request: ClientRequest) -> None:
+        """`setVariable`: in one rank."""
+        if self._trees.owns(typed(request.arguments, VariablesArguments).variablesReference):
+            to_clients.refuse(self._core, request, ONE_RANK)
+            return
+        self._inspector.to_owner(request)
+
+    # Completions
+
+    def completions(self, request: ClientRequest) -> None:
+        """`completions`: our words and rank sets, and Python of the rank that it is for."""
+        arguments = typed(request.arguments, CompletionsArguments)
+        head = arguments.text[: max(0, arguments.column - 1)]
+        several = "\n" in arguments.text
+        found = Hints([], python=0) if several else hints(head, self._core.world())
+        if found.python is None:
+            to_clients.respond(self._core, request, {"targets": found.targets})
+        elif found.ranks is None:
+            self._python(request, found.targets)
+        else:
+            self._of_ranks(request, head, found)
+
+    def _python(self, request: ClientRequest, ours: list[Body]) -> None:
+        if not ours:
+            self._inspector.to_owner_or_focus(request)
+            return
+
+        def answered(body: Body, _: str) -> None:
+            targets = [*ours, *body.get("targets", [])]
+            to_clients.respond(self._core, request, {"targets": targets})
+
+        inner = ClientRequest(
+            request.client, request.seq, request.command, request.arguments, reply=answered
+        )
+        self._inspector.to_owner_or_focus(inner)
+
+    def _of_ranks(self, request: ClientRequest, head: str, found: Hints) -> None:
+        """An expression for several ranks: the first that stands still knows the names."""
+        assert found.python is not None
+        start = found.python
+        rank = next((one for one in self._stopped(found.ranks or "")), None)
+        if rank is None or rank.stop is None or rank.stop.frame_id is None:
+            to_clients.respond(self._core, request, {"targets": found.targets})
+            return
+
+        def answered(reply: Reply) -> None:
+            body = plain(reply.body) if reply.ok else {}
+            targets = [*found.targets, *(_moved(one, start) for one in body.get("targets") or [])]
+            to_clients.respond(self._core, request, {"targets": targets})
+
+        text = head[start:]
+        arguments = {"text": text, "column": len(text) + 1, "frameId": rank.stop.frame_id}
+        to_ranks.ask(self._core, rank, "completions", arguments, answered)
+
+    def _stopped(self, ranks: str) -> list[Rank]:
+        try:
+            return [rank for rank in self._values.ranks_of(ranks) if rank.stop]
+        except UsageError:
+            return []
+
+
+def _moved(target: Body, by: int) -> Body:
+    """What a rank said of the end of a text, as it is in the whole text."""
+    return {**target, "start": target.get("start", 0) + by}

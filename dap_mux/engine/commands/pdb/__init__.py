@@ -1,0 +1,1 @@
+"""Commands of `cast` in the manner of pdb: steps, breakpoints, values."""

@@ -1,0 +1,86 @@
+"""`unt FILE:LINE`: each rank named runs on to that line, wherever it is now."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Final
+
+from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.merge import Wanted
+from dap_mux.engine.breakpoints.sync import OWN
+from dap_mux.engine.commands.pdb.command import RUNNING, Order, problem_of
+from dap_mux.engine.evaluate.fan_out import Answer
+from dap_mux.engine.state.model import Rank
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.stops.control import Control, held
+from dap_mux.errors import UsageError
+from dap_mux.pathmap import is_windows
+
+PLACE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
+HELD: Final = (
+    "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
+)
+STOPPED: Final = "stopped"
+NOWHERE: Final = "has no code there, so it stays"
+_LIMIT: Final = 5.0  # s
+
+
+def place_of(order: Order) -> tuple[str, int] | None:
+    """Return the file and line of an argument, None where it names no file. Raises UsageError."""
+    match = PLACE.fullmatch(order.argument)
+    if match is None:
+        return None
+    file = match["file"].strip()
+    if not (file.startswith(("/", "file:")) or is_windows(file)):
+        raise UsageError(f"'unt' needs the whole path of a file, not {file!r}")
+    return (order.client.edge.path(file) if order.client.edge else file), int(match["line"])
+
+
+class RunTo:
+    """A breakpoint for one stop, and on. Who cannot have the breakpoint stays where it is."""
+
+    def __init__(self, drawer: Drawer, control: Control, order: Order, path: str, line: int):
+        self._drawer = drawer
+        self._control = control
+        self._path = path
+        self._limit = min(_LIMIT, order.timeout * 0.9)
+        self._gathering = order.gathering()
+        ready = [rank for rank in order.ranks if self._may(order, rank)]
+        self._stops = {rank.id: rank.stop for rank in ready}
+        if ready:
+            item = drawer.make(OWN, path, {"line": line}, ready, "stop")
+            drawer.send(path, ready, partial(self._in_place, item, ready), self._limit)
+
+    def _may(self, order: Order, rank: Rank) -> bool:
+        alone = len(order.ranks) == 1
+        if rank.phase is not Phase.LIVE:
+            self._gathering.fail(rank.rank_id, problem_of(rank, order.word))
+        elif held(rank) and not alone:
+            self._gathering.fail(rank.rank_id, HELD)
+        else:
+            return True
+        return False
+
+    def _in_place(self, item: Wanted, ranks: list[Rank]) -> None:
+        there = [rank for rank in ranks if self._has_stopped(rank)]
+        ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
+        self._give_up(item, [rank for rank in ranks if rank not in there + ready])
+        resumed = [rank for rank in ready if self._control.resume(rank)]
+        for rank in there:
+            self._gathering.answer(rank.rank_id, Answer(STOPPED))
+        for rank in ready:
+            self._gathering.answer(rank.rank_id, Answer(RUNNING))
+        self._control.tell_resumed(resumed)
+
+    def _has_stopped(self, rank: Rank) -> bool:
+        """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
+        return rank.stop is not None and rank.stop is not self._stops[rank.id]
+
+    def _give_up(self, item: Wanted, ranks: list[Rank]) -> None:
+        for rank in ranks:
+            why = item.states.get(rank.id, {}).get("message")
+            self._gathering.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
+        if ranks:
+            self._drawer.cut(self._path, item, {rank.rank_id for rank in ranks})
+            self._drawer.send(self._path, ranks, lambda: None, self._limit)

@@ -1,0 +1,257 @@
+"""The words of pdb that look: values, sources, arguments, the stack; and plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from dap_mux.engine.commands.pdb import expressions
+from dap_mux.engine.commands.pdb.command import Order, Word
+from dap_mux.engine.commands.pdb.grammar import help_text
+from dap_mux.engine.commands.pdb.locations import Places, selected, stack
+from dap_mux.engine.evaluate.fan_out import Answer, Answers, Asking
+from dap_mux.engine.python_syntax import LONGEST, is_expression
+from dap_mux.engine.state.model import Client, Rank
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import RankId
+
+AROUND: Final = 5  # lines before and after the current one, as pdb's `l`
+LISTED: Final = 11  # lines, as pdb's `l`
+NEEDS_FRAME: Final = "is running: {!r} needs a stopped rank"
+STATEMENT: Final = "is running: a statement needs a stopped rank, an expression does not"
+
+
+class ValueWords:
+    """Words that change nothing but which frame is selected."""
+
+    def __init__(self, asking: Asking, places: Places, displays: Displays) -> None:
+        self._asking = asking
+        self._places = places
+        self._displays = displays
+        self.words: Mapping[str, Word] = {
+            "": self.python,
+            "p": self._print,
+            "pp": self._of_value,
+            "whatis": self._of_value,
+            "source": self._of_value,
+            "a": self._arguments,
+            "l": self._list,
+            "ll": self._long_list,
+            "w": self._where,
+            "u": partial(self._move, 1),
+            "d": partial(self._move, -1),
+            "display": self._display,
+            "undisplay": self._undisplay,
+            "h": self._help,
+        }
+
+    # Values
+
+    def python(self, order: Order) -> None:
+        """An expression; or a statement, which stopped ranks run in their frame."""
+        long = len(order.argument) > LONGEST  # then the rank says whether it is one
+        only = "" if long or is_expression(order.argument) else STATEMENT
+        self._ask(order, order.argument, stopped_only=only)
+
+    def _print(self, order: Order) -> None:
+        self._ask(order, _needed(order))
+
+    def _of_value(self, order: Order) -> None:
+        text = expressions.of_value(order.word, _needed(order))
+        self._ask_frame(order, lambda rank: text)
+
+    def _arguments(self, order: Order) -> None:
+        self._ask_frame(order, lambda rank: expressions.ARGUMENTS)
+
+    def _ask(self, order: Order, text: str, *, stopped_only: str = "") -> None:
+        self._asking.evaluate(
+            order.ranks, text, order.then, order.timeout, stopped_only=stopped_only
+        )
+
+    def _ask_frame(self, order: Order, text: Callable[[Rank], str]) -> None:
+        only = NEEDS_FRAME.format(order.word)
+        self._asking.evaluate(
+            order.ranks, text, partial(_untyped, order), order.timeout, raw=True, stopped_only=only
+        )
+
+    # Source
+
+    def _list(self, order: Order) -> None:
+        first, last = _range(order.argument)
+
+        def text(rank: Rank) -> str:
+            line = _line(rank)
+            start = first or max(line - AROUND, 1)
+            end = last or start + LISTED - 1
+            end = start + end if end < start else end  # a count, as in pdb
+            return expressions.LIST.format(first=start, last=end, line=line)
+
+        self._ask_frame(order, text)
+
+    def _long_list(self, order: Order) -> None:
+        self._ask_frame(order, lambda rank: expressions.LONG_LIST.format(line=_line(rank)))
+
+    # The stack
+
+    def _where(self, order: Order) -> None:
+        gathering = order.gathering()
+        for rank in order.stopped(gathering):
+            assert rank.stop is not None
+            gathering.answer(rank.rank_id, Answer(stack(rank.stop)))
+
+    def _move(self, direction: int, order: Order) -> None:
+        """`u` goes to older frames, `d` to newer ones; a stop forgets it when the rank runs."""
+        count = _count(order) * direction
+        gathering = order.gathering()
+        moved = []
+        for rank in order.stopped(gathering):
+            assert rank.stop is not None
+            last = len(rank.stop.frames or ()) - 1
+            index = max(0, min(rank.stop.selected + count, last))
+            if index == rank.stop.selected:
+                gathering.fail(rank.rank_id, "oldest frame" if direction > 0 else "newest frame")
+            else:
+                rank.stop.selected = index
+                moved.append(rank)
+        self._places.tell(gathering, moved)
+
+    # Displays
+
+    def _display(self, order: Order) -> None:
+        if order.argument:
+            only = NEEDS_FRAME.format(order.word)
+            then = partial(self._displays.add, order)
+            self._asking.evaluate(
+                order.ranks, order.argument, then, order.timeout, stopped_only=only
+            )
+            return
+        gathering = order.gathering()
+        for rank in order.ranks:
+            gathering.answer(
+                rank.rank_id, Answer(self._displays.listed(order.client, rank.rank_id))
+            )
+
+    def _undisplay(self, order: Order) -> None:
+        gathering = order.gathering()
+        for rank in order.ranks:
+            left = self._displays.remove(order.client, rank.rank_id, order.argument)
+            if left is None:
+                gathering.fail(rank.rank_id, f"{order.argument!r} is not displayed")
+            else:
+                gathering.answer(rank.rank_id, Answer(left))
+
+    def _help(self, order: Order) -> None:
+        gathering = order.gathering()
+        for rank in order.ranks:
+            gathering.answer(rank.rank_id, Answer(help_text()))
+
+
+MAX_DISPLAYS: Final = 100  # of one client in one rank
+
+
+class Displays:
+    """What `display` shows after each step of a rank, client by client, with the last value."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._shown: WeakKeyDictionary[Client, dict[RankId, dict[str, str]]] = WeakKeyDictionary()
+
+    def add(self, order: Order, answers: Answers) -> None:
+        """Show this from now on in these ranks, of which these are the first values."""
+        of_client = self._shown.setdefault(order.client, {})
+        if any(len(of_client.get(rank.rank_id, ())) >= MAX_DISPLAYS for rank in order.ranks):
+            raise UsageError(f"there are {MAX_DISPLAYS} displays already: undisplay one")
+        for rank in order.ranks:
+            answer = answers.values.get(rank.rank_id)
+            of_client.setdefault(rank.rank_id, {})[order.argument] = answer.value if answer else ""
+        order.then(answers)
+
+    def remove(self, client: Client, rank: RankId, expression: str) -> str | None:
+        """Forget one, or all for ''; return what is left, None where there was no such one."""
+        shown = self._shown.get(client, {}).get(rank, {})
+        if expression and expression not in shown:
+            return None
+        for known in [expression] if expression else list(shown):
+            del shown[known]
+        return self.listed(client, rank)
+
+    def listed(self, client: Client, rank: RankId) -> str:
+        """Return what is shown, a line each."""
+        shown = self._shown.get(client, {}).get(rank, {})
+        return "\n".join(f"display {name}: {value}" for name, value in shown.items())
+
+    def look(
+        self,
+        order: Order,
+        ranks: list[Rank],
+        timeout: float,
+        then: Callable[[dict[RankId, str]], None],
+    ) -> None:
+        """Evaluate all that is shown in these ranks; give `then` what has changed, as text."""
+        of_client = self._shown.get(order.client, {})
+        texts: dict[str, list[Rank]] = {}
+        for rank in ranks:
+            for text in of_client.get(rank.rank_id, {}):
+                texts.setdefault(text, []).append(rank)
+        if not texts:
+            then({})
+            return
+        lines: dict[RankId, list[str]] = {}
+        left = set(texts)
+
+        def looked(text: str, answers: Answers) -> None:
+            for id, answer in answers.values.items():
+                lines.setdefault(id, []).append(_change(of_client[id], text, answer.value))
+            left.discard(text)
+            if not left:
+                then({id: "\n".join(filter(None, changed)) for id, changed in lines.items()})
+
+        for text, members in texts.items():
+            self._asking.evaluate(members, text, partial(looked, text), timeout)
+
+
+def _change(shown: dict[str, str], text: str, value: str) -> str:
+    old = shown.get(text, "")
+    if text not in shown or old == value:
+        return ""
+    shown[text] = value
+    return f"display {text}: {value}" + (f"  [old: {old}]" if old else "")
+
+
+def _untyped(order: Order, answers: Answers) -> None:
+    """What is told is not a value of the program: its type says nothing."""
+    values = {id: Answer(answer.value) for id, answer in answers.values.items()}
+    order.then(Answers(values, answers.errors, answers.missing, answers.in_main))
+
+
+def _needed(order: Order) -> str:
+    if not order.argument:
+        raise UsageError(f"{order.word!r} needs an expression")
+    return order.argument
+
+
+def _line(rank: Rank) -> int:
+    frame = selected(rank)
+    return frame.line if frame else 1
+
+
+def _count(order: Order) -> int:
+    if order.argument and not order.argument.isdecimal():
+        raise UsageError(f"{order.word!r} takes a number of frames, not {order.argument!r}")
+    return int(order.argument or 1)
+
+
+def _range(argument: str) -> tuple[int, int]:
+    """Return the first and last line that `l` names, 0 for what it leaves out."""
+    if argument in ("", "."):
+        return 0, 0
+    parts = [part.strip() for part in argument.split(",")]
+    if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise UsageError(f"'l' takes FIRST, LAST or nothing, not {argument!r}")
+    first, last = int(parts[0]), int(parts[-1])
+    if len(parts) == 1:
+        first = max(first - AROUND, 1)
+        return first, first + LISTED - 1
+    return first, last

@@ -1,0 +1,67 @@
+"""`compare`: one expression in many ranks; equal values together, outliers named."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dap_mux.engine.commands.requests.cast import named
+from dap_mux.engine.evaluate.fan_out import Answers, Asking
+from dap_mux.engine.evaluate.fold import most_first
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.value_summaries import summarised
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import Body, ClientRequest, Rank
+from dap_mux.engine.state.session import Core
+from dap_mux.insight.compare import Comparison, Tolerance, compare
+from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
+
+
+class Compare:
+    """The engine's part that answers `compare`."""
+
+    def __init__(self, core: Core, asking: Asking, meshes: Meshes) -> None:
+        self._core = core
+        self._asking = asking
+        self._meshes = meshes
+
+    def compare(self, request: ClientRequest) -> None:
+        """`compare`: tensors and arrays are summarised in the rank."""
+        arguments = typed(request.arguments, CompareArguments)
+        tolerance = _tolerance(arguments)
+
+        def answered(answers: Answers) -> None:
+            body = body_of(self._core, answers, tolerance)
+            to_clients.respond(self._core, request, body)
+
+        def chosen(ranks: list[Rank]) -> None:
+            text = summarised(arguments.expression)
+            self._asking.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
+
+        self._meshes.choose(request, arguments.ranks, chosen)
+
+
+def _tolerance(arguments: CompareArguments) -> Tolerance:
+    said = arguments.tolerance
+    if isinstance(said, ToleranceArguments):
+        return Tolerance(said.relative, said.absolute)
+    return Tolerance(relative=said)
+
+
+def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
+    """Compare what ranks have said."""
+    return compare({rank: answer.value for rank, answer in answers.values.items()}, tolerance)
+
+
+def body_of(core: Core, answers: Answers, tolerance: Tolerance) -> Body:
+    """Return the body of `compare`; every key is always there."""
+    found = comparison_of(answers, tolerance)
+    return {
+        "values": [{"ranks": named(core, one.ranks), "value": one.value} for one in found.groups],
+        "statistics": msgspec.to_builtins(found.statistics),
+        "outliers": named(core, found.outliers),
+        "errors": [
+            {"ranks": named(core, ranks), "message": message}
+            for message, ranks in most_first(answers.errors)
+        ],
+        "missing": named(core, answers.missing),
+    }

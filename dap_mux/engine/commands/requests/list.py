@@ -1,0 +1,61 @@
+"""`list`: one entry a rank, every key always present, unknown is null."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dap_mux.engine.ranks.deaths import held
+from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.threads import View, coords_of
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import STATES
+
+
+def listing(core: Core, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
+    """Return the `list` body; `states` filters the entries, `counts` is of all chosen ranks."""
+    _check(states)
+    chosen = sorted(ranks, key=lambda rank: rank.id)
+    entries = [entry(core, view, rank) for rank in chosen if not states or rank.state in states]
+    return {"ranks": entries, "counts": counts_of(chosen)}
+
+
+def counts_of(ranks: Iterable[Rank]) -> dict[str, int]:
+    """Return how many ranks are in each state; every state is a key."""
+    states = [rank.state for rank in ranks]
+    return {state: states.count(state) for state in STATES}
+
+
+def _check(states: list[str]) -> None:
+    unknown = [name for name in states if name not in STATES]
+    if unknown:
+        raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
+
+
+def entry(core: Core, view: View, rank: Rank) -> Body:
+    """Return what is known of one rank or worker."""
+    stop = rank.stop if rank.stop and rank.stop.settled else None
+    frame = stop.frames[stop.own] if stop and stop.frames else None
+    return {
+        "rank": rank.number,
+        "worker": rank.worker,
+        "group": rank.id[0],
+        "coords": coords_of(core, rank) or None,
+        "host": host_of(rank) or None,
+        "pid": rank.endpoint.pid,
+        "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
+        "state": rank.state,
+        "reason": (stop.reason if stop else held(rank) or rank.reason) or None,
+        "thread": rank.threads.get(stop.thread) if stop else None,
+        "function": frame.name if frame else None,
+        "module": _module(frame.path) if frame else None,
+        "path": frame.path if frame else None,
+        "line": frame.line if frame else None,
+        "threadId": view.id_of(rank.id),
+        "exitCode": rank.exit_code,
+    }
+
+
+def _module(path: str) -> str | None:
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    return name.removesuffix(".py") or None

@@ -1,0 +1,60 @@
+"""`breakpoints`: what every client has set in files, what is wrong with it, and what would help.
+
+An editor hears of its own by DAP; whoever shows all of them (a language server) asks here, again
+after each event `breakpoints`, which only clients get that attach with it among their `events`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.merge import Wanted
+from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import Body, ClientRequest
+from dap_mux.engine.state.session import Core
+
+EVENT: Final = "breakpoints"
+MOMENT: Final = 0.05  # s
+
+
+class AllBreakpoints:
+    """The engine's part that answers `breakpoints`, and says when to ask again."""
+
+    def __init__(self, core: Core, breakpoints: Breakpoints, drawer: Drawer) -> None:
+        self._core = core
+        self._breakpoints = breakpoints
+        self._drawer = drawer
+        self._timer: int | None = None
+        breakpoints.touched = self._touched
+
+    def all(self, request: ClientRequest) -> None:
+        """`breakpoints`."""
+        items = [(place, item) for place, item in self._drawer.items() if place != FUNCTIONS]
+        body: Body = {"breakpoints": [self._entry(place, item) for place, item in items]}
+        to_clients.respond(self._core, request, body)
+
+    def _entry(self, place: Place, item: Wanted) -> Body:
+        told, wrong, proposals = self._breakpoints.described(item)
+        return {
+            "id": item.id,
+            "path": place,
+            "line": told.get("line", item.body.get("line")),
+            "condition": item.body.get("condition"),
+            "verified": told["verified"],
+            "message": wrong or None,
+            "mappings": [{"entry": one.entry, "instead": one.instead} for one in proposals],
+        }
+
+    def _touched(self) -> None:
+        listening = any(EVENT in client.events for client in self._core.clients.values())
+        if listening and self._timer is None:
+            self._timer = self._core.after(MOMENT, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        for client in list(self._core.clients.values()):
+            if EVENT in client.events:
+                to_clients.send_event(self._core, client, EVENT, {})

@@ -1,0 +1,1 @@
+"""Evaluating in one rank or in many, and folding their answers into one."""

@@ -1,0 +1,158 @@
+"""While ranks are paused: keep alive what can be, and say what would end the job all the same.
+
+A stop that lasts makes every rank be asked once, running ones too, for those are the ones that
+will wait for the stopped. Time-outs that can be put up are, until no rank is stopped or stepping
+any more; stepping goes on in the meantime and costs nothing more. A rank puts its time-outs back
+by itself where its debugger leaves (`insight.clocks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.state.model import Rank, Reply
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.errors import PeerFault
+from dap_mux.insight.clocks import Clocks, clocks, look, put_back
+from dap_mux.insight.threats import URGENT, Threat, extension, threats
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+CALM: Final = 0.05  # s that nobody is stopped, before time-outs are put back
+SELDOM: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session
+
+
+class Paused:
+    """The engine's part that watches the clocks. Nothing of it runs where patience is 0."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._held: set[DebuggeeId] = set()  # stopped, or stepping from one stop to the next
+        self._timer: int | None = None
+        self._asked: set[DebuggeeId] | None = None  # in this pause; None: nobody yet
+        self._reminder: int | None = None
+        self._told: set[str] = set()  # kinds of threats
+
+    def moved(self, rank: Rank) -> None:
+        """A rank has stopped, runs on, steps or is gone. Lean: a thousand do so at once."""
+        patience = self._core.settings.clock_patience
+        if not patience:
+            return
+        if rank.phase is Phase.LIVE and (rank.stop is not None or rank.run is not None):
+            if not self._held:
+                self._wait(patience)
+            self._held.add(rank.id)
+        elif rank.id in self._held:
+            self._held.remove(rank.id)
+            if not self._held:
+                self._wait(CALM)  # who stops again and again is not asked to put anything back
+
+    def live(self, rank: Rank) -> None:
+        """A rank that comes while others are paused will wait for them too.
+
+        Not asked at once: a tunnel that has just come back may break again, and debugpy's adapter
+        ends where it breaks while the rank evaluates (measured).
+        """
+        if self._asked is not None and rank.main is None:
+            self._core.after(self._core.settings.clock_patience, lambda: self._late(rank))
+
+    def _late(self, rank: Rank) -> None:
+        if self._asked is not None and rank.phase is Phase.LIVE:
+            self._ask([rank])
+
+    def _wait(self, seconds: float) -> None:
+        self._core.cancel(self._timer)
+        self._timer = self._core.after(seconds, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if not self._held:
+            self._over()
+            return
+        if self._asked is None:
+            self._asked = set()
+        self._ask(self._live())
+
+    def _live(self) -> list[Rank]:
+        return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
+
+    def _ask(self, ranks: Iterable[Rank], *, extends: bool = True) -> None:
+        asked = list(ranks)
+        if self._asked is not None and extends:
+            self._asked.update(rank.id for rank in asked)
+        arguments = {"expression": look(extends=extends), "context": "watch"}
+        to_ranks.gather(self._core, asked, "evaluate", lambda _: arguments, self._answered)
+
+    def _answered(self, replies: dict[DebuggeeId, Reply]) -> None:
+        if self._asked is None:
+            return  # they run on: it is over already
+        ranks = self._core.ranks
+        told = {ranks[id].rank_id: _read(reply) for id, reply in replies.items() if id in ranks}
+        group = self._core.default_group()
+        longer = extension(told, group)
+        if longer:
+            self._tell_once("extension", longer)
+        found = threats(told, group)
+        for threat in found:
+            if threat.kind in SELDOM and not threat.urgent:
+                self._tell_once(threat.kind, threat.text)
+            else:
+                self._tell(threat.text, urgent=threat.urgent)
+        self._remind(found)
+
+    def _remind(self, found: list[Threat]) -> None:
+        """Warn once more when little time is left."""
+        self._core.cancel(self._reminder)
+        self._reminder = None
+        later = [threat.left for threat in found if threat.left and not threat.urgent]
+        if later:
+            self._reminder = self._core.after(min(later) - URGENT + 1, self._again)
+
+    def _again(self) -> None:
+        self._reminder = None
+        if self._held:
+            self._ask(self._live(), extends=False)
+
+    def _tell_once(self, kind: str, text: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            self._tell(text, urgent=False)
+
+    def _tell(self, text: str, *, urgent: bool) -> None:
+        category = "important" if urgent else "console"
+        body = {"category": category, "output": f"dap-mux: {text}\n"}
+        to_clients.broadcast(self._core, "output", body)
+
+    def _over(self) -> None:
+        """Nobody is stopped any more."""
+        asked, self._asked = self._asked or set(), None
+        self._core.cancel(self._reminder)
+        self._reminder = None
+        arguments = {"expression": put_back(), "context": "watch"}
+        for id in sorted(asked):
+            rank = self._core.ranks.get(id)
+            if rank is not None and rank.phase is Phase.LIVE:
+                to_ranks.ask(self._core, rank, "evaluate", arguments, self._undone(rank))
+
+    def _undone(self, rank: Rank) -> to_ranks.Then:
+        def undone(reply: Reply) -> None:
+            if not reply.ok and rank.phase is Phase.LIVE:
+                why = reply.problem
+                self._core.warn("rank", f"time-outs may still be longer: {why}", rank)
+
+        return undone
+
+
+def _read(reply: Reply) -> Clocks:
+    """Return what a rank tells; nothing where it cannot be read."""
+    if reply.ok:
+        try:
+            return clocks(plain(reply.body).get("result"))
+        except (PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return Clocks(problem="the rank's answer makes no sense")
+    return Clocks()

@@ -1,0 +1,275 @@
+"""One expression to a set of ranks, and their answers, by a time.
+
+A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
+its `__main__` (debugpy allows that even while it is blocked in C; FACTS, debugpy 10). Nobody waits
+for a silent rank longer than asked for: who has not answered by then is `missing`.
+
+A broadcast to many ranks is one timer, and one encoding for each distinct question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from dap_mux.engine.breakpoints.substitutions import values_of
+from dap_mux.engine.messages.to_ranks import Broadcast
+from dap_mux.engine.outputs import ToRank
+from dap_mux.engine.python_syntax import LONGEST, is_expression
+from dap_mux.engine.state.model import Body, Pending, Rank, Reply, Stop
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.stops.stop_waiters import Arrivals
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.rank_sets import RankId, substitute
+
+TIMEOUT: Final = 5.0  # s
+RAW: Final[Body] = {"format": {"rawString": True}}
+"""Ask for a text as it is; otherwise debugpy gives its repr (FACTS, debugpy 10)."""
+
+_LONGEST: Final = 4 * LONGEST  # characters that are parsed here: a user's, and ours around them
+# What a running rank is asked. Without a frame only text comes back, so the type goes before it;
+# longer values are cut where debugpy cuts those of a frame.
+_IN_MAIN: Final = (
+    "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
+    "(eval({!r}, __import__('sys').modules['__main__'].__dict__))"
+)
+IN_MAIN: Final = " (it runs: evaluated in the globals of __main__)"
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """A rank's value. `reference`: the rank's own, 0 for none; `handle_of` gives the client's."""
+
+    value: str
+    type: str = ""
+    reference: int = 0
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a set of ranks said. `in_main`: who was running, so the globals of `__main__` spoke."""
+
+    values: dict[RankId, Answer]
+    errors: dict[RankId, str]
+    missing: frozenset[RankId]
+    in_main: frozenset[RankId]
+
+
+Then: TypeAlias = Callable[[Answers], None]
+Text: TypeAlias = "str | Callable[[Rank], str]"
+
+
+class _Evaluated(Struct, gc=False):
+    """The body of debugpy's answer to `evaluate`."""
+
+    result: str = ""
+    type: str | None = None
+    variablesReference: int = 0
+
+
+_evaluated: Final = msgspec.json.Decoder(_Evaluated).decode
+
+
+class Gathering:
+    """Answers of ranks on their way; tells `then` once: all there, or `timeout` s later.
+
+    `pending` is what each rank owes, one for all of them.
+    """
+
+    def __init__(self, core: Core, ranks: Iterable[RankId], then: Then, timeout: float) -> None:
+        self._core = core
+        self._then = then
+        self._values: dict[RankId, Answer] = {}
+        self._errors: dict[RankId, str] = {}
+        self.waiting = set(ranks)
+        self.in_main: set[RankId] = set()
+        self.stops: dict[RankId, Stop] = {}
+        self.pending = Pending("evaluate", self._take, None)
+        self._timer = core.after(timeout, self.end) if self.waiting else None
+        self._open = True
+        self._referenced = False
+
+    def answer(self, rank: RankId, answer: Answer) -> None:
+        """A rank has a value; what comes too late, or twice, is dropped."""
+        if rank in self.waiting:
+            self._values[rank] = answer
+            self._referenced = self._referenced or answer.reference != 0
+            self._done(rank)
+
+    def fail(self, rank: RankId, message: str) -> None:
+        """A rank has none, and says why."""
+        if rank in self.waiting:
+            self._errors[rank] = message
+            self._done(rank)
+
+    def _done(self, rank: RankId) -> None:
+        self.waiting.remove(rank)
+        if not self.waiting:
+            self.end()
+
+    def _take(self, reply: Reply) -> None:
+        """A rank has answered `evaluate`, or cannot any more."""
+        assert reply.rank is not None
+        id = reply.rank.rank_id
+        if not reply.ok:
+            message = reply.missing or in_one_line(reply.message)
+            where = IN_MAIN if id in self.in_main and not reply.missing else ""
+            self.fail(id, message + where)
+            return
+        try:
+            body = _evaluated(reply.body) if reply.body else _Evaluated()
+        except msgspec.DecodeError as error:
+            raise PeerFault(str(error)) from None
+        if id in self.in_main:
+            self.answer(id, _in_main(body.result))
+        else:
+            self.answer(id, Answer(body.result, body.type or "", body.variablesReference))
+
+    def end(self) -> None:
+        """Tell what is there."""
+        if not self._open:
+            return
+        self._open = False
+        self._core.cancel(self._timer)
+        missing, self.waiting = frozenset(self.waiting), set()
+        values = self._values
+        if self._referenced:
+            values = {id: self._current(id, answer) for id, answer in values.items()}
+        self._then(Answers(values, self._errors, missing, frozenset(self.in_main)))
+
+    def _current(self, id: RankId, answer: Answer) -> Answer:
+        """Return a value without its reference where the rank has run on meanwhile."""
+        rank = self._core.ranks.get(id)
+        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(id)):
+            return answer
+        return Answer(answer.value, answer.type)
+
+
+class Asking:
+    """The engine's part that asks many ranks the same."""
+
+    def __init__(self, core: Core, arrivals: Arrivals) -> None:
+        self._core = core
+        self._arrivals = arrivals
+
+    def evaluate(
+        self,
+        ranks: Iterable[Rank],
+        text: Text,
+        then: Then,
+        timeout: float = TIMEOUT,
+        *,
+        raw: bool = False,
+        stopped_only: str = "",
+        depth: int | None = None,
+    ) -> None:
+        """Evaluate in each rank; `then` is called once, within `timeout` seconds.
+
+        `text`: an expression or statement, `$rank` and its like replaced; a callable gives each
+        rank its own. `raw`: a text comes as it is, not as its repr. `stopped_only`: why this cannot
+        be asked of a running rank, '' where it can. `depth`: in the frame so far up the stack, 0
+        for the innermost; None for the selected one.
+        """
+        asked = list(ranks)
+        question = _Question(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
+        gathering = Gathering(self._core, (rank.rank_id for rank in asked), then, timeout)
+        for rank in asked:
+            if rank.stop is not None and not rank.stop.settled:
+                self._arrivals.wait(rank, partial(question.put, gathering))
+            else:
+                question.put(gathering, rank)
+        if not asked:
+            gathering.end()
+
+
+class _Question:
+    """One question, encoded once for all ranks that are asked it in the same words."""
+
+    def __init__(
+        self, core: Core, text: Text, *, raw: bool, stopped_only: str, depth: int | None
+    ) -> None:
+        self._core = core
+        self._depth = depth
+        self._text = text
+        self._more = RAW if raw else {}
+        self._stopped_only = stopped_only
+        self._same = text if isinstance(text, str) and "$" not in text else None
+        self._encoded: dict[tuple[str, int | None], Broadcast] = {}
+
+    def put(self, gathering: Gathering, rank: Rank) -> None:
+        """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
+        stop, link, id = rank.stop, rank.link, rank.rank_id
+        frame = self._frame(stop) if stop else None
+        problem = "" if frame is not None else self._problem(rank, stop)
+        if problem or link is None or rank.phase is not Phase.LIVE:
+            gathering.fail(id, problem or _absence(rank))
+            return
+        if stop:
+            gathering.stops[id] = stop
+        else:
+            gathering.in_main.add(id)
+        seq = rank.seq = rank.seq + 1
+        rank.pending[seq] = gathering.pending
+        text = self._same if self._same is not None else self._text_for(rank)
+        question = self._encoded.get((text, frame)) or self._encode(text, frame)
+        self._core.out.append(ToRank(link, question.body(seq)))
+
+    def _problem(self, rank: Rank, stop: Stop | None) -> str:
+        """Return why a rank that has no frame to ask in is not asked at all."""
+        if rank.phase is not Phase.LIVE:
+            return _absence(rank)
+        if stop is None:
+            return self._stopped_only
+        if stop.frame_ids:
+            return f"it has no frame {self._depth}: its stack is {len(stop.frame_ids)} deep"
+        return "its stack is not known: pause it again"
+
+    def _frame(self, stop: Stop) -> int | None:
+        index = stop.selected if self._depth is None else self._depth
+        return stop.frame_ids[index] if index < len(stop.frame_ids) else None
+
+    def _text_for(self, rank: Rank) -> str:
+        text = self._text if isinstance(self._text, str) else self._text(rank)
+        return substitute(text, values_of(self._core, rank)) if "$" in text else text
+
+    def _encode(self, text: str, frame: int | None) -> Broadcast:
+        question = Broadcast("evaluate", self._arguments(text, frame))
+        self._encoded[text, frame] = question
+        return question
+
+    def _arguments(self, text: str, frame: int | None) -> Body:
+        if frame is None:
+            return {"expression": _IN_MAIN.format(text)}
+        context = "watch" if is_expression(text, _LONGEST) else "repl"
+        return {"expression": text, "frameId": frame, "context": context, **self._more}
+
+
+def _absence(rank: Rank) -> str:
+    return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
+
+
+def _in_main(result: str) -> Answer:
+    """Take apart what `_IN_MAIN` gives: the type's name, then the value."""
+    name, newline, value = result.partition("\n")
+    return Answer(value, name) if newline else Answer(result)
+
+
+def in_one_line(message: str) -> str:
+    """Return the end of a traceback: what was raised, and with which words."""
+    lines = message.strip().splitlines()
+    inside = [index for index, line in enumerate(lines) if line.startswith("  ")]
+    return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed without a word"
+
+
+def handle_of(core: Core, rank: RankId, answer: Answer) -> int:
+    """Return the `variablesReference` that a client knows an answer by.
+
+    Valid while `then` runs: later the rank may have run on.
+    """
+    return core.handles.mint(rank, Kind.VARIABLES, answer.reference) if answer.reference else 0

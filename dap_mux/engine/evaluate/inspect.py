@@ -1,0 +1,199 @@
+"""Requests for the data of one rank: the owner of the handle, or the rank in focus.
+
+Ids are exchanged on the way in and out by the handle-field table; everything else in the
+message stays as it was. A reply that comes after its rank has run on carries ids of a stop that
+is over, so it becomes an error rather than somebody else's data later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import Raw
+
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.source_files.contents import Sources
+from dap_mux.engine.state.model import ClientRequest, Rank, Reply, Stop
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.selection import focused, looked_at
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.errors import StaleHandle
+from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
+from dap_mux.protocol.types import ThreadArguments, typed
+
+# A user's evaluate may take as long as it takes while the link lives.
+PATIENT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
+NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not know
+EXPLICIT: Final = frozenset({"scopes", "evaluate"})
+ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
+NO_RANK: Final = "no rank is attached yet"
+
+
+@dataclass(eq=False)
+class _Early:
+    """A request that came before any rank could take it."""
+
+    request: ClientRequest
+    arguments: Raw
+    timer: int | None = None
+
+
+class Inspector:
+    """The engine's part that passes one client's question to one rank."""
+
+    def __init__(self, core: Core, view: View, announcer: Announcer, sources: Sources) -> None:
+        self._core = core
+        self._view = view
+        self._announcer = announcer
+        self._sources = sources
+        self._early: list[_Early] = []
+
+    def to_owner(self, request: ClientRequest) -> None:
+        """Pass a request to the rank that owns its handle."""
+        arguments, rank = self._resolved(request)
+        if rank is None:
+            raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
+        self._ask(request, rank, arguments)
+
+    def to_owner_or_focus(self, request: ClientRequest) -> None:
+        """Pass a request to its handle's owner, or to the rank in focus where it has none."""
+        arguments, rank = self._resolved(request)
+        rank = rank or self._focus(request)
+        if rank is None:
+            self._wait_for_rank(request, arguments)
+            return
+        self._ask(request, rank, arguments)
+
+    def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
+        """Ranks that are being attached may be asked in a moment, as one by itself may."""
+        if not any(rank.phase.state == "connecting" for rank in self._core.sorted_ranks()):
+            to_clients.refuse(self._core, request, NO_RANK)
+            return
+        early = _Early(request, arguments)
+
+        def give_up() -> None:
+            self._early.remove(early)
+            to_clients.refuse(self._core, request, NO_RANK)
+
+        early.timer = self._core.after(self._core.settings.request_timeout, give_up)
+        self._early.append(early)
+
+    def rank_answers(self, rank: Rank) -> None:
+        """A rank takes requests now: ask it what was asked before any rank did."""
+        early, self._early = self._early, []
+        for one in early:
+            self._core.cancel(one.timer)
+            if one.request.client.id in self._core.clients:
+                self._ask(one.request, rank, one.arguments)
+
+    def source(self, request: ClientRequest) -> None:
+        """`source`: a text that is kept or fetched; else the rank's own word on it."""
+        if not self._sources.answer(request):
+            self.to_owner_or_focus(request)
+
+    def exception_info(self, request: ClientRequest) -> None:
+        """`exceptionInfo`, only after an exception stop: debugpy never answers it otherwise."""
+        arguments, rank = self._resolved(request)
+        if rank is None or rank.stop is None or rank.stop.reason != "exception":
+            text = "this thread is not stopped at an exception"
+            to_clients.refuse(self._core, request, text)
+            return
+        self._ask(request, rank, arguments)
+
+    def _focus(self, request: ClientRequest) -> Rank | None:
+        ranks = self._core.sorted_ranks()
+        best = (rank for phase in ANSWERING for rank in ranks if rank.phase is phase)
+        return focused(self._core, request.client) or next(best, None)
+
+    def _resolved(self, request: ClientRequest) -> tuple[Raw, Rank | None]:
+        """Exchange the ids in the arguments; return them and the one rank they belong to."""
+        owners: list[Rank] = []
+        fields = REQUESTS.get(request.command, NO_IDS)
+
+        def translate(kind: Kind, id: Id) -> Id:
+            if kind is Kind.SOURCE and self._sources.owns(id):
+                return 0  # a path says as much to any rank
+            rank, upstream_id = self._upstream(request, kind, id)
+            owners.append(rank)
+            if kind is Kind.FRAME and request.command in EXPLICIT:
+                looked_at(request.client, rank.id, explicit=True)
+            return upstream_id
+
+        arguments = exchange(request.arguments, fields, translate)
+        if len(owners) > 1 and any(owner is not owners[0] for owner in owners):
+            raise StaleHandle("these ids belong to different ranks")
+        return arguments, owners[0] if owners else None
+
+    def _upstream(self, request: ClientRequest, kind: Kind, id: Id) -> tuple[Rank, Id]:
+        if kind is Kind.THREAD:
+            members, thread = self._view.resolve(request.client, id)
+            return members[0], thread
+        rank, upstream_id = self._core.handles.resolve(kind, id)
+        return self._core.ranks[rank], upstream_id
+
+    def _ask(self, request: ClientRequest, rank: Rank, arguments: Raw) -> None:
+        command = request.command
+        if command == "stackTrace":
+            looked_at(request.client, rank.id, explicit=False)
+        stop = rank.stop
+        limit = to_ranks.NO_DEADLINE if command in PATIENT else None
+
+        def answered(reply: Reply) -> None:
+            self._answer(request, rank, stop, reply)
+
+        to_ranks.ask(self._core, rank, command, arguments, answered, limit)
+
+    def _answer(self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply) -> None:
+        if reply.ok:
+            self._pass_body(request, rank, stop, reply)
+            return
+        if reply.missing:
+            text = f"{self._view.name_of(rank)}: {reply.missing}"
+            to_clients.refuse(self._core, request, text)
+        else:
+            to_clients.pass_failure(self._core, request, reply.message)
+        self._followed_up(request)
+
+    def _followed_up(self, request: ClientRequest) -> None:
+        """What is to be said after a stack comes after it, however late that is."""
+        if request.command == "stackTrace":
+            self._announcer.stack_answered(request.client, self._row(request))
+
+    def _row(self, request: ClientRequest) -> int:
+        return typed(request.arguments, ThreadArguments).threadId
+
+    def _pass_body(
+        self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply
+    ) -> None:
+        fields = RESPONSES.get(request.command, NO_IDS)
+        if not fields or not reply.body:
+            to_clients.respond(self._core, request, reply.body or None)
+            self._followed_up(request)
+            return
+        minted = False
+
+        def translate(kind: Kind, id: Id) -> Id:
+            nonlocal minted
+            minted = True
+            if rank.stop is not stop:
+                return id  # of a stop that is over: not to be given out
+            return self._core.handles.mint(rank.id, kind, id)
+
+        body = exchange(reply.body, fields, translate)
+        if minted and rank.stop is not stop:
+            text = f"{self._view.name_of(rank)} has run on meanwhile"
+            to_clients.refuse(self._core, request, text)
+            self._followed_up(request)
+            return
+        if request.command != "stackTrace":
+            to_clients.respond(self._core, request, body)
+            return
+
+        def marked(stack: Raw) -> None:
+            to_clients.respond(self._core, request, stack)
+            self._followed_up(request)
+
+        self._sources.mark(request.client, rank, body, marked)

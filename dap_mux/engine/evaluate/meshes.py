@@ -1,0 +1,134 @@
+"""The ranks' own meshes: read from them when a rank set names a dimension that is not known.
+
+The frameless evaluate works while a rank runs, blocked in a collective too (FACTS, debugpy 10),
+so nobody is stopped for it. What was read stays until it is read again: a mesh that the job has
+renamed or reshaped shows up with the first rank set that speaks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from dap_mux.engine.evaluate.torch_probe import MESHES
+from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.state.model import ClientRequest, Rank, Reply
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View, coords_of
+from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.insight.device_mesh import mesh_of, united
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankSet, UnknownDimension, parse
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+OF_TORCH: Final = "torch_rank"  # a dimension: the rank that torch.distributed knows
+Chosen = Callable[[list[Rank]], None]
+
+
+class Meshes:
+    """The engine's part that knows where ranks are, and so which ranks a rank set means."""
+
+    def __init__(
+        self, core: Core, view: View, announcer: Announcer, moved: Callable[[Rank], None]
+    ) -> None:
+        self._core = core
+        self._view = view
+        self._announcer = announcer
+        self._moved = moved
+        self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
+
+    def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
+        """Call `then` with the ranks that a client's rank set means; refuse what means nothing.
+
+        At once where that can be, else when the ranks have told their mesh.
+        """
+        ranks = parse(text)
+        try:
+            chosen = self._select(ranks)
+        except UnknownDimension as error:
+            self.read(error.group, lambda: self._again(request, ranks, then))
+        else:
+            then(chosen)
+
+    def _again(self, request: ClientRequest, ranks: RankSet, then: Chosen) -> None:
+        try:
+            then(self._select(ranks))
+        except (UsageError, StaleHandle, PeerFault) as error:
+            if not request.answered:
+                to_clients.refuse(self._core, request, str(error))
+
+    def _select(self, ranks: RankSet) -> list[Rank]:
+        return [self._core.ranks[id] for id in ranks.select(self._core.world())]
+
+    def read(self, group: str, then: Callable[[], None]) -> None:
+        """Ask every attached rank of a group for its meshes; call `then` when that is known."""
+        waiting = self._waiting.setdefault(group, [])
+        waiting.append((then, self._core.cause))
+        if len(waiting) > 1:
+            return
+        live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
+        arguments = {"expression": MESHES, "context": "watch"}
+        to_ranks.gather(
+            self._core, live, "evaluate", lambda _: arguments, lambda r: self._learned(group, r)
+        )
+
+    def _members(self, group: str) -> list[Rank]:
+        return [rank for rank in self._core.sorted_mains() if rank.id[0] == group]
+
+    def _learned(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
+        waiting = self._waiting.pop(group)
+        self.learn(group, {id: _report(reply) for id, reply in replies.items()})
+        for then, cause in waiting:
+            faults.run(self._core, cause, then)
+
+    def learn(self, group: str, reports: Mapping[DebuggeeId, object]) -> None:
+        """Take what ranks of a group say of their meshes, which is what holds from now on."""
+        members = self._members(group)
+        before = [coords_of(self._core, rank) for rank in members]
+        numbers = [rank.number for rank in members]
+        told = _told({id[1]: report for id, report in reports.items()})
+        found = mesh_of(told, numbers)
+        mesh = united(self._core.settings.meshes.get(group), found, numbers)
+        self._core.found_meshes.pop(group, None)
+        if found and mesh:
+            self._core.found_meshes[group] = mesh
+        for rank, place in zip(members, before, strict=True):
+            if coords_of(self._core, rank) != place:
+                for one in (rank, *self._core.workers_of(rank)):
+                    self._renamed(one)
+
+    def _renamed(self, rank: Rank) -> None:
+        """A rank's row tells its place, which is another now: have the names read again."""
+        self._moved(rank)
+        if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
+            self._announcer.joined(rank)
+
+
+def _told(reports: dict[int, object]) -> dict[int, object]:
+    """Return what ranks say, but for torch's ranks where those are the session's own."""
+    kept = {
+        rank: [mesh for mesh in report if mesh[:1] == [[OF_TORCH]]]
+        for rank, report in reports.items()
+        if isinstance(report, list) and all(isinstance(mesh, list) for mesh in report)
+    }
+    if any(mesh[2:] != [[rank]] for rank, found in kept.items() for mesh in found):
+        return reports
+    return {
+        rank: [mesh for mesh in report if mesh not in kept.get(rank, ())]
+        if isinstance(report, list)
+        else report
+        for rank, report in reports.items()
+    }
+
+
+def _report(reply: Reply) -> object:
+    """Return what a rank says of its meshes; None where it says nothing that can be read."""
+    if reply.ok:
+        with suppress(PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return msgspec.json.decode(str(plain(reply.body).get("result", "")))
+    return None

@@ -1,0 +1,1 @@
+"""Events of ranks, and of the session itself."""

@@ -1,0 +1,1 @@
+"""Output of many ranks: split into lines, equal lines merged."""

@@ -1,0 +1,150 @@
+"""Many ranks' output as one readable stream: `[3] …`, equal lines folded to `[0-3] …`.
+
+pydevd sends `print("hello", 2)` as four events (measured), so pieces are joined to lines for
+each rank and category. Lines wait a little for their likes from other ranks. There is no clock
+in here: while `pending`, the engine calls `flush` after `tick` seconds, and at once when
+`urgent`. A flush returns what the flush before it has seen already, so that a line waits
+between half a window and a whole one.
+
+The order of a rank's lines is kept, whatever the others do. A piece without a newline has more
+time, for on a busy machine its rest comes late; then it leaves as it is. What its ranks print next
+continues it without a prefix, and anything else is kept off its line by a newline of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from dap_mux.engine.events.output.bodies import Folded, Label, OutputBodies
+from dap_mux.engine.events.output.lines import LINE_COST, Body, Line, LineQueue
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
+
+MAX_HELD: Final = 1024 * 1024
+"""Characters; beyond them a flush is `urgent`."""
+
+_LONG: Final = 64 * 1024  # a text to fold as one: not worth (or too many to be) single lines
+
+
+@dataclass(slots=True)
+class _Partial:
+    """The pieces of a line whose newline has not come."""
+
+    pieces: list[str] = field(default_factory=list)
+    cost: int = 0
+    waited: int = 0  # how many flushes have seen it
+
+
+class OutputFolder:
+    """Holds what ranks print until it is due.
+
+    `plain`: one rank in the session, so everything is due at once and unchanged.
+    `fold_window` and `patience`: s that a line waits for its likes, and a piece for its newline.
+    `label` names ranks in prefixes.
+    """
+
+    def __init__(
+        self, fold_window: float = 0.05, patience: float = 0.05, label: Label = label
+    ) -> None:
+        self.plain = False
+        self.tick = fold_window / 2
+        self._patience = round(patience / self.tick) - 1  # in flushes, as a line has one
+        self._queue = LineQueue()
+        self._waited = 0  # how many of the queue's lines the last flush has seen
+        self._partials: dict[tuple[DebuggeeId, str], _Partial] = {}
+        self._partial_cost = 0
+        self._bodies = OutputBodies(label)
+
+    @property
+    def pending(self) -> bool:
+        """Something is held: `flush` wants to be called in `tick` seconds."""
+        return bool(self._queue or self._partials)
+
+    @property
+    def urgent(self) -> bool:
+        """`flush` wants to be called now."""
+        held = self._queue.held + self._partial_cost
+        return held > MAX_HELD or (self.plain and self.pending)
+
+    def add(self, rank: DebuggeeId, category: str, text: str, body_rest: Body) -> None:
+        """Take the body of an `output` event; `category` "" is an absent one.
+
+        A body with other fields than output and category stays one body, in its rank's order.
+        Fields that say nothing (null, 0, empty) do not count: debugpy's logpoints have them.
+        """
+        if self.plain or any(body_rest.values()):
+            self._complete((rank, category))
+            size = len(str(body_rest)) if body_rest else 0
+            self._queue.add(Line([rank], category, text, body_rest, self.plain, size=size))
+        elif text:
+            self._join((rank, category), text)
+
+    def close(self, rank: DebuggeeId) -> None:
+        """The rank is gone: its unfinished lines will get no newline."""
+        self._bodies.close(rank)
+        for key in [key for key in self._partials if key[0] == rank]:
+            self._complete(key, final=True)
+
+    def flush(
+        self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()
+    ) -> list[Folded]:
+        """Return the `output` bodies that are due, in order, each with its ranks.
+
+        A newline of our own has no ranks. `everything`: at the end. `said_by`: every line, and all
+        that these ranks have said; before their stop is told.
+        """
+        everything = everything or self.urgent
+        if everything or said_by:
+            for key in [key for key in self._partials if everything or key[0] in said_by]:
+                self._complete(key)
+            due = self._queue.take(len(self._queue))
+        else:
+            due = [*self._queue.take(self._waited), *self._overdue()]
+        self._waited = len(self._queue)
+        return list(self._bodies.of(due))
+
+    def _join(self, key: tuple[DebuggeeId, str], text: str) -> None:
+        end = text.rfind("\n") + 1
+        if end:
+            start = text.find("\n") + 1
+            self._hold(key, text[:start])
+            self._complete(key)
+            middle = text[start:end]
+            for line in _lines(middle) if len(middle) <= _LONG else [middle]:
+                self._queue.add(Line([key[0]], key[1], line))
+        if end < len(text):
+            self._hold(key, text[end:])
+
+    def _hold(self, key: tuple[DebuggeeId, str], piece: str) -> None:
+        partial = self._partials.setdefault(key, _Partial())
+        partial.pieces.append(piece)
+        cost = len(piece) + LINE_COST
+        partial.cost += cost
+        self._partial_cost += cost
+
+    def _release(self, key: tuple[DebuggeeId, str]) -> str:
+        partial = self._partials.pop(key, None)
+        if partial is None:
+            return ""
+        self._partial_cost -= partial.cost
+        return "".join(partial.pieces)
+
+    def _complete(self, key: tuple[DebuggeeId, str], *, final: bool = False) -> None:
+        if text := self._release(key):
+            self._queue.add(Line([key[0]], key[1], text, final=final))
+
+    def _overdue(self) -> list[Line]:
+        """Pieces that have waited long enough; all of their rank's lines are due too."""
+        overdue = LineQueue()
+        late = [key for key, one in self._partials.items() if one.waited >= self._patience]
+        for key in late:
+            overdue.add(Line([key[0]], key[1], self._release(key)))
+        for partial in self._partials.values():
+            partial.waited += 1
+        return overdue.lines
+
+
+def _lines(text: str) -> list[str]:
+    """Cut after each newline and nowhere else: `splitlines` knows ten more ends."""
+    return [line + "\n" for line in text.split("\n")[:-1]]

@@ -1,0 +1,273 @@
+"""What becomes of the events that ranks send. The table of them is `events`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, TypeAlias
+
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.events.output.merged_output import OutputFolder
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages.capabilities import Capabilities, offers_of
+from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.client_dialects import thread
+from dap_mux.engine.state.model import Body, Rank, Reply
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View, main_thread
+from dap_mux.engine.stops.aggregate import Stops, learn_threads
+from dap_mux.errors import PeerFault
+from dap_mux.injected.farewell import OVER
+from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
+
+Handler: TypeAlias = Callable[[Rank, Body], None]
+MAX_LOADED: Final = 100_000  # modules and sources that are told once
+MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
+MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
+
+
+class RankEvents:
+    """The engine's part that hears the ranks."""
+
+    def __init__(
+        self,
+        core: Core,
+        view: View,
+        lifecycle: Lifecycle,
+        stops: Stops,
+        breakpoints: Breakpoints,
+        capabilities: Capabilities,
+    ) -> None:
+        self._core = core
+        self._view = view
+        self._lifecycle = lifecycle
+        self._stops = stops
+        self._breakpoints = breakpoints
+        self._capabilities = capabilities
+        self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
+        self._flush_timer: int | None = None
+        self._loaded: Recent[int, None] = Recent(MAX_LOADED)  # by hash: names may be long
+        self.has_stopped: Handler = lambda rank, body: None
+
+    def _label(self, ranks: Iterable[DebuggeeId]) -> str:
+        """Return the prefix of a line: ranks, with their group where there are several."""
+        named = sorted(ranks)
+        alone = self._core.several_groups and len({id[0] for id in named}) == 1
+        text = label(named, self._core.default_group())
+        return f"{named[0][0]}:{text}" if alone else text
+
+    # The session's state
+
+    def initialized(self, rank: Rank, body: Body) -> None:
+        """The rank takes breakpoints."""
+        self._lifecycle.initialized(rank)
+
+    def stopped(self, rank: Rank, body: Body) -> None:
+        """The rank has stopped.
+
+        One that is being left goes on; taken for stopped, it would be told to continue when it is
+        attached again, and that is K1.
+        """
+        if rank.phase is Phase.LEAVING:
+            return
+        self._lifecycle.runs(rank)
+        self.has_stopped(rank, body)  # first: the rank may run on at once, to what it owes
+        self._stops.stopped(rank, body)
+
+    def continued(self, rank: Rank, body: Body) -> None:
+        """The rank runs on."""
+        self._stops.continued(rank)
+
+    def terminated(self, rank: Rank, body: Body) -> None:
+        """The rank's process or its debugger has ended; while we leave, debugpy says it too."""
+        if rank.phase is not Phase.LEAVING:
+            self._lifecycle.debugger_ended(rank)
+
+    def exited(self, rank: Rank, body: Body) -> None:
+        """The rank's process tells its exit code (never seen on attach)."""
+        code = body.get("exitCode")
+        if isinstance(code, int) and rank.exit_code is None:
+            rank.exit_code = code
+
+    def capabilities(self, rank: Rank, body: Body) -> None:
+        """The rank offers something else than at first."""
+        rank.offers = offers_of({**(rank.offers or {}), **(body.get("capabilities") or {})})
+        self._capabilities.offered(rank.offers)
+
+    def sockets(self, rank: Rank, body: Body) -> None:
+        """`debugpySockets`: the adapter has met its debuggee once it lists an internal one (K3)."""
+        sockets = body.get("sockets") or []
+        if any(isinstance(item, dict) and item.get("internal") for item in sockets):
+            self._lifecycle.adapter_is_ready(rank)
+        self._pass_on(rank, "debugpySockets", body)
+
+    def thread(self, rank: Rank, body: Body) -> None:
+        """A Python thread of the rank came or went; rows of their own only where all are shown."""
+        id, reason = body.get("threadId"), body.get("reason")
+        if not isinstance(id, int):
+            return
+        _note_thread(rank, id, runs=reason != "exited")
+        if not self._core.shows_threads:
+            return
+        if reason == "exited":
+            self._tell_thread(rank, "exited", id)
+            rank.threads.pop(id, None)
+        elif len(rank.pending) < MAX_QUESTIONS:
+            to_ranks.ask(self._core, rank, "threads", {}, lambda r: self._named(rank, id, r))
+
+    def _named(self, rank: Rank, id: int, reply: Reply) -> None:
+        if reply.ok and rank.phase is Phase.LIVE:
+            learn_threads(rank, plain(reply.body))
+            if id in rank.threads:
+                self._tell_thread(rank, "started", id)
+
+    def _tell_thread(self, rank: Rank, reason: str, id: int) -> None:
+        main = id == main_thread(rank)
+        if main and (reason == "exited" or not self._core.single):
+            return  # the rank's own row: told when the rank comes and goes
+        row = self._view.id_of(rank.id, None if main else id)
+        for client in self._core.controllers():
+            to_clients.send_event(self._core, client, *thread(reason, row))
+            client.doubts += reason == "started"  # it asks `threads`, which applies no stop
+
+    # Passed on
+
+    def output(self, rank: Rank, body: Body) -> None:
+        """What a rank printed, line by line and folded; telemetry is for nobody."""
+        if not isinstance(body.get("source"), dict):
+            body.pop("source", None)
+        rest = self._translated(rank, "output", body)
+        text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
+        if category == "telemetry" and text == OVER:
+            rank.signs.program_over = True
+        elif category == "telemetry":
+            if text == "debugpy":
+                rank.debugpy = str((rest.get("data") or {}).get("packageVersion", ""))
+            self._pass_on(rank, "output", {"category": category, "output": text, **rest})
+        else:
+            self._fold(rank, category, text, rest)
+
+    def _fold(self, rank: Rank, category: str, text: str, rest: Body) -> None:
+        self._folder.plain = self._core.single
+        self._folder.add(rank.id, category, text, rest)
+        self._arrange_flush()
+
+    def _arrange_flush(self) -> None:
+        if self._folder.urgent:
+            self.flush()
+        elif self._folder.pending and self._flush_timer is None:
+            self._flush_timer = self._core.after(self._folder.tick, self._tick)
+
+    def _tick(self) -> None:
+        self._flush_timer = None
+        self.flush()
+
+    def flush(self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()) -> None:
+        """Send what is due (`OutputFolder.flush`)."""
+        for body, _ in self._folder.flush(everything=everything, said_by=said_by):
+            to_clients.broadcast_output(self._core, body)
+        self._arrange_flush()
+
+    def close_output(self, rank: Rank) -> None:
+        """The rank is gone: its unfinished line will not be finished."""
+        self._folder.close(rank.id)
+        self.flush()
+
+    def breakpoint(self, rank: Rank, body: Body) -> None:
+        """A breakpoint of ours changed in this rank."""
+        self._breakpoints.changed(rank, body.get("breakpoint") or {})
+
+    def module(self, rank: Rank, body: Body) -> None:
+        """Each distinct module once, whichever rank loads it first."""
+        self._once(rank, "module", _identity(body.get("module")), body)
+
+    def loaded_source(self, rank: Rank, body: Body) -> None:
+        """Each distinct source once."""
+        self._once(rank, "loadedSource", _identity(body.get("source")), body)
+
+    def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
+        if body.get("reason") == "new":
+            seen = hash((event, path))
+            if seen in self._loaded:
+                return
+            self._loaded[seen] = None
+        to_clients.broadcast(self._core, event, self._translated(rank, event, body))
+
+    def process(self, rank: Rank, body: Body) -> None:
+        """Once, for the job: the first rank's, under the job's name where that is known."""
+        flow = self._core.flow
+        if flow.process is None:
+            flow.process = _job(body, self._core)
+            to_clients.broadcast(self._core, "process", flow.process)
+
+    def invalidated(self, rank: Rank, body: Body) -> None:
+        """Variables only: VS Code replays old stops for threads and stacks (FACTS)."""
+        areas = [area for area in body.get("areas") or ["variables"] if area == "variables"]
+        if areas and rank.stop:
+            to_clients.broadcast(self._core, "invalidated", {"areas": areas})
+
+    def translated(self, event: str) -> Handler:
+        """Return a handler that passes an event on with our ids."""
+
+        def handle(rank: Rank, body: Body) -> None:
+            to_clients.broadcast(self._core, event, self._translated(rank, event, body))
+
+        return handle
+
+    def _translated(self, rank: Rank, event: str, body: Body) -> Body:
+        def translate(kind: Kind, id: Id) -> Id:
+            if kind is Kind.THREAD and isinstance(id, int):
+                return self._view.id_of(rank.id, None if id == main_thread(rank) else id)
+            return self._core.handles.mint(rank.id, kind, id)
+
+        rewrite(body, EVENTS[event], translate)
+        return body
+
+    # For nobody, or for one rank only
+
+    def child(self, rank: Rank, body: Body) -> None:
+        """A child process waits for a debugger, wanted or not (K5)."""
+        self._lifecycle.announced(rank, body)
+
+    def unknown(self, rank: Rank, event: str, body: Body) -> None:
+        """One rank: as it is; more: dropped, and logged."""
+        self._pass_on(rank, event, body)
+
+    def _pass_on(self, rank: Rank, event: str, body: Body) -> None:
+        """Pass it on from a single rank, also while clients configure: debugpy speaks early."""
+        if not self._core.single or rank.main:
+            self._core.log(10, "rank", f"dropped event {event!r}", rank)
+            return
+        for client in list(self._core.clients.values()):
+            if client.role == "controller":
+                to_clients.send_event(self._core, client, event, body)
+
+
+def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
+    """A program whose threads have all ended is over; also where debugpy is as it comes."""
+    threads = rank.signs.threads
+    if runs:
+        if len(threads) < MAX_RUNNING:
+            threads.add(id)
+    elif id in threads:
+        threads.remove(id)
+        rank.signs.program_over = not threads
+
+
+def _identity(loaded: object) -> str:
+    """Return what a module or a source is known by. Raises `PeerFault`."""
+    if not isinstance(loaded, dict):
+        raise PeerFault(f"neither a module nor a source: {loaded!r:.40}")
+    return str(loaded.get("path") or loaded.get("name"))
+
+
+def _job(body: Body, core: Core) -> Body:
+    name = core.settings.job_name or str(body.get("name"))
+    if core.single:
+        return {**body, "name": name}
+    named = {**body, "name": f"{name} ({len(core.mains)} ranks)"}
+    named.pop("systemProcessId", None)
+    return named

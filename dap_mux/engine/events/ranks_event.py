@@ -1,0 +1,55 @@
+"""The event `ranks`: what changed of which ranks, for clients that asked to hear it.
+
+Changes within a moment are one event (DESIGN.md, "Custom requests"); everyone else hears standard
+DAP and nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine.commands.requests.list import counts_of, entry
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+EVENT: Final = "ranks"
+MOMENT: Final = 0.05  # s
+
+
+class RankNews:
+    """The engine's part that tells what `list` would show anew."""
+
+    def __init__(self, core: Core, view: View) -> None:
+        self._core = core
+        self._view = view
+        self._changed: dict[DebuggeeId, Rank] = {}
+        self._timer: int | None = None
+
+    def moved(self, rank: Rank) -> None:
+        """What `list` shows of this rank has changed."""
+        if not any(EVENT in client.events for client in self._core.clients.values()):
+            return
+        self._changed[rank.id] = rank
+        if self._timer is None:
+            self._timer = self._core.after(MOMENT, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        changed, self._changed = sorted(self._changed.items()), {}
+        ranks = [rank for id, rank in changed if id in self._core.ranks or _has_ended(rank)]
+        body: Body = {
+            "changed": [entry(self._core, self._view, rank) for rank in ranks],
+            "counts": counts_of(self._core.ranks.values()),
+        }
+        for client in list(self._core.clients.values()):
+            if EVENT in client.events:
+                to_clients.send_event(self._core, client, EVENT, body)
+
+
+def _has_ended(worker: Rank) -> bool:
+    """A worker's last news: it is forgotten at once, and stays in no list."""
+    return worker.main is not None and worker.phase in (Phase.GONE, Phase.RELEASED)

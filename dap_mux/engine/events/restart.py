@@ -1,0 +1,40 @@
+"""The job that the session has started: a client may have it started again.
+
+DAP, `restart`: the session, its clients and their breakpoints stay; the ranks' processes are new
+ones, each with the thread id that its rank has had before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.outputs import RestartJob
+from dap_mux.engine.state.model import ClientRequest
+from dap_mux.engine.state.session import Core
+
+NO_RESTART: Final = (
+    "restart is for a job that this session has started (`dap-mux run` or a launch configuration); "
+    "these ranks were started by somebody else"
+)
+RESTARTING: Final = "the job is being restarted already"
+
+
+class Job:
+    """The engine's part that has the job started again."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def restart(self, request: ClientRequest) -> None:
+        """`restart`: answered at once; the old ranks' rows go, and the new ones' come."""
+        flow = self._core.flow
+        if not self._core.settings.owns_job or flow.restarting or flow.ended:
+            problem = RESTARTING if flow.restarting else NO_RESTART
+            to_clients.refuse(self._core, request, problem)
+            return
+        flow.restarting = True
+        to_clients.respond(self._core, request)
+        for client in self._core.clients.values():
+            client.focus.rank = None  # nobody is shown one dying rank after the other
+        self._core.out.append(RestartJob())

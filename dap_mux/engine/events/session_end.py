@@ -1,0 +1,125 @@
+"""When the session is over: `terminated`, once, and what is waited for before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from dap_mux.engine.clients.attach import Clients
+from dap_mux.engine.clients.attach_progress import Progress
+from dap_mux.engine.events.rank_events import RankEvents
+from dap_mux.engine.outputs import Finished
+from dap_mux.engine.ranks.deaths import Deaths
+from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.rank_sets import fold
+
+PATIENCE: Final = 10.0  # s without a rank, before it is said that others are waited for
+WAITS: Final = (
+    "every rank has ended, and the job is not over: the session waits for ranks that it starts "
+    "again"
+)
+
+
+class Ending:
+    """The engine's part that ends the session: with its last rank, its job, or at once."""
+
+    def __init__(
+        self,
+        core: Core,
+        lifecycle: Lifecycle,
+        clients: Clients,
+        heard: RankEvents,
+        progress: Progress,
+        deaths: Deaths,
+    ) -> None:
+        self._core = core
+        self._lifecycle = lifecycle
+        self._clients = clients
+        self._heard = heard
+        self._progress = progress
+        self._deaths = deaths
+        self._timer: int | None = None
+
+    def consider(self) -> None:
+        """A rank has gone, or the job has ended: was that the last?"""
+        flow, settings = self._core.flow, self._core.settings
+        if flow.ended or flow.restarting:
+            return
+        ranks = self._core.mains.values()
+        if not self._all_gone():
+            return
+        if settings.lingers and not flow.job_over:  # whoever is gone may be started again
+            if ranks:
+                self._wait(min(settings.lingers, PATIENCE), self._nobody_came)
+        elif settings.lingers or not settings.owns_job:
+            if ranks or self._lifecycle.wanted or flow.job_over:
+                self._end()  # else nobody has said yet who the ranks are
+        elif any(rank.exit_code is None for rank in ranks):
+            self._wait(PATIENCE, self._still_ends)  # what it does at its end is work, too
+        else:
+            self._end()
+
+    def job_ended(self, code: int | None) -> None:
+        """Nobody starts ranks any more; those that have not come will not."""
+        self._core.flow.job_over = True
+        self._core.flow.job_code = code
+        for rank in self._core.sorted_mains():
+            runs = rank.lost and (rank.signs.alive or rank.endpoint.watched)
+            if rank.link is None and not runs:
+                self._lifecycle.ended(rank)
+        self.consider()
+
+    def shut_down(self, reason: str) -> None:
+        """SIGTERM and its like: every rank runs on, every client is told; once."""
+        if self._core.flow.ended:
+            return
+        self._core.log(logging.INFO, "session", f"shutting down: {reason}")
+        self._core.flow.ended = True
+        self._lifecycle.wanted = False
+        for rank in self._core.sorted_ranks():
+            self._lifecycle.leave(rank, release=False)
+        self._clients.say_goodbye()
+
+    def _all_gone(self) -> bool:
+        return all(rank.phase is Phase.GONE for rank in self._core.mains.values())
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        """Do it so long after the last rank's end, unless one has come back, or is to."""
+
+        def passed() -> None:
+            self._timer = None
+            if self._all_gone() and not self._core.flow.restarting:
+                then()
+
+        self._core.cancel(self._timer)
+        self._timer = self._core.after(seconds, passed)
+
+    def _still_ends(self) -> None:
+        """Ranks have said goodbye to debugpy, and their processes are not over."""
+        late = [rank.rank_id for rank in self._core.sorted_mains() if rank.exit_code is None]
+        ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
+        self._clients.notice(f"the program of {ranks} is over, and the session waits for its end")
+
+    def _nobody_came(self) -> None:
+        """Are there to be more? Where a rank's place says nothing against it, it was the program
+        that has ended, and not what it ran in."""
+        expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
+        if expected or self._core.settings.lingers == inf:
+            self._clients.notice(WAITS)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if self._core.flow.ended:
+            return
+        self._core.cancel(self._timer)
+        self._heard.flush(everything=True)
+        self._deaths.flush()
+        self._core.flow.ended = True
+        self._progress.end()
+        self._clients.say_goodbye()
+        self._core.out.append(Finished())

@@ -1,0 +1,1 @@
+"""How a message is routed, answered, forwarded and bounded in time."""

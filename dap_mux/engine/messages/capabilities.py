@@ -1,0 +1,107 @@
+"""What we offer: computed from the routing table and the ranks' offers, so it cannot lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.session import Core
+
+# What debugpy has offered for years (FACTS, debugpy 14): assumed until the first rank speaks.
+FILTERS: Final[list[Body]] = [
+    {
+        "filter": "raised",
+        "label": "Raised Exceptions",
+        "default": False,
+        "description": "Break whenever any exception is raised.",
+    },
+    {
+        "filter": "uncaught",
+        "label": "Uncaught Exceptions",
+        "default": True,
+        "description": "Break when the process is exiting due to unhandled exception.",
+    },
+    {
+        "filter": "userUnhandled",
+        "label": "User Uncaught Exceptions",
+        "default": False,
+        "description": "Break when exception escapes into library code.",
+    },
+]
+FILTERS_KEY: Final = "exceptionBreakpointFilters"
+OWN: Final[Body] = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsSingleThreadExecutionRequests": True,
+}
+NEEDS_OWNERSHIP: Final = frozenset(
+    {"supportsTerminateRequest", "supportTerminateDebuggee", "supportsRestartRequest"}
+)
+
+
+MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
+
+
+def offers_of(body: Body) -> Body:
+    """Return what a rank offers, of the form that DAP gives it; nonsense counts as nothing."""
+    flags = {name: value for name, value in body.items() if isinstance(value, bool)}
+    filters = body.get("exceptionBreakpointFilters")
+    known = filters if isinstance(filters, list) else []
+    return {**flags, FILTERS_KEY: [item for item in known if _is_filter(item)]}
+
+
+def _is_filter(item: object) -> bool:
+    return isinstance(item, dict) and all(isinstance(item.get(k), str) for k in ("filter", "label"))
+
+
+class Capabilities:
+    """The engine's part that answers `initialize` and tells of changes."""
+
+    def __init__(self, core: Core, routed: Iterable[str]) -> None:
+        self._core = core
+        self._routed = frozenset(routed)
+        self._counted = self._routed | {FILTERS_KEY}
+        self._told: Body = {}
+        self._seen: list[Body] = []
+
+    def now(self) -> Body:
+        """Return the intersection of what the ranks offer and what we route, and our own."""
+        offers = self._seen
+        flags = {name: True for name in sorted(self._routed) if self._offered(name, offers)}
+        self._told = {**flags, **OWN, FILTERS_KEY: _filters(offers)}
+        return self._told
+
+    def _offered(self, name: str, offers: list[Body]) -> bool:
+        if name in NEEDS_OWNERSHIP:
+            return self._core.settings.owns_job
+        return all(offer.get(name) for offer in offers)
+
+    def offered(self, offers: Body) -> None:
+        """A rank has spoken: tell the clients if that changes what we offer.
+
+        What one rank cannot do stays out, also when that rank has left: it may come back.
+        """
+        offers = {key: value for key, value in offers.items() if key in self._counted}
+        if offers in self._seen or len(self._seen) >= MAX_OFFERS:
+            return
+        self._seen.append(offers)
+        before = self._told
+        now = self.now()
+        changed = {key: value for key, value in now.items() if before.get(key) != value}
+        changed |= {key: False for key in before if key not in now}
+        if not before or not changed:
+            return
+        for client in self._core.clients.values():
+            if client.initialized and client.trusted:
+                body: Body = {"capabilities": changed}
+                to_clients.send_event(self._core, client, "capabilities", body)
+
+
+def _filters(offers: list[Body]) -> list[Body]:
+    """Return the filters that every rank has, in the first one's words."""
+    lists = [offer[FILTERS_KEY] for offer in offers]
+    if not lists:
+        return FILTERS
+    common = set.intersection(*({item["filter"] for item in items} for items in lists))
+    return [item for item in lists[0] if item["filter"] in common]

@@ -1,0 +1,41 @@
+"""What is done about an exception that nobody has foreseen: it harms one request, or nothing.
+
+Every input goes through `run`, and so does everything that is called for several at once: answers
+to those who wait, requests that a lost rank owed. What has been put out before the exception stays
+out, because the state that goes with it has been changed too. The request on whose behalf something
+was done (`Core.cause`) is answered with an error, with the number under which the log has the
+traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import ClientRequest
+from dap_mux.engine.state.session import Core
+from dap_mux.errors import StaleHandle, UsageError
+
+EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
+
+
+def run(core: Core, cause: ClientRequest | None, call: Callable[[], None]) -> bool:
+    """Call it on behalf of `cause`; False where it has failed, which is seen to here."""
+    before, core.cause = core.cause, cause
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - whatever it is, others go on
+        _caught(core, error)
+        return False
+    finally:
+        core.cause = before
+    return True
+
+
+def _caught(core: Core, error: Exception) -> None:
+    request = core.cause
+    waits = request is not None and not request.answered
+    text = str(error) if waits and isinstance(error, EXPECTED) else core.fault(error)
+    if request is not None and waits:
+        to_clients.refuse(core, request, text)
+        request.failed = True

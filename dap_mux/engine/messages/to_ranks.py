@@ -1,0 +1,170 @@
+"""Requests to ranks: who owes what, by when.
+
+Every request ends in exactly one `Reply`: the rank's answer, or why there is none (its link
+is down, its deadline passed). A reply that comes later than that is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Raw
+
+from dap_mux.engine.messages import faults
+from dap_mux.engine.outputs import ToRank
+from dap_mux.engine.state.model import Body, Pending, Rank, Reply
+from dap_mux.engine.state.session import Core
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Message, Request, encode
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+NO_DEADLINE: Final = 0.0
+# What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
+# so must we where there is none: debugpy refuses an id that it has not told yet (FACTS).
+OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
+# What decoding a rank's bytes as DAP may raise: they are hostile too.
+NONSENSE: Final = (PeerFault, TypeError, ValueError, AttributeError, KeyError)
+_SEQ: Final = 1
+_MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
+Then: TypeAlias = Callable[[Reply], None]
+
+
+class Broadcast:
+    """A request to many ranks: encoded once, with each rank's own `seq` put in."""
+
+    def __init__(self, command: str, arguments: Raw | Body) -> None:
+        self._head, _, self._tail = encode(Request(_SEQ, command, arguments)).partition(_MARK)
+
+    def body(self, seq: int) -> bytes:
+        """Return the message for one rank."""
+        return b'%b"seq":%d%b' % (self._head, seq, self._tail)
+
+
+def ask(
+    core: Core,
+    rank: Rank,
+    command: str,
+    arguments: Raw | Body,
+    then: Then,
+    timeout: float | None = None,
+) -> None:
+    """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
+    if rank.link is None or not rank.phase.linked:
+        then(Reply(False, missing="not connected"))
+        return
+    if rank.endpoint.dials and command in OF_ALL_THREADS and isinstance(arguments, dict):
+        arguments = {**arguments, "threadId": "*"}
+    rank.seq += 1
+    seq = rank.seq
+    limit = core.settings.request_timeout if timeout is None else timeout
+    token = core.after(limit, lambda: _expire(rank, seq, limit)) if limit else None
+    rank.pending[seq] = Pending(command, then, token, core.cause)
+    core.out.append(ToRank(rank.link, encode(Request(seq, command, arguments))))
+
+
+def _expire(rank: Rank, seq: int, limit: float) -> None:
+    pending = rank.pending.pop(seq, None)
+    if pending:
+        pending.then(Reply(False, missing=f"no answer within {limit:g} s"))
+
+
+def _give_up(core: Core, pending: Pending, reply: Reply) -> None:
+    faults.run(core, pending.cause, lambda: pending.then(reply))
+
+
+def answered(core: Core, rank: Rank, message: Message) -> None:
+    """A response came from a rank; one that nobody waits for is dropped."""
+    pending = rank.pending.pop(message.request_seq, None)
+    if pending is None or pending.command != message.command:
+        if pending:
+            rank.pending[message.request_seq] = pending
+        core.warn("rank", f"dropped an unexpected response to {message.command!r}", rank)
+        return
+    if pending.deadline is not None:
+        core.cancel(pending.deadline)
+    core.cause = pending.cause
+    try:
+        pending.then(Reply(message.success, message.body, message.message, "", rank))
+    except Exception as error:
+        if pending.cause is not None and isinstance(error, faults.EXPECTED):
+            raise  # for the user who has asked for it
+        if isinstance(error, NONSENSE):
+            core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
+        else:
+            core.fault(error)
+        _give_up(core, pending, Reply(False, missing="its answer makes no sense", rank=rank))
+
+
+def fail_pending(core: Core, rank: Rank, reason: str) -> None:
+    """The link is gone: whatever the rank owed is answered by `reason`."""
+    reason = reason or "its connection has ended"  # none is the rank's own answer
+    owed, rank.pending = rank.pending, {}
+    for pending in owed.values():
+        core.cancel(pending.deadline)
+    for pending in owed.values():
+        _give_up(core, pending, Reply(False, missing=reason, rank=rank))
+
+
+def when_answered(
+    core: Core, rank: Rank, command: str, then: Callable[[], None], limit: float
+) -> None:
+    """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
+    owed = [(seq, pending) for seq, pending in rank.pending.items() if pending.command == command]
+    left = set(range(len(owed)))
+
+    def over() -> None:
+        left.clear()
+        core.cancel(timer)
+        then()
+
+    if not owed:
+        then()
+        return
+    timer = core.after(limit, over)
+    for index, (seq, pending) in enumerate(owed):
+        also = _then_also(pending.then, index, left, over)
+        rank.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
+
+
+def _then_also(then: Then, index: int, left: set[int], over: Callable[[], None]) -> Then:
+    def answered(reply: Reply) -> None:
+        then(reply)
+        if index in left:
+            left.discard(index)
+            if not left:
+                over()
+
+    return answered
+
+
+def gather(
+    core: Core,
+    ranks: Iterable[Rank],
+    command: str,
+    arguments: Mapping[DebuggeeId, Body] | Callable[[Rank], Body | Raw],
+    then: Callable[[dict[DebuggeeId, Reply]], None],
+    timeout: float | None = None,
+) -> None:
+    """Fan out one request and call `then` once, when every rank answered or is given up."""
+    asked = list(ranks)
+    replies: dict[DebuggeeId, Reply] = {}
+    if not asked:
+        then(replies)
+    for rank in asked:
+        body = arguments(rank) if callable(arguments) else arguments[rank.id]
+        ask(core, rank, command, body, _collector(rank.id, replies, len(asked), then), timeout)
+
+
+def _collector(
+    rank: DebuggeeId,
+    replies: dict[DebuggeeId, Reply],
+    expected: int,
+    then: Callable[[dict[DebuggeeId, Reply]], None],
+) -> Callable[[Reply], None]:
+    def collect(reply: Reply) -> None:
+        replies[rank] = reply
+        if len(replies) == expected:
+            then(replies)
+
+    return collect

@@ -1,0 +1,203 @@
+"""Files that only a rank's host has: a client gets their text by `source`, from then on from us.
+
+debugpy gives a `sourceReference` only where mappings are set, to every file that they do not
+hold, whether the client has it or not (measured); and its own numbers differ from rank to rank.
+Where we know what files a client has, a frame whose file it lacks carries a number of ours, the
+same for all ranks of a host; one whose file it has keeps its plain path. The text is read by an
+evaluate or asked of debugpy, both of which answer while the rank runs on, and kept.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Raw
+
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.source_files import probe
+from dap_mux.engine.source_files.diagnosis import Files, local_path
+from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
+from dap_mux.engine.state.session import Core, host_of
+from dap_mux.errors import StaleHandle
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.messages import plain, raw
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+PATIENCE: Final = 0.5  # s that a stack may wait for a look at the client's own disk
+KEPT: Final = 16 * 1024 * 1024  # characters of text
+MAX_FILES: Final = 16_384  # of hosts, that clients were given a number for
+MIME: Final = "text/x-python"
+
+
+@dataclass
+class Remote:
+    """A file of one host. `given`: debugpy's own references to it, as our handles, by rank."""
+
+    path: str
+    given: dict[DebuggeeId, int] = field(default_factory=dict)
+
+
+class Sources:
+    """The engine's part that knows which files a client must be given as text."""
+
+    def __init__(self, core: Core, files: Files) -> None:
+        self._core = core
+        self._files = files
+        self._numbers: Recent[tuple[str, str], int] = Recent(MAX_FILES)
+        self._remotes: Recent[int, Remote] = Recent(MAX_FILES)
+        self._texts: OrderedDict[int, str] = OrderedDict()
+        self._kept = 0
+
+    def owns(self, number: object) -> bool:
+        """Whether a `sourceReference` is one of ours."""
+        return number in self._remotes
+
+    # Frames
+
+    def mark(self, client: Client, rank: Rank, body: Raw, then: Callable[[Raw], None]) -> None:
+        """Give a `stackTrace` body to `then`, its sources as this client needs them."""
+        if not self._files.are_here(client):
+            then(body)
+            return
+        stack = plain(body)
+        sources = list(_sources(stack))
+        paths = {source["path"]: local_path(client, source["path"]) for source in sources}
+
+        def marked(digests: dict[str, str]) -> None:
+            for source in sources:
+                self._mark(rank, source, has=bool(digests.get(paths[source["path"]])))
+            then(raw(stack))
+
+        self._look(client, tuple(dict.fromkeys(paths.values())), marked, lambda: then(body))
+
+    def _look(
+        self,
+        client: Client,
+        paths: tuple[str, ...],
+        then: Callable[[dict[str, str]], None],
+        otherwise: Callable[[], None],
+    ) -> None:
+        """Call one of the two, once: a disk may hang."""
+        known = self._files.known(paths)
+        if known is not None:
+            then(known)
+            return
+        timer: int | None = self._core.after(PATIENCE, lambda: done(otherwise))
+
+        def done(call: Callable[[], None]) -> None:
+            nonlocal timer
+            if timer is not None:
+                self._core.cancel(timer)
+                timer = None
+                call()
+
+        self._files.find(client, paths, lambda digests: done(lambda: then(digests)))
+
+    def _mark(self, rank: Rank, source: Body, *, has: bool) -> None:
+        if has:
+            source["sourceReference"] = 0
+            return
+        path = paths_of(self._core, rank).to_remote(source["path"]) or source["path"]
+        number = self._number(host_of(rank), path)
+        given = source.get("sourceReference")
+        if given:
+            self._remotes[number].given[rank.id] = given
+        source["sourceReference"] = number
+
+    def _number(self, host: str, path: str) -> int:
+        number = self._numbers.get((host, path))
+        if number is None:
+            number = self._numbers[host, path] = self._core.handles.reserve()
+            self._remotes[number] = Remote(path)
+        return number
+
+    # Texts
+
+    def answer(self, request: ClientRequest) -> bool:
+        """Answer `source` for a number that stands for a text; False where it has none."""
+        arguments = plain(request.arguments)
+        nested = (arguments.get("source") or {}).get("sourceReference")
+        number = nested or arguments.get("sourceReference")
+        if not isinstance(number, int) or number < 1:
+            return False
+        if number in self._texts:
+            self._texts.move_to_end(number)
+            self._tell(request, self._texts[number])
+        elif number in self._remotes:
+            self._fetch(request, number, self._remotes[number])
+        else:
+            self._ask(request, number, number)
+        return True
+
+    def _tell(self, request: ClientRequest, text: str) -> None:
+        to_clients.respond(self._core, request, {"content": text, "mimeType": MIME})
+
+    def _fetch(self, request: ClientRequest, number: int, remote: Remote) -> None:
+        for handle in remote.given.values():
+            if self._core.handles.is_alive(handle):
+                self._ask(request, number, handle)
+                return
+        host = next(host for (host, _), known in self._numbers.items() if known == number)
+        ranks = (r for r in self._core.sorted_ranks() if host_of(r) == host and r.phase.linked)
+        rank = next(ranks, None)
+        if rank is None:
+            raise StaleHandle(f"no rank of {host} is left to read {remote.path}")
+        arguments = {"expression": probe.read(remote.path), "context": "watch"}
+        to_ranks.ask(
+            self._core,
+            rank,
+            "evaluate",
+            arguments,
+            lambda reply: self._read(request, number, reply),
+        )
+
+    def _read(self, request: ClientRequest, number: int, reply: Reply) -> None:
+        if not reply.ok:
+            to_clients.refuse(self._core, request, reply.problem)
+            return
+        content = probe.content(plain(reply.body).get("result"))
+        if content.text is None:
+            path = self._remotes[number].path
+            to_clients.refuse(self._core, request, f"cannot read {path}: {content.problem}")
+            return
+        self._keep(number, content.text)
+        self._tell(request, content.text)
+
+    def _ask(self, request: ClientRequest, number: int, handle: int) -> None:
+        """Ask debugpy for what it has given a reference to. Raises `StaleHandle`."""
+        id, reference = self._core.handles.resolve(Kind.SOURCE, handle)
+        arguments = {"source": {"sourceReference": reference}, "sourceReference": reference}
+
+        def answered(reply: Reply) -> None:
+            text = plain(reply.body).get("content") if reply.ok else None
+            if not isinstance(text, str):
+                to_clients.pass_failure(self._core, request, reply.problem)
+                return
+            self._keep(number, text)
+            self._tell(request, text)
+
+        to_ranks.ask(self._core, self._core.ranks[id], "source", arguments, answered)
+
+    def _keep(self, number: int, text: str) -> None:
+        self._texts[number] = text
+        self._kept += len(text)
+        while self._kept > KEPT and len(self._texts) > 1:
+            self._kept -= len(self._texts.popitem(last=False)[1])
+
+
+def _sources(stack: Body) -> list[Body]:
+    """Return the sources of frames that are files: `<string>` and its like are debugpy's own."""
+    frames = stack.get("stackFrames")
+    known = frames if isinstance(frames, list) else []
+    return [
+        source
+        for source in (frame.get("source") for frame in known if isinstance(frame, dict))
+        if isinstance(source, dict)
+        and isinstance(source.get("path"), str)
+        and not source["path"].startswith("<")
+    ]

@@ -1,0 +1,225 @@
+"""Is the file that a client looks at the file that a rank runs? Asked once a rank and file.
+
+Contents are compared by digests: of the rank's file by an evaluate in the rank, of the client's
+by the shell, where the client's files are on this machine. A rank is asked after it has taken
+breakpoints for a file, so no answer waits for it: what it says is told by `breakpoint` events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from dap_mux.engine.inputs import LocalHash
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.outputs import HashLocal
+from dap_mux.engine.source_files import probe
+from dap_mux.engine.source_files.comparison import (
+    DIFFERS,
+    MISSING,
+    NOTHING_WRONG,
+    AboutFile,
+    FileNews,
+    Others,
+    about_file,
+    fitting,
+)
+from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.source_files.probe import Found
+from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.model import Body, Client, Rank, Reply
+from dap_mux.engine.state.path_translation import from_uri
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core, host_of
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
+CALM: Final = 0.3  # s from the first rank that is attached until those that are get asked
+MAX_FILES: Final = 16_384  # paths that clients and stacks have named
+MAX_FOUND: Final = 262_144  # what ranks have said of files
+GATHER: Final = 0.2  # s from the first answer of a rank about a file to the news
+LOOPBACK: Final = ("127.", "localhost", "::1")
+Then: TypeAlias = Callable[[dict[str, str]], None]
+
+
+class Files:
+    """The engine's part that knows what files hold. `changed` is told of news about a path."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.changed: Callable[[str], None] = lambda path: None
+        self._asked: dict[int, tuple[Client, Then]] = {}
+        self._here: set[int] = set()
+        self._local: Recent[str, str] = Recent(MAX_FILES)
+        self._compared: Recent[str, str] = Recent(MAX_FILES)
+        self._taken: dict[
+            tuple[RankId, str], bool
+        ] = {}  # who has breakpoints; is it missing there?
+        self._calm: int | None = None
+        self._found: Recent[tuple[RankId, str], Found | None] = Recent(MAX_FOUND)
+        self._open: dict[str, int] = {}  # how many ranks owe an answer about a path
+        self._timers: dict[str, int] = {}
+
+    # Beside the client
+
+    def are_here(self, client: Client) -> bool:
+        """Whether a client's files are on this machine, as far as is known."""
+        return client.id in self._here
+
+    def find(self, client: Client, paths: tuple[str, ...], then: Then) -> None:
+        """Have the digests of files beside a client; never answered for one that is elsewhere."""
+        token = self._core.number()
+        self._asked[token] = client, then
+        self._core.out.append(HashLocal(token, client.id, paths))
+
+    def answered(self, happened: LocalHash) -> None:
+        """The shell has looked. One file of a client is proof enough that its files are here."""
+        client, then = self._asked.pop(happened.token, (None, None))
+        if client is None or then is None or client.id not in self._core.clients:
+            return
+        if any(happened.digests.values()):
+            self._here.add(client.id)
+        if client.id in self._here:
+            self._local.update(happened.digests)
+            then(happened.digests)
+
+    def known(self, paths: tuple[str, ...]) -> dict[str, str] | None:
+        """Return the digests of files, if all of them were looked at before."""
+        if any(path not in self._local for path in paths):
+            return None
+        return {path: self._local[path] for path in paths}
+
+    def opened(self, client: Client, path: str) -> None:
+        """A client has set breakpoints in a file."""
+        local = local_path(client, path)
+        self.find(client, (local,), lambda digests: self._compare(path, digests[local]))
+
+    def _compare(self, path: str, digest: str) -> None:
+        if not digest or self._compared.get(path) == digest:
+            return
+        self._compared[path] = digest
+        self._look_around()
+        self.changed(path)
+
+    # In the ranks
+
+    def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
+        """A rank has answered for the breakpoints in a file."""
+        if rank.main:
+            return  # a worker has its rank's files
+        self._taken.pop((rank.rank_id, path), None)
+        if states:
+            missing = any(state.get("message") == NO_FILE for state in states)
+            self._taken[rank.rank_id, path] = missing
+            self._look(rank, path, missing=missing)
+
+    def live(self, rank: Rank) -> None:
+        """A rank is attached; while others still are, they have better things to do."""
+        questions = self._compared or any(self._taken.values())
+        if questions and self._calm is None:
+            self._calm = self._core.after(CALM, self._look_around)
+
+    def _look_around(self) -> None:
+        self._core.cancel(self._calm)
+        self._calm = None
+        for (id, path), missing in sorted(self._taken.items()):
+            self._look(self._core.ranks[id], path, missing=missing)
+
+    def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
+        key = rank.rank_id, path
+        if key in self._found or rank.phase is not Phase.LIVE:
+            return
+        remote = paths_of(self._core, rank).to_remote(path)
+        same = remote == path and self._is_ours(rank)
+        if remote is None or not (missing or (path in self._compared and not same)):
+            return
+        self._found[key] = None
+        self._open[path] = self._open.get(path, 0) + 1
+        expression = probe.look_at(remote, self._compared.get(path, ""))
+        arguments = {"expression": expression, "context": "watch"}
+        to_ranks.ask(
+            self._core, rank, "evaluate", arguments, lambda reply: self._looked(rank, path, reply)
+        )
+
+    def _is_ours(self, rank: Rank) -> bool:
+        """We have started it on this machine, so the same path is the same file."""
+        return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
+
+    def _looked(self, rank: Rank, path: str, reply: Reply) -> None:
+        """A rank that says nonsense is told of here once more, with a failure."""
+        if reply.ok:
+            found = probe.found(plain(reply.body).get("result"))
+            if (rank.rank_id, path) in self._found:  # else of a connection that is over
+                self._found[rank.rank_id, path] = found
+        elif rank.link is not None:
+            text = f"cannot compare {path}: {reply.problem}"
+            self._core.warn("rank", text, rank)
+        self._open[path] -= 1
+        self._consider(path)
+        if not self._open[path]:
+            del self._open[path]
+
+    def _consider(self, path: str) -> None:
+        """Tell of all ranks at once; who takes long is told of later."""
+        if not self._open[path]:
+            self._tell(path)
+        elif path not in self._timers:
+            self._timers[path] = self._core.after(GATHER, lambda: self._tell(path))
+
+    def _tell(self, path: str) -> None:
+        self._core.cancel(self._timers.pop(path, None))
+        self.changed(path)
+
+    # What is known
+
+    def about(
+        self, client: Client | None, path: str, states: Mapping[DebuggeeId, Body]
+    ) -> AboutFile:
+        """Return what is wrong with a client's file in the ranks that answered with `states`."""
+        news = {
+            rank.rank_id: wrong
+            for rank in self._core.sorted_mains()
+            if rank.id in states and (wrong := self._news(client, path, rank, states[rank.id]))
+        }
+        if not news:
+            return NOTHING_WRONG
+        hosts = {rank.rank_id: host_of(rank) for rank in self._core.sorted_mains()}
+        return about_file(news, Others(hosts, self._core.default_group()))
+
+    def _news(self, client: Client | None, path: str, rank: Rank, state: Body) -> FileNews | None:
+        found = self._found.get((rank.rank_id, path))
+        missing = state.get("message") == NO_FILE
+        local = local_path(client, path) if client else path
+        wanted = self._local.get(local, "") if client and self.are_here(client) else ""
+        differs = found is not None and found.digest and wanted not in ("", found.digest)
+        if not missing and not differs:
+            return None
+        paths = paths_of(self._core, rank)
+        remote = paths.to_remote(path) or path
+        near = found.near if found else []
+        if not missing:  # there is a file: only one that is the client's beats it
+            near = [each for each in near if each[1] == wanted]
+        fit = fitting(path, wanted, near, paths.root_of(path))
+        kind = MISSING if missing else DIFFERS
+        return FileNews(kind, remote, host_of(rank), *(fit or ()))
+
+    def forget(self, rank: Rank) -> None:
+        """A rank's connection is gone: what it said may be of another process."""
+        if rank.main:
+            return
+        self._taken = {key: m for key, m in self._taken.items() if key[0] != rank.id}
+        for key in [key for key in self._found if key[0] == rank.id]:
+            del self._found[key]
+        self._core.folders.pop(rank.rank_id, None)
+
+    def gone(self, client: Client) -> None:
+        """A client has left."""
+        self._here.discard(client.id)
+
+
+def local_path(client: Client, path: str) -> str:
+    """Return a session's path as the client's own machine knows it."""
+    spelling = client.edge.spelling if client.edge else None
+    return from_uri(spelling.to_client(path)) if spelling else path

@@ -1,0 +1,148 @@
+"""Ids that belong to a rank, exchanged for ids of the session.
+
+debugpy's own ids are small, collide across ranks and are used again after a stop (measured), so
+each gets a number of ours that is never given out twice. A number whose stop is over is an
+error for ever, never another rank's data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, overload
+
+from dap_mux.engine.state.bounded import Recent
+from dap_mux.errors import DapMuxError, StaleHandle
+from dap_mux.protocol.handle_fields import Id, IdFault, Kind
+from dap_mux.rank_sets.debuggees import DebuggeeId, worker_of
+
+MAX_HANDLE: Final = 2**31 - 1
+"""DAP: "should be less than or equal to 2147483647 (2^31-1)"."""
+
+_OF_A_STOP: Final = frozenset(
+    {Kind.FRAME, Kind.VARIABLES, Kind.GOTO, Kind.STEP_IN, Kind.LOCATION, Kind.MEMORY}
+)
+_REMEMBERED: Final = 4096  # expired handles whose end can still be told in full
+MAX_PER_RANK: Final = 65_536  # of those that end with a stop, and as many others
+MAX_TEXT: Final = 1024  # characters of an id that is a text
+
+
+class _Owner(NamedTuple):
+    rank: DebuggeeId
+    kind: Kind
+    upstream: Id
+
+
+@dataclass(slots=True)
+class _Owned:
+    """What one rank has given out: upstream id to ours."""
+
+    stop: dict[tuple[Kind, Id], Id] = field(default_factory=dict)
+    lasting: dict[tuple[Kind, Id], Id] = field(default_factory=dict)
+
+    def of(self, kind: Kind) -> dict[tuple[Kind, Id], Id]:
+        return self.stop if kind in _OF_A_STOP else self.lasting
+
+
+class Handles:
+    """Both directions of the exchange. Memory is bounded by what is alive, not by what was."""
+
+    def __init__(self, first: int = 1) -> None:
+        self._next = first
+        self._owners: dict[Id, _Owner] = {}
+        self._owned: dict[DebuggeeId, _Owned] = {}
+        self._ends: Recent[Id, str] = Recent(_REMEMBERED)
+
+    def __len__(self) -> int:
+        """How many handles are alive."""
+        return len(self._owners)
+
+    @overload
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: int) -> int: ...
+    @overload
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: str) -> str: ...
+    @overload
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id: ...
+    def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id:
+        """Return our id for a rank's own: the same until it expires; text for text."""
+        known = self._owned.setdefault(rank, _Owned()).of(kind)
+        handle = known.get((kind, upstream))
+        if handle is None:
+            if isinstance(upstream, str) and len(upstream) > MAX_TEXT:
+                raise IdFault(f"a {kind.value} of {len(upstream)} characters")
+            handle = known[kind, upstream] = self._new(upstream)
+            self._owners[handle] = _Owner(rank, kind, upstream)
+            if len(known) > MAX_PER_RANK:
+                self._forget_oldest(rank, known)
+        return handle
+
+    def _forget_oldest(self, rank: DebuggeeId, known: dict[tuple[Kind, Id], Id]) -> None:
+        """A rank that goes on giving out ids loses its first ones."""
+        handle = known.pop(next(iter(known)))
+        del self._owners[handle]
+        self._ends[handle] = f"{_name(rank)} has given out too many since"
+
+    def reserve(self) -> int:
+        """Return a number that is no rank's, and will never be."""
+        number = self._new(0)
+        assert isinstance(number, int)
+        return number
+
+    def is_alive(self, handle: Id) -> bool:
+        """Whether a handle can be resolved."""
+        return handle in self._owners
+
+    @overload
+    def resolve(self, kind: Kind, handle: int) -> tuple[DebuggeeId, int]: ...
+    @overload
+    def resolve(self, kind: Kind, handle: str) -> tuple[DebuggeeId, str]: ...
+    @overload
+    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]: ...
+    def resolve(self, kind: Kind, handle: Id) -> tuple[DebuggeeId, Id]:
+        """Return the rank that owns `handle` and its own id; raise `StaleHandle` if none does."""
+        owner = self._owners.get(handle)
+        if owner is None or owner.kind is not kind:
+            raise StaleHandle(self._why(kind, handle, owner))
+        return owner.rank, owner.upstream
+
+    def expire_stop(self, rank: DebuggeeId) -> None:
+        """The rank runs on: frames, variables and what hangs on them are no more."""
+        if (owned := self._owned.get(rank)) is not None:
+            self._expire(owned.stop, f"{_name(rank)} has run on since")
+
+    def expire_rank(self, rank: DebuggeeId) -> None:
+        """The rank's process or connection is gone, and all that it gave out with it."""
+        if (owned := self._owned.pop(rank, None)) is not None:
+            self._expire(owned.stop, f"{_name(rank)} is gone")
+            self._expire(owned.lasting, f"{_name(rank)} is gone")
+
+    def _expire(self, handles: dict[tuple[Kind, Id], Id], end: str) -> None:
+        for handle in handles.values():
+            del self._owners[handle]
+            self._ends[handle] = end
+        handles.clear()
+
+    def _new(self, like: Id) -> Id:
+        number = self._next
+        if number > MAX_HANDLE:
+            raise DapMuxError("this session has given out all its ids; start a new one")
+        self._next += 1
+        return str(number) if isinstance(like, str) else number
+
+    def _why(self, kind: Kind, handle: Id, owner: _Owner | None) -> str:
+        if owner is not None:
+            return f"{handle} is a {owner.kind.value}, not a {kind.value}"
+        if handle in self._ends:
+            return f"{kind.value} {handle} is stale: {self._ends[handle]}"
+        if self._was_given_out(handle):
+            return f"{kind.value} {handle} is stale: its rank has run on since"
+        return f"{kind.value} {handle} is unknown: this session never gave it out"
+
+    def _was_given_out(self, handle: Id) -> bool:
+        number = int(handle) if str(handle).isdecimal() and len(str(handle)) < 11 else 0
+        return 0 < number < self._next
+
+
+def _name(rank: DebuggeeId) -> str:
+    group, number, worker = rank[0], rank[1], worker_of(rank)
+    name = f"rank {number}" if group == "job" else f"rank {number} @{group}"
+    return name if worker is None else f"{name} / worker {worker}"

@@ -1,0 +1,275 @@
+"""The nouns of a session: a rank, a client, a client's request, a stop. State only, no behaviour.
+
+Who may change what: `lifecycle` a rank's link, `stops` and `control` its stop and step,
+`clients` a client's place in the session.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from msgspec import Raw, Struct
+
+from dap_mux.engine.admission import Token
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.phases import Phase
+from dap_mux.pathmap import PathMap
+from dap_mux.protocol.messages import NO_RAW
+from dap_mux.protocol.types import InitializeArguments
+from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+
+Body: TypeAlias = dict[str, Any]
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """A rank's answer, or why there is none. `missing` is '' for a real answer.
+
+    `rank` says whose it is, to who asks many in one go.
+    """
+
+    ok: bool
+    body: Raw = NO_RAW
+    message: str = ""
+    missing: str = ""
+    rank: Rank | None = None
+
+    @property
+    def problem(self) -> str:
+        """What was wrong, in the rank's words or ours; '' for one that went well."""
+        return self.missing or self.message
+
+
+class Pending(Struct):
+    """A request that a rank still owes an answer to; one of many ranks may be shared by them."""
+
+    command: str
+    then: Callable[[Reply], None]
+    deadline: int | None
+    cause: ClientRequest | None = None  # the client's request that it is asked for
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One stack frame as far as classes compare it: (client path, function, line)."""
+
+    path: str
+    name: str
+    line: int
+
+
+@dataclass
+class Stop:
+    """Why and where a rank is stopped; `thread` is debugpy's id of the causing thread."""
+
+    thread: int
+    reason: str
+    details: Body
+    frames: tuple[Frame, ...] | None = None
+    frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
+    line_text: str | None = None  # of the innermost frame's line; None: not known
+    own: int = 0  # the innermost frame of the user's own files, where an exception was raised
+    selected: int = 0  # the frame that `u` and `d` went to, `own` at first
+    unhandled: bool = False  # an uncaught exception, or perhaps: it ends when it runs on
+    settled: bool = False  # where it stands is known, and it does not run on by itself
+    announced: bool = False
+
+    @property
+    def frame_id(self) -> int | None:
+        """Debugpy's id of the selected frame; None where the stack is not known."""
+        return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
+
+
+@dataclass
+class StepRun:
+    """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
+
+    members: set[DebuggeeId]
+    flying: set[DebuggeeId]
+    overdue: bool = False
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What a rank must do on its own when it arrives, to keep up with its class.
+
+    `place` is where the class stood when it was told; None for a continue.
+    """
+
+    command: str
+    arguments: Body
+    place: tuple[Frame, ...] | None
+    run: StepRun | None = None
+
+
+@dataclass
+class Signs:
+    """What is known of whether a rank's process still runs."""
+
+    threads: set[int] = field(default_factory=set)  # that have been told of, and run
+    program_over: bool = False  # its main thread has ended, by its own word
+    exited: bool = False  # who watches it has seen its end
+    debugger_ended: bool = False  # its adapter has said `terminated` of a program that may run on
+    alive: bool = False  # seen to run, since the connection was lost
+    look: int | None = None  # the last `WatchProcess`
+    deadline: int | None = None  # for a way back to a rank that nobody sees
+
+    def new_connection(self) -> None:
+        """What the last one said is not true of this one."""
+        self.threads.clear()
+        self.program_over = self.exited = False
+
+    def not_lost(self) -> None:
+        """It is attached, has ended, or nobody wants to attach to it."""
+        self.debugger_ended = self.alive = False
+        self.look = self.deadline = None
+
+
+@dataclass
+class Fate:
+    """How a rank's process has ended or is about to, and where it was seen last."""
+
+    place: str = ""  # of its newest stop
+    failure: str = ""  # the uncaught exception and its place
+    held: float | None = None  # s left for a debugger to come, where it is held at its failure
+    end: str = ""  # an exit code or a signal
+    vanished: bool = False  # its connection was lost before, and it had not said that it ends
+    wanted: bool = False  # the session ended it
+    told: bool = False
+
+
+@dataclass(eq=False)
+class Rank:
+    """One rank, `(group, rank)`, over all the processes and connections that it may have.
+
+    Or a worker: a process that a rank, its `main`, has started. It is debugged like a rank.
+    """
+
+    id: DebuggeeId
+    rank_id: RankId = field(init=False)  # itself, or the rank that this worker belongs to
+    endpoint: Endpoint
+    phase: Phase = Phase.IDLE
+    reason: str = ""
+    link: int | None = None
+    seq: int = 0
+    pending: dict[int, Pending] = field(default_factory=dict)
+    timer: int | None = None
+    attempts: int = 0
+    lost: bool = False  # it was attached, and is not again yet
+    resting: bool = False  # just left: no new connection yet (K4)
+    dropping: bool = False  # leaving to be forgotten
+    leaving_early: bool = False  # leaving, and `attach` is still to be sent
+    releasing: bool = False  # leaving on request: stays away until asked for
+    adapter_ready: bool = False
+    debugpy: str = ""  # its release, by its own word
+    refused: str = ""  # why it was left again as soon as it was attached
+    process: str = ""  # which one it is, as `lessons.WHO` says it
+    runs_on: bool = False  # `configurationDone` has been sent
+    offers: Body | None = None
+    cured: bool | None = None
+    stop: Stop | None = None
+    pausing: bool = False
+    run: StepRun | None = None  # the step that is under way
+    last_run: StepRun | None = None  # the last one it took part in
+    owed: deque[Owed] = field(default_factory=deque)
+    stepping: set[int] = field(default_factory=set)  # its threads that were told to step
+    last_thread: int | None = None  # the thread that it ran on with, while it is not stopped
+    threads: dict[int, str] = field(default_factory=dict)
+    exit_code: int | None = None
+    signs: Signs = field(default_factory=Signs)
+    fate: Fate = field(default_factory=Fate)
+    main: Rank | None = None  # of a worker
+    called: Body = field(default_factory=dict)  # how a worker wants to be attached
+    hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached
+    numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
+
+    @property
+    def number(self) -> int:
+        """The global rank."""
+        return self.id[1]
+
+    def __post_init__(self) -> None:
+        self.rank_id = rank_of(self.id)
+
+    @property
+    def worker(self) -> int | None:
+        """A worker's number; None for a rank."""
+        return worker_of(self.id)
+
+    @property
+    def state(self) -> str:
+        """One of DESIGN.md's states: waiting connecting running stopped pausing lost exited."""
+        if self.phase is Phase.LIVE:
+            stopped = self.stop is not None and self.stop.settled
+            return "stopped" if stopped else "pausing" if self.pausing else "running"
+        return "lost" if self.lost else self.phase.state
+
+
+@dataclass
+class Focus:
+    """The rank a client works on, and how strongly it said so (scopes beat stackTrace)."""
+
+    rank: DebuggeeId | None = None
+    explicit: bool = False
+    beside: set[DebuggeeId] = field(default_factory=set)  # stops shown without moving the focus
+    held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
+
+
+@dataclass
+class Dropped:
+    """How much output a client has lost since it stopped reading; `size` in bytes of UTF-8."""
+
+    lines: int = 0
+    size: int = 0
+
+
+@dataclass(eq=False)
+class Client:
+    """Who speaks DAP to us. `kind` is chosen by `clientID`, `role` by its attach."""
+
+    id: int
+    kind: str = "generic"
+    role: str = ""
+    trusted: bool = True
+    token: Token | None = None  # what it must show, unless it is trusted
+    initialized: bool = False
+    configured: bool = False
+    leaving: bool = False
+    terminated: bool = False  # it was told `terminated`: no event follows
+    seq: int = 0
+    launched: bool = False
+    about: InitializeArguments = field(default_factory=InitializeArguments)
+    edge: Edge | None = None  # None: it counts and spells as the session does
+    arguments: Body = field(default_factory=dict)
+    path_map: PathMap = field(default_factory=PathMap)
+    attach: ClientRequest | None = None
+    open: dict[int, ClientRequest] = field(default_factory=dict)
+    focus: Focus = field(default_factory=Focus)
+    events: frozenset[str] = frozenset()
+    dropped: Dropped | None = None  # it does not read at present
+    doubts: int = 0  # `threads` replies that may still apply an allThreadsStopped
+    unapplied: int | None = None  # the row of a stop of all that is not applied for sure
+    then_timer: int | None = None
+
+    @property
+    def listening(self) -> bool:
+        """It is a configured controller: told of stops, threads and output."""
+        return self.role == "controller" and self.configured
+
+
+class ClientRequest(Struct, eq=False):
+    """A request that one client waits on; answered exactly once (promise R10)."""
+
+    client: Client
+    seq: int
+    command: str
+    arguments: Raw
+    number: int = 0
+    answered: bool = False
+    failed: bool = False  # by a defect of ours: whoever answers it later comes too late
+    # Asked by us on the client's behalf: takes the body, or why there is none.
+    reply: Callable[[Body, str], None] | None = None

@@ -1,0 +1,201 @@
+"""How ranks appear as threads (DESIGN.md, "View"): ids, rows and names. Asks nobody.
+
+A row's id belongs to a rank, or to a further Python thread of it, for the whole session: it
+survives stops, reconnects and regrouping, so an editor's tree stays as the user left it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from dap_mux.engine.state.model import Client, Frame, Rank
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core, host_of
+from dap_mux.errors import StaleHandle
+from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+VIEWS: Final = ("ranks", "classes", "auto")
+MAIN_THREAD: Final = "MainThread"
+MAX_THREADS: Final = 65_536  # that have had a row; the first of them lose it
+
+
+@dataclass(frozen=True)
+class Row:
+    """One DAP thread. `members[0]` answers for it; `thread` is a further Python thread of that."""
+
+    id: int
+    name: str
+    members: tuple[Rank, ...]
+    stopped: bool
+    thread: int | None = None
+
+
+class View:
+    """The rows of a session, as each client sees them."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._ids: dict[tuple[DebuggeeId, int | None], int] = {}
+        self._owners: dict[int, tuple[DebuggeeId, int | None]] = {}
+        self._last = 0
+        self._threads: deque[tuple[DebuggeeId, int | None]] = (
+            deque()
+        )  # rows of theirs, oldest first
+
+    def id_of(self, rank: DebuggeeId, thread: int | None = None) -> int:
+        """Return the row id of a rank, or of one further thread of it."""
+        key = (rank, thread)
+        if key not in self._ids:
+            self._last += 1
+            self._ids[key] = self._last
+            self._owners[self._last] = key
+            if thread is not None:
+                self._threads.append(key)
+                if len(self._threads) > MAX_THREADS:
+                    del self._owners[self._ids.pop(self._threads.popleft())]
+        return self._ids[key]
+
+    def mode(self) -> str:
+        """Return what is in force: `threads` (one rank), `ranks` or `classes`."""
+        core = self._core
+        if core.single:
+            return "threads"
+        if core.view == "auto":
+            return "classes" if _more_live_than(core, core.settings.classes_above) else "ranks"
+        return core.view
+
+    def rows(self, client: Client) -> list[Row]:
+        """Return the rows in the order in which an editor shows them."""
+        if self.mode() == "classes":
+            return self._class_rows(client)
+        return [row for rank in _live(self._core) for row in self._rank_rows(rank)]
+
+    def _rank_rows(self, rank: Rank) -> list[Row]:
+        single = self._core.single
+        if not single and self._core.settings.threads != "all":
+            return [self._row(rank, self.name_of(rank))]
+        main = main_thread(rank)
+        whose = self.name_of(rank)
+        label = "" if single and rank.main is None else f"{whose} / "
+        names = rank.threads or {main: MAIN_THREAD}
+        names = {id: label + name for id, name in names.items()}
+        if single and rank.main:
+            names[main] = whose
+        return [self._row(rank, name, None if id == main else id) for id, name in names.items()]
+
+    def _row(self, rank: Rank, name: str, thread: int | None = None) -> Row:
+        return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
+
+    def name_of(self, rank: Rank) -> str:
+        """Return `rank 3 / worker 1 · dp=0 tp=1 · node1`: what tells ranks apart comes first."""
+        core = self._core
+        name = f"rank {rank.number}" + (f" @{rank.id[0]}" if core.several_groups else "")
+        if rank.main:
+            name = f"worker {rank.worker}" if core.single else f"{name} / worker {rank.worker}"
+        coords = " ".join(f"{dim}={at}" for dim, at in coords_of(core, rank).items())
+        parts = [name, coords, host_of(rank) if core.several_hosts else ""]
+        return " · ".join(part for part in parts if part)
+
+    def _class_rows(self, client: Client) -> list[Row]:
+        groups: dict[tuple[object, ...], list[Rank]] = {}
+        rows: list[Row] = []
+        for rank in _live(self._core):
+            if rank.id == client.focus.rank:
+                rows.append(self._row(rank, self._class_name([rank])))
+            else:
+                stop = rank.stop
+                kind = "stopped" if stop else "worker" if rank.main else "rank"
+                key = (rank.id[0], stop.frames if stop else None, kind)
+                groups.setdefault(key, []).append(rank)
+        return rows + [self._class_row(members) for members in groups.values()]
+
+    def _class_row(self, members: list[Rank]) -> Row:
+        first = members[0]
+        id = self.id_of(first.id)
+        return Row(id, self._class_name(members), tuple(members), first.stop is not None)
+
+    def _class_name(self, members: list[Rank]) -> str:
+        first = members[0]
+        where = "running"
+        if first.stop:
+            frame = (first.stop.frames or (Frame("", "stopped", 0),))[0]
+            where = f"{_base(frame.path)}:{frame.line}" if frame.path else frame.name
+        if len(members) == 1:
+            return f"{self.name_of(first)} · {where}"
+        return f"{len(members)} × {where} · {_who(members)}"
+
+    def resolve(self, client: Client, thread: object) -> tuple[list[Rank], int]:
+        """Return a row's ranks, the answering one first, and debugpy's thread id in that one.
+
+        Raises `StaleHandle` where no such thread is in the session now.
+        """
+        key = self._owners.get(thread) if isinstance(thread, int) else None
+        rank = self._core.ranks.get(key[0]) if key else None
+        if key is None or rank is None or rank.phase is not Phase.LIVE:
+            raise StaleHandle(f"no thread {thread} in this session")
+        members = [rank]
+        if self.mode() == "classes":
+            members = next((list(r.members) for r in self.rows(client) if r.id == thread), members)
+        return members, self.upstream(rank, key[1])
+
+    def upstream(self, rank: Rank, thread: int | None) -> int:
+        """Return debugpy's id for a row: the thread that caused the stop, else the main one."""
+        if thread is not None:
+            return thread
+        whole = self._core.shows_threads
+        return rank.stop.thread if rank.stop and not whole else main_thread(rank)
+
+    def id_for_stop(self, client: Client, rank: Rank) -> int:
+        """Return the row that a stop of this rank is shown on, or the one that it ran on from."""
+        if self.mode() == "classes":
+            rows = self.rows(client)
+            return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
+        if not self._core.shows_threads:
+            return self.id_of(rank.id)
+        thread = rank.stop.thread if rank.stop else rank.last_thread
+        known = rank.stop is not None or thread in rank.threads
+        return self.id_of(rank.id, thread if known and thread != main_thread(rank) else None)
+
+
+def _more_live_than(core: Core, limit: int) -> bool:
+    live = (rank for rank in core.ranks.values() if rank.phase is Phase.LIVE)
+    return next(islice(live, limit, None), None) is not None
+
+
+def _live(core: Core) -> list[Rank]:
+    return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
+
+
+def _who(members: list[Rank]) -> str:
+    """Return `ranks 0-3`, `workers of ranks 0-2`, or both."""
+    ranks = {rank.rank_id for rank in members if rank.main is None}
+    of_workers = {rank.rank_id for rank in members if rank.main}
+    parts = [_ranks(ranks)] * bool(ranks) + [f"workers of {_ranks(of_workers)}"] * bool(of_workers)
+    return " and ".join(parts)
+
+
+def _ranks(ranks: set[RankId]) -> str:
+    return f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks)}"
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def coords_of(core: Core, rank: Rank) -> dict[str, int]:
+    """Return the rank's place in its mesh, {} where no mesh is known."""
+    mesh = core.meshes.get(rank.id[0])
+    coords = mesh.coords(rank.number) if mesh and rank.number in mesh else {}
+    return {**(rank.endpoint.coords or {}), **coords}
+
+
+def main_thread(rank: Rank) -> int:
+    """Return debugpy's id of the main thread: by name, for it is not always 1 (FACTS)."""
+    for id, name in rank.threads.items():
+        if name == MAIN_THREAD:
+            return id
+    return min(rank.threads, default=1)

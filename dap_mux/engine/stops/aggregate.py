@@ -1,0 +1,286 @@
+"""Stops of many ranks become few announcements (DESIGN.md, "Stops, scope, focus and view").
+
+A stop counts once its stack is known, for classes are compared by stacks. It is then announced
+with all others that settle within the window; at once when nobody is left running, or when the
+step it ends is complete. Who is late to a step gets what its class was told meanwhile (`owed`),
+so that the class stays together; who stops for another reason is shown where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.ranks.deaths import note_stop
+from dap_mux.engine.state.model import Body, Frame, Owed, Rank, Reply, StepRun, Stop
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.protocol.messages import plain
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
+OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else
+
+
+@dataclass
+class _Lesson:
+    """What is still to be learnt of a stop, and until when its telling waits for that."""
+
+    open: set[str]
+    timer: int | None = None
+
+
+class Stops:
+    """The engine's part that owns `Rank.stop`, `run` and `owed`."""
+
+    def __init__(self, core: Core, announcer: Announcer, pay: Callable[[Rank, Owed], None]) -> None:
+        self._core = core
+        self._announcer = announcer
+        self._pay = pay
+        self._new: dict[DebuggeeId, Stop] = {}
+        self._timer: int | None = None
+        self.moved: Callable[[Rank], None] = lambda rank: None
+        self.before_telling: Callable[[Collection[DebuggeeId]], None] = lambda ids: None
+
+    # From ranks
+
+    def stopped(self, rank: Rank, body: Body) -> None:
+        """A rank's `stopped` event. It speaks of one rank, whatever `allThreadsStopped` says."""
+        core = self._core
+        if body.get("reason") == "goto" and rank.stop and rank.stop.announced:
+            self._jumps(rank)
+        core.handles.expire_stop(rank.id)
+        details = {k: v for k, v in body.items() if k in DETAILS}
+        stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
+        stop.unhandled = stop.reason == "exception"  # until it is known to be caught
+        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`lessons.BRIEF`)
+        rank.stop, rank.pausing = stop, False
+        rank.stepping.clear()
+        self._new.pop(rank.id, None)
+        self._learn(rank, stop)
+
+    def _jumps(self, rank: Rank) -> None:
+        """A stop follows a stop: between the two the rank has run on, and the focus stays."""
+        self.clear(rank)
+        self._announcer.stepping([rank])
+
+    def _learn(self, rank: Rank, stop: Stop) -> None:
+        """Fetch what must be known before the stop can be told: stack, threads, exception."""
+        asked: dict[str, Body] = {}
+        if stop.frames is None:
+            asked["stackTrace"] = {"threadId": stop.thread}
+        if stop.reason != "step" or stop.thread not in rank.threads or self._core.shows_threads:
+            asked["threads"] = {}  # after a step it is the thread that stood there before
+        if stop.reason == "exception":
+            asked["exceptionInfo"] = {"threadId": stop.thread}
+        if not asked:
+            self._settled(rank, stop)
+            return
+        lesson = _Lesson(set(asked))
+        lesson.timer = self._core.after(STACK_TIMEOUT, lambda: self._learned(rank, stop, lesson))
+        for command, arguments in asked.items():
+            then = self._learner(rank, stop, command, lesson)
+            late = self._core.settings.silence_timeout
+            to_ranks.ask(self._core, rank, command, arguments, then, late)
+
+    def _learner(self, rank: Rank, stop: Stop, command: str, lesson: _Lesson) -> to_ranks.Then:
+        def answered(reply: Reply) -> None:
+            lesson.open.discard(command)
+            if rank.stop is stop:
+                LEARN[command](rank, stop, plain(reply.body) if reply.ok else {})
+                if stop.settled:
+                    self.moved(rank)  # late, but still worth knowing
+            if not lesson.open and lesson.timer is not None:
+                self._learned(rank, stop, lesson)
+
+        return answered
+
+    def _learned(self, rank: Rank, stop: Stop, lesson: _Lesson) -> None:
+        """All is known, or has been waited for long enough."""
+        self._core.cancel(lesson.timer)
+        lesson.timer = None
+        if rank.stop is stop:
+            self._settled(rank, stop)
+
+    def _settled(self, rank: Rank, stop: Stop) -> None:
+        run, rank.run = rank.run, None
+        if run:
+            run.flying.discard(rank.id)
+        if self._owes_nothing(rank, stop):
+            stop.settled = True
+            self._new[rank.id] = stop
+        self.moved(rank)
+        self.consider()
+
+    def _owes_nothing(self, rank: Rank, stop: Stop) -> bool:
+        """Let a rank that is late to its class's step keep up; False when it runs on."""
+        if not rank.owed:
+            return True
+        owed = rank.owed.popleft()
+        keeps_up = stop.reason in OWN_STOPS and owed.place in (None, stop.frames)
+        if not keeps_up:
+            rank.owed.clear()
+            return True
+        self._pay(rank, owed)
+        return False
+
+    def continued(self, rank: Rank) -> None:
+        """A rank's `continued` event: news only where it runs on without our asking."""
+        if rank.stop is None:
+            return
+        told = rank.stop.announced
+        self.clear(rank)
+        if told:
+            self._announcer.resumed([rank])
+
+    # From control and lifecycle
+
+    def clear(self, rank: Rank) -> None:
+        """The rank runs on: its frames and variables are no more."""
+        if rank.stop:
+            rank.last_thread = rank.stop.thread
+        note_stop(rank, rank.stop)
+        rank.stop = None
+        self._new.pop(rank.id, None)
+        self._core.handles.expire_stop(rank.id)
+        self.moved(rank)
+
+    def give_up_step(self, rank: Rank) -> None:
+        """The rank takes part in no step any more."""
+        run, rank.run = rank.run, None
+        if run:
+            run.flying.discard(rank.id)
+        rank.owed.clear()
+        rank.stepping.clear()
+
+    def stands(self, rank: Rank, stop: Stop) -> None:
+        """The rank has refused to move: this is still its stop, and the clients see it again."""
+        self.give_up_step(rank)
+        rank.stop, rank.pausing = stop, False
+        stop.settled, stop.announced = True, False
+        self._new[rank.id] = stop
+        self.moved(rank)
+        self.consider()
+
+    def forget(self, rank: Rank) -> None:
+        """The rank's connection is gone: it takes part in nothing that is under way."""
+        self.give_up_step(rank)
+        rank.pausing = False
+        rank.threads = {}
+        note_stop(rank, rank.stop)
+        rank.stop = None
+        self._new.pop(rank.id, None)
+        self._core.handles.expire_rank(rank.id)
+        self.consider()
+
+    def begin_step(self, ranks: list[Rank], late: list[Rank]) -> StepRun:
+        """These ranks are told to step, in lock-step; those who are late will follow."""
+        run = StepRun({r.id for r in ranks + late}, {rank.id for rank in ranks})
+        for rank in ranks:
+            rank.run = run
+        self._core.after(self._core.settings.step_grace, lambda: self._overdue(run))
+        return run
+
+    def _overdue(self, run: StepRun) -> None:
+        run.overdue = True
+        if self._new:
+            self.consider()
+        elif run.flying:
+            self._announcer.overdue(run)
+
+    # Announcing
+
+    def consider(self) -> None:
+        """Announce what has settled, or make sure that somebody will."""
+        if not self._new or self._core.flow.restarting:
+            return
+        if self._nobody_else() or self._steps_complete():
+            self._announce()
+        elif self._timer is None:
+            settings = self._core.settings
+            late = any(r.stop and r.stop.announced for r in self._core.ranks.values())
+            window = settings.late_settle if late else settings.settle
+            self._timer = self._core.after(window, self._window_over)
+
+    def _window_over(self) -> None:
+        self._timer = None
+        if not self._step_under_way():
+            self._announce()
+
+    def _nobody_else(self) -> bool:
+        """Nobody is left running. From the end: where many stop, most do so in their order."""
+        return not any(self._runs(rank) for rank in reversed(self._core.ranks.values()))
+
+    def _runs(self, rank: Rank) -> bool:
+        told = rank.id in self._new or (rank.stop is not None and rank.stop.announced)
+        return rank.phase is Phase.LIVE and not told
+
+    def _steps_complete(self) -> bool:
+        """Every new stop ends a step that is complete, or overdue."""
+        return not self._step_under_way() and all(
+            stop.reason == "step" for stop in self._new.values()
+        )
+
+    def _step_under_way(self) -> bool:
+        runs = (rank.run for rank in reversed(self._core.ranks.values()))
+        return any(run is not None and run.flying and not run.overdue for run in runs)
+
+    def _announce(self) -> None:
+        self._core.cancel(self._timer)
+        self._timer = None
+        new = [rank for rank in self._core.sorted_ranks() if rank.id in self._new]
+        self._new.clear()
+        for rank in new:
+            if rank.stop:
+                rank.stop.announced = True
+        if new:
+            self.before_telling({rank.id for rank in new})
+            self._announcer.stops(new)
+
+
+NOT_OWN = frozenset({"subtle", "label"})
+DETAILS = frozenset({"description", "text", "hitBreakpointIds"})
+
+
+def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
+    frames = body.get("stackFrames")
+    if isinstance(frames, list):
+        known = [frame for frame in frames if isinstance(frame, dict)]
+        stop.frames = tuple(map(_frame, known))
+        stop.frame_ids = tuple(int(frame.get("id") or 0) for frame in known)
+        if stop.reason == "exception":
+            stop.own = stop.selected = _own(known)
+        text = body.get("lineText")
+        stop.line_text = text if isinstance(text, str) else None
+
+
+def _frame(body: Body) -> Frame:
+    source = body.get("source") or {}
+    return Frame(str(source.get("path") or ""), str(body.get("name")), int(body.get("line") or 0))
+
+
+def _own(frames: list[Body]) -> int:
+    """The innermost frame that debugpy does not show as subtle, as it does those of libraries."""
+    own = (i for i, frame in enumerate(frames) if frame.get("presentationHint") not in NOT_OWN)
+    return next(own, 0)
+
+
+def learn_threads(rank: Rank, body: Body) -> None:
+    """Keep what a rank's `threads` answered: id to name."""
+    threads = body.get("threads")
+    if isinstance(threads, list):
+        known = (item for item in threads if isinstance(item, dict) and "id" in item)
+        rank.threads = {int(item["id"]): str(item.get("name", "")) for item in known}
+
+
+def _learn_exception(_: Rank, stop: Stop, body: Body) -> None:
+    stop.unhandled = body.get("breakMode", "unhandled") == "unhandled"
+
+
+LEARN: dict[str, Callable[[Rank, Stop, Body], None]] = {
+    "stackTrace": _learn_stack,
+    "threads": lambda rank, stop, body: learn_threads(rank, body),
+    "exceptionInfo": _learn_exception,
+}

@@ -1,0 +1,272 @@
+"""Tells every controller, in its own pattern and with its own focus, what the ranks do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.client_dialects import PATTERNS, Picture, Script, continued, thread
+from dap_mux.engine.state.model import Body, Client, Rank, StepRun
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.selection import fallback, focused, give_focus
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View, main_thread
+
+APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
+
+
+class Announcer:
+    """The engine's part that speaks to clients about threads."""
+
+    def __init__(self, core: Core, view: View, breakpoints: Breakpoints) -> None:
+        self._core = core
+        self._view = view
+        self._breakpoints = breakpoints
+
+    # Stops
+
+    def stops(self, new: list[Rank]) -> None:
+        """These ranks have stopped since the clients were last told."""
+        for client in self._core.controllers():
+            self._send(client, self._stop_script(client, new))
+
+    def _stop_script(self, client: Client, new: list[Rank]) -> Script:
+        pattern = PATTERNS[client.kind]
+        focus = focused(self._core, client)
+        if focus and focus.stop and focus not in new:
+            client.focus.beside.update(rank.id for rank in new)
+            if pattern.unseen(client.focus.explicit):
+                return pattern.stop(self._picture(client, focus))
+            return pattern.late(self._picture(client, focus), self._rows(client, new))
+        if focus and focus.run and focus.id in focus.run.flying:
+            return self._slow(client, new)
+        if not (focus and focus.stop):
+            focus = _most_telling(new)
+        give_focus(client, focus.id)
+        return pattern.stop(self._picture(client, focus))
+
+    def _rows(self, client: Client, ranks: Iterable[Rank]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(self._view.id_for_stop(client, rank) for rank in ranks))
+
+    def _picture(self, client: Client, focus: Rank) -> Picture:
+        row = self._view.id_for_stop(client, focus)
+        running = tuple(r.id for r in self._view.rows(client) if not r.stopped and r.id != row)
+        return Picture(row, running, self._details(client, focus))
+
+    def _details(self, client: Client, rank: Rank) -> Body:
+        if rank.stop is None:
+            return {"reason": "pause"}
+        details = {"reason": rank.stop.reason, **rank.stop.details}
+        if "hitBreakpointIds" in details:
+            ids = self._breakpoints.ids_for(client, rank, details["hitBreakpointIds"])
+            details["hitBreakpointIds"] = ids
+        return details
+
+    # Running on
+
+    def stepping(self, ranks: list[Rank]) -> None:
+        """A step of these ranks has begun; the focus stays with whoever had it."""
+        others = self._anybody_stopped()
+        for client in self._core.controllers():
+            if others:
+                self._resume_rows(client, ranks)
+            else:
+                self._resume_all(client, ranks)
+
+    def thread_steps(self, rank: Rank, thread: int) -> None:
+        """A thread steps that stood while another one of its rank did."""
+        row = self._view.id_of(rank.id, None if thread == main_thread(rank) else thread)
+        for client in self._core.controllers():
+            self._send(client, (continued(row),))
+
+    def overdue(self, run: StepRun) -> None:
+        """A step takes long: who looks at it keeps its focus, and sees who else is stopped."""
+        stopped = self._stopped()
+        for client in self._core.controllers():
+            focus = focused(self._core, client)
+            if stopped and focus and focus.id in run.flying:
+                self._send(client, self._slow(client, stopped))
+
+    def _slow(self, client: Client, stopped: list[Rank]) -> Script:
+        client.focus.beside.update(rank.id for rank in stopped)
+        picture = self._picture(client, stopped[0])
+        return PATTERNS[client.kind].slow(picture, self._rows(client, stopped))
+
+    def _stopped(self) -> list[Rank]:
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        return [rank for rank in live if rank.stop and rank.stop.announced]
+
+    def _anybody_stopped(self) -> bool:
+        return any(r.stop for r in self._core.ranks.values() if r.phase is Phase.LIVE)
+
+    def _kept(self, client: Client) -> Picture | None:
+        """Return what the client's focus still shows, if it is stopped."""
+        focus = focused(self._core, client)
+        return self._picture(client, focus) if focus and focus.stop else None
+
+    def _resume_all(self, client: Client, ranks: list[Rank]) -> None:
+        row = self._view.id_for_stop(client, focused(self._core, client) or ranks[0])
+        self._send(client, PATTERNS[client.kind].resume_all(row))
+        self._rename(client, row)
+
+    def _rename(self, client: Client, row: int) -> None:
+        """Classes are named by their place, which is another now: have the names read again."""
+        if PATTERNS[client.kind].renames and self._view.mode() == "classes":
+            self._send(client, (thread("started", row),))
+            client.doubts += 1
+
+    def resumed(self, ranks: list[Rank]) -> None:
+        """These ranks run on."""
+        if not ranks:
+            return
+        others = self._anybody_stopped()
+        for client in self._core.controllers():
+            if others:
+                self._resumed_some(client, ranks)
+            else:
+                self._resume_all(client, ranks)
+
+    def _resume_rows(self, client: Client, ranks: list[Rank]) -> None:
+        rows = self._rows(client, ranks)
+        self._send(client, PATTERNS[client.kind].resume_some(rows, self._kept(client)))
+        self._rename(client, rows[0])
+
+    def _resumed_some(self, client: Client, ranks: list[Rank]) -> None:
+        self._resume_rows(client, ranks)
+        focus = focused(self._core, client)
+        if focus in ranks:
+            self._refocus(client, focus, None)
+
+    # Coming, going, moving
+
+    def joined(self, rank: Rank) -> None:
+        """A rank is attached: its row appears."""
+        for client in self._core.controllers():
+            row = self._view.id_of(rank.id)
+            self._send(client, PATTERNS[client.kind].joined(row, self._kept(client)))
+            client.doubts += 1
+
+    def left(self, rank: Rank) -> None:
+        """A rank's row disappears; who looked at it is shown another stopped rank, if any."""
+        row = self._view.id_of(rank.id)
+        for client in self._core.controllers():
+            had_focus = client.focus.rank == rank.id
+            shown = had_focus and rank.stop is not None
+            self._send(client, PATTERNS[client.kind].left(row, focus=shown))
+            if had_focus:
+                self._refocus(client, rank, None)
+
+    def _refocus(self, client: Client, gone: Rank, old: int | None) -> None:
+        heir = fallback(self._core, gone)
+        if heir:
+            self.move(client, heir, old)
+        elif gone.phase is not Phase.LIVE:
+            client.focus.rank = None
+
+    def move(self, client: Client, rank: Rank, old: int | None) -> None:
+        """Show a client another stopped rank; `old` is the row it leaves, if still there."""
+        give_focus(client, rank.id)
+        self._let_go(client)
+        client.focus.held = self._core.after(APPLY_GRACE, lambda: self._let_go(client))
+        self._send(client, PATTERNS[client.kind].move(self._picture(client, rank), old))
+
+    def _let_go(self, client: Client) -> None:
+        """The client has arrived at its new focus: from now on it goes where it looks."""
+        self._core.cancel(client.focus.held)
+        client.focus.held = None
+
+    def present(self, client: Client) -> None:
+        """Tell a client that has just joined how things stand.
+
+        VS Code asks `threads` after `configurationDone` and for new rows: neither applies a stop.
+        """
+        client.doubts += 2
+        stopped = self._stopped()
+        if stopped:
+            self._send(client, self._stop_script(client, stopped))
+
+    def regrouped(self, client: Client) -> None:
+        """The rows changed without a stop (another view): let the client read them again."""
+        focus = focused(self._core, client)
+        if focus and focus.stop:
+            self._send(client, PATTERNS[client.kind].stop(self._picture(client, focus)))
+            return
+        for row in self._view.rows(client)[:1]:
+            self._send(client, (thread("started", row.id),))
+
+    # When a stop has been applied
+
+    def threads_answered(self, client: Client) -> None:
+        """The client has the rows: an `allThreadsStopped` is applied now, so say who runs."""
+        if PATTERNS[client.kind].fetches or not client.doubts:
+            return
+        client.doubts -= 1
+        self._say_then(client)
+        if not client.doubts and client.kind == "vscode":
+            self._drop_then(client)
+
+    def stack_answered(self, client: Client, row: int) -> None:
+        """The stack of a stop is fetched once the stop is applied, by some without `threads`."""
+        focus = focused(self._core, client)
+        if focus and row == self._view.id_for_stop(client, focus):
+            self._let_go(client)
+        if client.kind != "vscode" and client.unapplied == row:
+            client.doubts = 0
+            self._say_then(client)
+            self._drop_then(client)
+
+    def _send(self, client: Client, script: Script) -> None:
+        """Send a script; a stop of all in it must be followed by who runs, once it is applied."""
+        self._emit(client, script)
+        stops = [body for name, body in script if name == "stopped" and body["allThreadsStopped"]]
+        if stops:
+            self._drop_then(client)
+            client.doubts += 1
+            client.unapplied = stops[-1]["threadId"]
+            client.then_timer = self._core.after(APPLY_GRACE, lambda: self._grace_over(client))
+
+    def _grace_over(self, client: Client) -> None:
+        client.then_timer = None
+        self._say_then(client)
+        if not client.doubts:
+            self._drop_then(client)
+
+    def _say_then(self, client: Client) -> None:
+        """Say who runs now, which may be others than when the stop was sent."""
+        if client.unapplied is None or client.id not in self._core.clients:
+            return
+        focus = focused(self._core, client)
+        if not self._anybody_stopped():
+            self._say_all_run(client)
+            return
+        flying = focus is not None and focus.run is not None and focus.id in focus.run.flying
+        row = self._view.id_for_stop(client, focus) if focus and flying else None
+        shown = focus if focus and focus.stop else self._stopped_first()
+        self._emit(client, PATTERNS[client.kind].applied(self._picture(client, shown), row))
+
+    def _say_all_run(self, client: Client) -> None:
+        """Nobody is stopped any more: said of a rank that is still there, if any is."""
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        rank = focused(self._core, client) or next(live, None)
+        if rank is not None:
+            row = self._view.id_for_stop(client, rank)
+            self._emit(client, PATTERNS[client.kind].resume_all(row))
+
+    def _stopped_first(self) -> Rank:
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        return next(rank for rank in live if rank.stop)
+
+    def _drop_then(self, client: Client) -> None:
+        self._core.cancel(client.then_timer)
+        client.unapplied, client.then_timer = None, None
+
+    def _emit(self, client: Client, events: Script) -> None:
+        for name, body in events:
+            to_clients.send_event(self._core, client, name, body)
+
+
+def _most_telling(ranks: list[Rank]) -> Rank:
+    """Return the rank to look at first: one with an exception, else the lowest."""
+    raised = (rank for rank in ranks if rank.stop and rank.stop.reason == "exception")
+    return next(raised, ranks[0])

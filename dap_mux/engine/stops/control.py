@@ -1,0 +1,301 @@
+"""Continue, pause and step: answered at once, carried out on the ranks of the scope.
+
+K1 of FACTS lives here: `continue` goes only to a rank with an unresolved stop; while a pause is
+under way its stop is awaited first. Nothing here ever waits for a rank that cannot stop yet.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeAlias
+
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.state.model import Body, Client, ClientRequest, Owed, Rank, Reply, StepRun, Stop
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
+from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.threads import View, main_thread
+from dap_mux.engine.stops.aggregate import Stops
+from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.errors import StaleHandle
+from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.protocol.messages import plain
+from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
+
+Heard: TypeAlias = Callable[[Rank, Reply], None]
+NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
+
+
+class Control:
+    """The engine's part that makes ranks run and stop."""
+
+    def __init__(
+        self, core: Core, view: View, announcer: Announcer, arguments: Callable[[], Body]
+    ) -> None:
+        """`arguments` returns what the ranks were attached with."""
+        self._core = core
+        self._view = view
+        self._announcer = announcer
+        self._arguments = arguments
+        self._refusals: dict[str, list[DebuggeeId]] = {}
+        self.stops = Stops(core, announcer, self._pay)
+
+    def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
+        """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
+        client = request.client
+        if request.command in STEPS:
+            named = typed(request.arguments, ThreadArguments)
+            row, single = named.threadId, named.singleThread
+        else:
+            asked = typed(request.arguments, ScopeArguments)
+            single = asked.singleThread
+            row = self._focused_row(client) if asked.threadId is None else asked.threadId
+        members, upstream_id = self._view.resolve(client, row)
+        chosen = targets(self._core, client, members, request.command, single=single)
+        return members[0], chosen, upstream_id
+
+    def _focused_row(self, client: Client) -> int:
+        """Return the row that the client works on, the first where it has not looked at any."""
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        rank = focused(self._core, client) or next(live, None)
+        if rank is None:
+            raise StaleHandle("no rank is attached")
+        return self._view.id_for_stop(client, rank)
+
+    # Running on: `continue`
+
+    def continue_(self, request: ClientRequest) -> None:
+        """`continue`. A rank held at an uncaught exception runs on only as the focus."""
+        row, chosen, _ = self._targets(request)
+        if len(chosen) > 1:
+            kept = focused(self._core, request.client) or row
+            others_stand = any(rank.stop and not held(rank) for rank in chosen)
+            ends = (kept,) if others_stand else (kept, row)
+            chosen = [rank for rank in chosen if rank in ends or not held(rank)]
+        left = self._core.ranks.keys() - {rank.id for rank in chosen}
+        others = (self._core.ranks[id] for id in left)
+        all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)
+        to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
+        self._announcer.resumed([rank for rank in chosen if self.resume(rank)])
+
+    def resume(self, rank: Rank) -> bool:
+        """Let a rank run on; True if it was stopped and does so now."""
+        if rank.stop:
+            self._tell(rank, "continue", {"threadId": rank.stop.thread})
+            return True
+        if rank.run and not rank.pausing and self._holds_threads():
+            self.stops.give_up_step(rank)
+            self._tell(rank, "continue", {"threadId": main_thread(rank)})
+            return True
+        if rank.pausing or rank.run:
+            rank.owed.append(Owed("continue", {}, None))
+        return False
+
+    def _holds_threads(self) -> bool:
+        """Whether a rank's other threads stand while one steps.
+
+        The step may then wait for one of them for ever. And a rank with a thread that stands may
+        be told to continue, which a running one must never be.
+        """
+        return self._arguments().get("steppingResumesAllThreads") is False
+
+    # Stopping: `pause`
+
+    def pause(self, request: ClientRequest) -> None:
+        """`pause`. A rank blocked in C acknowledges, and stops when its call returns."""
+        _, chosen, _ = self._targets(request)
+        to_clients.respond(self._core, request)
+        self.pause_ranks(chosen)
+
+    def pause_ranks(self, ranks: Iterable[Rank]) -> None:
+        """Ask running ranks to stop; what they still owed is off.
+
+        Also of one that has just stopped and is about to run on: there it stays.
+        """
+        for rank in ranks:
+            if rank.phase is Phase.LIVE and not (rank.stop and rank.stop.settled):
+                rank.owed.clear()
+                if rank.stop is None and not rank.pausing:
+                    rank.pausing = True
+                    self.stops.moved(rank)
+                    thread = {"threadId": main_thread(rank)}
+                    then = partial(self._paused, rank)
+                    to_ranks.ask(self._core, rank, "pause", thread, then)
+
+    def _paused(self, rank: Rank, reply: Reply) -> None:
+        """It is refused, or stands still sooner or later."""
+        if not reply.ok and rank.phase is Phase.LIVE:
+            self._log(rank, "pause", reply)
+        if not reply.ok and not reply.missing and rank.pausing:
+            self._say_refusal(rank, "pause", reply)
+            rank.pausing = False
+            rank.owed.clear()
+            self.stops.moved(rank)
+
+    # Stepping: `next`, `stepIn`, `stepOut`
+
+    def step(self, request: ClientRequest) -> None:
+        """A step of the row's rank, or of its whole class in lock-step."""
+        row, chosen, thread = self._targets(request)
+        arguments = plain(request.arguments)
+        if "targetId" in arguments:
+            arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
+            chosen = [row]  # the others' debuggers know the ids of their own targets only
+        stopped = [rank for rank in chosen if rank.stop and rank.phase is Phase.LIVE]
+        rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
+        if self._stands_beside_a_step(row, thread):
+            to_clients.respond(self._core, request)
+            self._announcer.thread_steps(row, thread)
+            self._tell(row, request.command, {**rest, "threadId": thread}, thread=thread)
+            return
+        if row.stop is None or row not in stopped:
+            name = self._view.name_of(row)
+            to_clients.refuse(self._core, request, f"{name} is running: pause it before you step")
+            return
+        to_clients.respond(self._core, request)
+        give_focus(request.client, row.id)
+        late = self._late_members(row, stopped, chosen)
+        place = row.stop.frames
+        run = self._step(stopped, late, request.command, rest, {row.id: thread})
+        for rank in late:
+            rank.owed.append(Owed(request.command, rest, place, run))
+        self._announcer.stepping(stopped)
+
+    def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
+        """Whether this thread is held while another one of its rank steps: it may step too."""
+        steps = rank.run is not None and rank.stop is None and not rank.pausing
+        held_there = thread in rank.threads and thread not in rank.stepping
+        return steps and held_there and self._core.shows_threads and self._holds_threads()
+
+    def _step_in_target(self, row: Rank, target: Id) -> Id:
+        """Return the rank's own id of a step-in target; raise `StaleHandle` if it has none such."""
+        owner, upstream_id = self._core.handles.resolve(Kind.STEP_IN, target)
+        if owner != row.id:
+            raise StaleHandle(f"target {target} belongs to another thread")
+        return upstream_id
+
+    def _late_members(self, row: Rank, stopped: list[Rank], chosen: list[Rank]) -> list[Rank]:
+        """Return who is still under way from the last step of this class: they will follow."""
+        run = row.last_run
+        if run is None or (len(chosen) == 1 and len(run.members) == 1):
+            return []
+        if chosen == [row] and class_of(self._core, row) != [row]:
+            return []  # this rank alone was asked for
+        late = (self._core.ranks[id] for id in sorted(run.members) if id in self._core.ranks)
+        return [rank for rank in late if rank not in stopped and (rank.run or rank.owed)]
+
+    def _step(
+        self,
+        ranks: list[Rank],
+        late: list[Rank],
+        command: str,
+        rest: Body,
+        threads: dict[DebuggeeId, int],
+        heard: Heard | None = None,
+    ) -> StepRun:
+        run = self.stops.begin_step(ranks, late)
+        for rank in ranks:
+            assert rank.stop is not None
+            rank.last_run = run
+            thread = threads.get(rank.id, rank.stop.thread)
+            self._tell(rank, command, {**rest, "threadId": thread}, heard, thread=thread)
+        return run
+
+    def step_named(self, ranks: list[Rank], late: list[Rank], command: str, heard: Heard) -> None:
+        """Let exactly these stopped ranks step as one; the late ones follow from where they stop.
+
+        `heard` is told what each of `ranks` says to it.
+        """
+        run = self._step(ranks, late, command, {}, {}, heard)
+        for rank in late:
+            rank.owed.append(Owed(command, {}, None, run))
+        self._announcer.stepping(ranks)
+
+    def tell_resumed(self, ranks: list[Rank]) -> None:
+        """The clients are told that these run on."""
+        if ranks:
+            self._announcer.resumed(ranks)
+
+    def _tell(
+        self,
+        rank: Rank,
+        command: str,
+        arguments: Body,
+        heard: Heard | None = None,
+        thread: int | None = None,
+    ) -> None:
+        """Tell a rank to run on, or one thread of it to step; it stands on if it refuses."""
+        stop = rank.stop
+        if stop:
+            self.stops.clear(rank)
+        if thread is not None:
+            rank.stepping.add(thread)
+            rank.last_thread = thread
+
+        def answered(reply: Reply) -> None:
+            if rank.phase is Phase.LIVE and not reply.ok:
+                self._log(rank, command, reply)
+                if not reply.missing and rank.stop is None:
+                    self._stands(rank, stop, thread)
+                    if heard is None:
+                        self._say_refusal(rank, command, reply)
+            if heard:
+                heard(rank, reply)
+
+        to_ranks.ask(self._core, rank, command, arguments, answered)
+
+    def _stands(self, rank: Rank, stop: Stop | None, thread: int | None) -> None:
+        """The rank stands where it stood; or the one thread does, and its other one steps on."""
+        if stop:
+            self.stops.stands(rank, stop)
+        elif thread is not None:
+            rank.stepping.discard(thread)
+
+    def _say_refusal(self, rank: Rank, command: str, reply: Reply) -> None:
+        """Say why a rank does not do it; many that refuse for the same reason are one line."""
+        if not self._refusals:
+            self._core.after(self._core.settings.settle, self._say_refusals)
+        self._refusals.setdefault(f"refused {command!r}: {_why(reply)}", []).append(rank.id)
+
+    def _say_refusals(self) -> None:
+        refusals, self._refusals = self._refusals, {}
+        for what, ranks in refusals.items():
+            who = label(sorted(ranks), self._core.default_group())
+            text = f"dap-mux: rank{'s' if len(ranks) > 1 else ''} {who} {what}\n"
+            to_clients.broadcast(self._core, "output", {"category": "stderr", "output": text})
+
+    def _log(self, rank: Rank, command: str, reply: Reply) -> None:
+        self._core.log(logging.WARNING, "rank", f"{command}: {_why(reply)}", rank)
+
+    def _pay(self, rank: Rank, owed: Owed) -> None:
+        """A late rank arrived where its class was told to go on from: it follows."""
+        if owed.command == "continue":
+            self.resume(rank)
+            return
+        assert rank.stop is not None
+        thread = rank.stop.thread
+        rank.run = owed.run
+        if owed.run:
+            owed.run.flying.add(rank.id)
+        self._tell(rank, owed.command, {**owed.arguments, "threadId": thread}, thread=thread)
+
+    # focus
+
+    def focus(self, rank: Rank) -> None:
+        """Show every client a stopped rank; resumes nobody."""
+        for client in self._core.controllers():
+            before = focused(self._core, client)
+            old = self._view.id_for_stop(client, before) if before and before.stop else None
+            self._announcer.move(client, rank, old)
+
+
+def _why(reply: Reply) -> str:
+    return reply.problem or "debugpy refused it and gave no reason"
+
+
+def held(rank: Rank) -> bool:
+    """Whether it is stopped at an uncaught exception, or may be: it ends when it runs on."""
+    return rank.stop is not None and rank.stop.unhandled

@@ -1,0 +1,51 @@
+"""Who waits for a rank to stand still: one that steps, or whose stop is not told whole yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from dap_mux.engine.messages import faults
+from dap_mux.engine.state.model import ClientRequest, Rank, Stop
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+Then: TypeAlias = Callable[[Rank], None]
+
+
+@dataclass(frozen=True)
+class _Waiter:
+    then: Then
+    old: Stop | None
+    cause: ClientRequest | None
+
+
+class Arrivals:
+    """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
+
+    def wait(self, rank: Rank, then: Then, old: Stop | None = None) -> None:
+        """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""
+        self._waiting.setdefault(rank.id, []).append(_Waiter(then, old, self._core.cause))
+
+    def moved(self, rank: Rank) -> None:
+        """The rank's state has changed."""
+        waiting = self._waiting.pop(rank.id, [])
+        here = [one for one in waiting if _arrived(rank, one.old)]
+        stay = [one for one in waiting if one not in here]
+        if stay:
+            self._waiting[rank.id] = stay
+        for one in here:
+            faults.run(self._core, one.cause, partial(one.then, rank))
+
+
+def _arrived(rank: Rank, old: Stop | None) -> bool:
+    if rank.phase is not Phase.LIVE:
+        return True
+    return rank.stop is not None and rank.stop.settled and rank.stop is not old

@@ -1,0 +1,153 @@
+"""Kubernetes: pods that never become ranks, jobs that are over, and what ends with its pod."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.launchers import tour
+from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
+from tests.support.commands import LIMIT, User, listed, user
+from tests.support.kube_server import Pod
+from tests.support.private_network import possible
+from tests.support.waiting import until
+
+__all__ = ["user"]
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
+]
+HERE: Final = {LOOP: [{"line": COUNT}]}
+FAILED: Final = "has failed: exit code 3 (Error); see `kubectl "
+
+
+@pytest.fixture
+async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
+    async with kubernetes(user, tmp_path) as made:
+        yield made
+
+
+async def test_pods_that_have_failed_are_named(scene: Scene) -> None:
+    """Those from before, and those that fail while others are waited for."""
+    scene.cluster.job(JOB)
+    pods = [scene.pod(0), scene.pod(1)]
+    await pods[0].fails(3)
+    attach = await scene.user.start("attach", f"k8s:training/job/{JOB}")
+    await attach.says(f"pod {pods[0].name} {FAILED}--namespace=training logs {pods[0].name}`")
+    await pods[1].fails(137, "OOMKilled")
+    await attach.says(f"pod {pods[1].name} has failed: exit code 137 (OOMKilled)")
+    assert attach.err.count(f"pod {pods[0].name} has failed") == 1
+
+
+async def test_a_job_without_retries_is_over_when_it_has_failed(scene: Scene) -> None:
+    scene.cluster.job(JOB)
+    pod = scene.pod(0)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({}, timeout=LIMIT)
+    await pod.fails(3)
+    await attach.says(FAILED)
+    scene.cluster.job(JOB, Failed="BackoffLimitExceeded")  # a moment after its last pod
+    assert (await client.wait_event("exited", timeout=LIMIT))["exitCode"] == 3
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.close()
+    assert (await attach.ends()).code == 0
+    assert f"job {JOB} has failed: BackoffLimitExceeded" in attach.err
+    again = await scene.user.does("attach", f"k8s:job/{JOB}")
+    assert again.code == 3
+    assert f"pod {pod.name} {FAILED}logs {pod.name}`; job {JOB} has failed: Backoff" in again.err
+
+
+async def test_the_job_itself_may_not_be_asked(scene: Scene) -> None:
+    """Then one that has failed may be made again, as far as anybody knows."""
+    scene.server.jobs_allowed = False
+    scene.cluster.job(JOB, Failed="BackoffLimitExceeded")
+    await scene.pod(0).fails(3)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    await attach.says("no ranks yet; dap-mux waits for them")
+    assert FAILED in attach.err
+    pod = scene.pod(0, "b")
+    done = scene.user.folder / "done"
+    await scene.run(pod, LOOP, str(done))
+    client = await attach.client()
+    await client.handshake({}, breakpoints=HERE, timeout=LIMIT)
+    await listed(client, "line", COUNT)
+    done.touch()
+    await tour.let_go(client)
+    assert await pod.ended(within=LIMIT) == 0
+
+
+async def test_a_pod_that_no_node_takes(scene: Scene) -> None:
+    pod = scene.pod(0)
+    pod.unscheduled = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({}, timeout=LIMIT)
+    await listed(client, "reason", f"pod {pod.name} is Pending: Unschedulable: {pod.unscheduled}")
+
+
+async def test_a_tunnel_that_ends_with_its_pod_is_not_told(scene: Scene) -> None:
+    """The pod's processes end first, then the forward, and the cluster says so last of all."""
+    pods, done = await scene.loops(2)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({}, breakpoints=HERE, timeout=LIMIT)
+    await listed(client, "line", COUNT, COUNT)
+    done.touch()
+    await tour.let_go(client)
+    forwards = [scene.forward_of(pod) for pod in pods]
+    for pod in pods:
+        await asyncio.gather(*(process.wait() for process in pod.processes))
+        await scene.server.drop_forwards(pod.name)
+    for pod, forward in zip(pods, forwards, strict=True):
+        ended = partial(has_no_forward, forward)
+        await until(ended, within=LIMIT, what="the forward has ended")
+        looked = partial(looks_into, scene, pod, looks_into(scene, pod, 0))
+        await until(looked, within=LIMIT, what="it has looked into the pod")
+    assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.close()
+    assert (await attach.ends()).code == 0
+    assert "the tunnel to pod" not in attach.err, attach.err
+
+
+def has_no_forward(forward: int) -> bool:
+    return not Path(f"/proc/{forward}").exists()
+
+
+def looks_into(scene: Scene, pod: Pod, before: int) -> int:
+    """How often kubectl has been asked to look into a pod, beyond so many times."""
+    return sum(each.endswith(f"/{pod.name}/exec") for each in scene.server.asked) - before
+
+
+async def test_an_adapter_that_alone_has_died(scene: Scene) -> None:
+    """A rank that has been attached starts another, and is attached again through the tunnel."""
+    (pod,), done = await scene.loops(1)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({}, timeout=LIMIT)
+    await listed(client, "state", "running")
+    os.kill(adapter_of(pod), signal.SIGKILL)
+    await client.wait_event("thread", lambda body: body["reason"] == "exited")
+    await client.wait_event("thread", lambda body: body["reason"] == "started")
+    await listed(client, "state", "running")
+    done.touch()
+    assert await pod.ended(within=LIMIT) == 0
+
+
+def adapter_of(pod: Pod) -> int:
+    """The one debugpy adapter in it."""
+    (adapter,) = [pid for pid in pod.pids() if b"debugpy/adapter\0" in command_line(pid)]
+    return adapter
+
+
+def command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -1,0 +1,209 @@
+"""Kubernetes: other ways into pods, and what users are told where there is none.
+
+Where nobody may look into pods; a loop of the user's own; where pods may not be watched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from dap_mux.cluster.kubernetes import Kubernetes
+from dap_mux.cluster.source import Word
+from tests.launchers import tour
+from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
+from tests.support.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.support.private_network import possible
+from tests.support.proc_net import free_ports
+from tests.support.waiting import until
+
+__all__ = ["user"]
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(not possible(), reason="only root may make pods with own networks"),
+]
+HERE: Final = {LOOP: [{"line": COUNT}]}
+
+
+@pytest.fixture
+async def scene(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
+    async with kubernetes(user, tmp_path) as made:
+        yield made
+
+
+async def test_two_ranks_in_each_pod_and_some_come_late(scene: Scene) -> None:
+    """Nobody is hurt by a rank that is not there yet, whether or not we may look into the pod."""
+    done = scene.user.folder / "done"
+    pods = [scene.pod(0), scene.pod(1)]
+    pods[0].exec_allowed = False
+    for pod in pods:
+        await scene.run(pod, LOOP, str(done))
+    attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    entries = await listed(client, "line", COUNT, None, COUNT, None)
+    assert {entry["group"] for entry in entries} == {"trainer"}
+    why = f"nothing listens on port 5679 of pod {pods[1].name} yet"
+    await until_reason(client, 3, why)
+    await until(lambda: refusals(scene, pods[0].name) > 1, within=LIMIT, what="tried twice")
+
+    for pod in pods:
+        await scene.run(pod, LOOP, str(done), port=5679)
+    await listed(client, "line", *[COUNT] * 4)
+    assert [each for each in bodies(client, "thread") if each["reason"] == "exited"] == []
+    done.touch()
+    await tour.let_go(client)
+    assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+
+
+async def until_reason(client: DapClient, rank: int, why: str) -> None:
+    """Wait until the session knows why a rank is not attached: its pod is asked."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LIMIT
+    while (entry := (await client.request("list", timeout=LIMIT))["ranks"][rank])["reason"] != why:
+        assert loop.time() < deadline, entry
+        await asyncio.sleep(0.02)
+
+
+def refusals(scene: Scene, pod: str) -> int:
+    """How many forwards to a pod there have been beyond one for each of its two ranks."""
+    return sum(each.endswith(f"/{pod}/portforward") for each in scene.server.asked) - 2
+
+
+async def test_a_loop_of_the_users_own(scene: Scene) -> None:
+    """`while true; do kubectl port-forward ...; done` beside plain endpoints."""
+    pods, done = await scene.loops(2)
+    ports = [free_ports(1) for _ in pods]
+    loops = [
+        f"while true; do kubectl port-forward pod/{pod.name} {port}:5678; sleep 0.2; done & "
+        for pod, port in zip(pods, ports, strict=True)
+    ]
+    async with shell(scene, "".join(loops) + "wait"):
+        ends = [f"localhost:{port}" for port in ports]
+        attach = await scene.user.start("attach", *ends, env=tour.without_clocks(scene.user))
+        client = await attach.client()
+        await client.handshake({"justMyCode": True}, timeout=LIMIT)
+        rows = [each["threadId"] for each in await listed(client, "state", "running", "running")]
+        for time in range(2):
+            await quiet(client, HERE if time else {LOOP: []})
+            before = len(bodies(client, "thread"))
+            scene.user.signal(scene.forward_of(pods[1]), signal.SIGKILL)
+            is_back = partial(back, client, rows[1], before)
+            await until(is_back, within=LIMIT, what=f"back {time}")
+            await client.request(
+                "setBreakpoints",
+                {"source": {"path": LOOP}, "breakpoints": HERE[LOOP]},
+                timeout=LIMIT,
+            )
+            await listed(client, "line", COUNT, COUNT)
+        done.touch()
+        await tour.let_go(client)
+        assert [await pod.ended(within=LIMIT) for pod in pods] == [0, 0]
+
+
+def back(client: DapClient, row: int, seen: int) -> bool:
+    """Whether a row has appeared after so many events of threads."""
+    later = bodies(client, "thread")[seen:]
+    return {"reason": "started", "threadId": row} in later
+
+
+async def test_every_rank_ends_and_its_pod_starts_again(scene: Scene) -> None:
+    """Also as another pod, where its job makes one: the session waits until the job has done."""
+    (pod,), done = await scene.loops(1)
+    attach = await scene.user.start("attach", f"k8s:job/{JOB}")
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    for again in ("the container", "the job"):
+        await listed(client, "line", COUNT)
+        done.touch()
+        await runs_on(client)
+        await listed(client, "state", "exited")
+        done.unlink()
+        if again == "the container":
+            await pod.restarts_now()
+        else:
+            await pod.fails()
+            pod = scene.pod(0, "b")
+        await scene.run(pod, LOOP, str(done))
+    await listed(client, "line", COUNT)
+    assert bodies(client, "terminated") == []
+    done.touch()
+    await runs_on(client)
+    assert await pod.ended(within=LIMIT) == 0
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.close()
+    assert (await attach.ends()).code == 0
+
+
+async def runs_on(client: DapClient) -> None:
+    """Continue the one rank."""
+    (entry,) = await listed(client, "state", "stopped")
+    await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+
+
+async def test_a_pod_that_goes_just_before_it_is_watched(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kubectl begins a watch with a list of its own, which does not say who was in ours."""
+    for name in ("KUBECONFIG", "PATH"):
+        monkeypatch.setenv(name, scene.user.environ[name])
+    pods = [scene.pod(0), scene.pod(1)]
+    lists = 0
+
+    async def listed() -> None:
+        nonlocal lists
+        lists += 1
+        if lists == 3:  # after ours at first, and ours before the watch
+            await scene.cluster.delete(pods[1].name)
+
+    scene.server.on_list = listed
+    source = Kubernetes(Word("k8s", f"job/{JOB}"))
+    before = await source.discover()
+    async with aclosing(source.watch()) as news:  # type: ignore[type-var]
+        after = await asyncio.wait_for(anext(news), LIMIT)
+    (stays, there), (stayed, gone) = ([one.waits for one in ranks] for ranks in (before, after))
+    assert stays == stayed
+    assert "is Pending" in there
+    assert gone == f"pod {pods[1].name} was deleted; perhaps another is made in its place"
+
+
+async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:
+    """What, why, and what helps; no traceback, and nothing hangs."""
+    others = "other-context", "nowhere"
+    await refused(scene, [f"k8s:trainer-0@{others[0]}"], "config get-contexts")
+    await refused(scene, [f"k8s:{others[1]}/trainer-0"], "there is no namespace 'nowhere'")
+    scene.server.logged_in = False
+    await refused(scene, ["k8s:trainer-0"], "you are not logged in: log in as you do for kubectl")
+    scene.server.port = free_ports(1)
+    scene.server.use()
+    await refused(scene, ["oc:trainer-0"], "`kubectl get pods` must work first")
+
+
+async def refused(scene: Scene, words: Sequence[str], sentence: str) -> None:
+    done = await scene.user.does("attach", *words)
+    assert (done.code, done.out) == (3, ""), done.err
+    assert sentence in done.err
+    assert done.err.count("\n") == 1, done.err
+
+
+async def test_where_pods_may_not_be_watched(scene: Scene) -> None:
+    """They are looked for every few seconds."""
+    scene.server.watch_allowed = False
+    attach = await scene.user.start("attach", f"oc:job/{JOB}")
+    await attach.says("no ranks yet")
+    (pod,), done = await scene.loops(1)
+    client = await attach.client()
+    await client.handshake({"justMyCode": True}, breakpoints=HERE, timeout=LIMIT)
+    await listed(client, "line", COUNT)
+    done.touch()
+    await tour.let_go(client)
+    assert await pod.ended(within=LIMIT) == 0
