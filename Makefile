@@ -65,11 +65,11 @@ pictures: $(DEV_STAMP) vsix  ## the documentation's pictures, taken anew in a re
 bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench
 
-# Each scene is a test that takes as long as it is told to: tests/real/test_soak_SCENE.py.
+# Each scene is a test that takes as long as it is told to: tests/real/faults/test_soak_SCENE.py.
 SCENE ?= lines
 MINUTES ?= 30
 soak: $(DEV_STAMP)  ## MINUTES (30) of the faults of a SCENE (lines), and what became of the ranks
-	DAP_MUX_SOAK_SECONDS=$$(($(MINUTES) * 60)) $(PYTEST) tests/real/test_soak_$(SCENE).py
+	DAP_MUX_SOAK_SECONDS=$$(($(MINUTES) * 60)) $(PYTEST) tests/real/faults/test_soak_$(SCENE).py
 
 fuzz: $(DEV_STAMP)  ## messages without sense to the engine: COUNT of them, from SEED on
 	$(BIN)/python -m tests.fuzz $(or $(COUNT),100000) $(or $(SEED),0)

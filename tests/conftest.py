@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import pytest
 
 from dap_mux.client import DapClient
-from tests.support.conversation import Conversation
-from tests.support.late_messages import late_messages
-from tests.support.proc_net import free_ports
-from tests.support.ranks import HOST, Rank, debugpy_ranks
-from tests.support.shaking import shaken
+from tests.support.clients.conversation import Conversation
+from tests.support.faults.late_messages import late_messages
+from tests.support.faults.shaking import shaken
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.ranks import HOST, Rank, debugpy_ranks
 
 _REQUIRE_ALL = "DAP_MUX_REQUIRE_ALL"
 

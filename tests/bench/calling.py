@@ -16,7 +16,7 @@ from typing import Final
 
 from dap_mux.private_files import token_of
 from tests.bench.processes import Running, session
-from tests.support.proc_net import free_ports, listener
+from tests.support.processes.proc_net import free_ports, listener
 
 _START: Final = 120.0  # s: many processes at once on two busy cores
 _LOOK_AGAIN: Final = 0.05  # s

@@ -21,7 +21,7 @@ from typing import Final
 from tests.bench.attaching import attach
 from tests.bench.figures import Figure, at_most, not_measured, shown
 from tests.bench.wire import Wire
-from tests.support import pythons
+from tests.support.processes import pythons
 
 BOUND: Final = 1.05
 PAIRS: Final = 3

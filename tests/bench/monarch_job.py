@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.calling import Job, calling, listening
-from tests.support.proc_net import free_ports
+from tests.support.processes.proc_net import free_ports
 
 HOSTS, GPUS = 4, 4
 COUNT: Final = HOSTS * GPUS

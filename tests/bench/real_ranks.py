@@ -11,7 +11,7 @@ from typing import Final
 
 from anyio.from_thread import start_blocking_portal
 
-from tests.support.ranks import debugpy_ranks
+from tests.support.processes.ranks import debugpy_ranks
 
 STOP_LINE: Final = 11
 _SCRIPT: Final = """\

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from tests.bench.figures import Figure, not_measured, within
-from tests.support.fake_program import FIRST, SCRIPT
-from tests.support.proc_net import free_ports
+from tests.support.fake_rank.program import FIRST, SCRIPT
+from tests.support.processes.proc_net import free_ports
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.scene import REPOSITORY
 from tests.vscode.workbench import CALL_STACK, Window, browsing, new_window

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from tests.doctor.subjects import PROGRAM, StartRanks
-from tests.support.commands import User, user
-from tests.support.ranks import Rank
+from tests.support.processes.commands import User, user
+from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 Json = dict[str, Any]

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from tests.real.driving import script
-from tests.support import proc_net
-from tests.support.commands import LIMIT, User
-from tests.support.ranks import Rank
-from tests.support.waiting import until
+from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, User
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
 
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 Connect = Callable[..., Awaitable[DapClient]]

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from tests.doctor.conftest import Doctor, Json, endpoint, user
-from tests.support.commands import LIMIT, User, line_of, listed
-from tests.support.ranks import Rank
+from tests.support.processes.commands import LIMIT, User, line_of, listed
+from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]

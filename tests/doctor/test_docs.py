@@ -14,7 +14,7 @@ import pytest
 from dap_mux import doctor as package
 from dap_mux.doctor.causes.debugpy_version import NEEDED
 from tests.doctor.conftest import KEYS, user
-from tests.support.commands import User
+from tests.support.processes.commands import User
 
 __all__ = ["user"]
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from tests.doctor.subjects import (
     tunnel,
     write_launch,
 )
-from tests.support import proc_net
-from tests.support.commands import LIMIT, User, listed
+from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, User, listed
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]

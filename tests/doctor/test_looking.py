@@ -18,8 +18,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.doctor.conftest import Doctor, Json, endpoint, user
-from tests.support.commands import LIMIT, Command, User, line_of, listed
-from tests.support.ranks import Rank
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed
+from tests.support.processes.ranks import Rank
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]

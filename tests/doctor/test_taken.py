@@ -22,10 +22,10 @@ from tests.doctor.subjects import (
     reason,
     tunnel,
 )
-from tests.support import proc_net
-from tests.support.commands import LIMIT, User, listed
-from tests.support.ranks import Rank
-from tests.support.waiting import until
+from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, User, listed
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]

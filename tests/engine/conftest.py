@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from dap_mux.engine import Settings
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 TRANSCRIPTS: Final = Path(__file__).parent / "transcripts"
 Play = Callable[..., Playbook]

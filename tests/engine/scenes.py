@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client, EditorClient
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client, EditorClient
 
 LINE: Final = 6
 SETTLED: Final = 0.05

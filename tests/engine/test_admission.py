@@ -15,7 +15,7 @@ from dap_mux.protocol.messages import decode
 from dap_mux.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach, attached, introduce
-from tests.support.playbook import PATH
+from tests.support.scripted.playbook import PATH
 
 SECRET: Final = "a-secret-that-no-transcript-may-hold"
 BREAKPOINT: Final[dict[str, object]] = {"source": {"path": PATH}, "breakpoints": [{"line": 6}]}

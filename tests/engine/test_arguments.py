@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, introduce, stopped
-from tests.support.playbook import PATH, Playbook
+from tests.support.scripted.playbook import PATH, Playbook
 
 AT = {"source": {"path": PATH}}
 NULLS = {"line": LINE, "condition": None, "hitCondition": None, "logMessage": None}

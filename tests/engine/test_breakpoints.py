@@ -7,9 +7,9 @@ from typing import Any
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduce
-from tests.support.fake_rank import FakeRank
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.fake_rank.rank import FakeRank
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def set_one(client: Client, **wanted: Any) -> dict[str, Any]:

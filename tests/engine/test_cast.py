@@ -10,8 +10,8 @@ from dap_mux.engine import Settings
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, introduce, stopped
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Answer, Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Answer, Client
 
 Json = dict[str, Any]
 REFUSALS: Final = (

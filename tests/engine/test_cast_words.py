@@ -7,7 +7,7 @@ import pytest
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, stopped
 from tests.engine.test_cast import cast, errors, lines, stopped_ranks, values
-from tests.support.playbook import PATH
+from tests.support.scripted.playbook import PATH
 
 
 class TestLooking:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, stopped
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 EDGES = [2 + step / 5 for step in range(11)]
 

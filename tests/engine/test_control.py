@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, states, stopped
-from tests.support.playbook import PATH, Playbook
+from tests.support.scripted.playbook import PATH, Playbook
 
 
 def lines(book: Playbook) -> list[int]:

@@ -7,8 +7,8 @@ import pytest
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, introduce, told_by_us
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def reason(client: Client, rank: int) -> str | None:

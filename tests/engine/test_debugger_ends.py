@@ -7,8 +7,8 @@ from typing import Any
 from dap_mux.injected.farewell import OVER
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 ONE: Any = ("job", 1)
 

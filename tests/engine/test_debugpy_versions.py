@@ -7,7 +7,7 @@ import pytest
 from dap_mux.engine.ranks import debugpy_versions
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 UPGRADE = "pip install 'debugpy>=1.8.14'"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, introduce
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 PROPERTY = {"skipPrintBreakpointException": ["NameError"]}
 

@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 Json = dict[str, Any]
 LEAD: Final = [{"localRoot": "/job", "remoteRoot": "/app"}]

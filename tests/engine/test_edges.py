@@ -10,8 +10,8 @@ from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.protocol.messages import decode, raw
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduce
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 Json = dict[str, Any]
 POSIX: Final = [{"localRoot": "/job", "remoteRoot": "/app"}]

@@ -9,8 +9,8 @@ import pytest
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, frame_of, stopped
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def say(client: Client, text: str) -> str:

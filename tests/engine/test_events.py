@@ -8,8 +8,8 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, frame_of, stopped
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 ONE_OR_MORE = pytest.mark.parametrize("count", [1, 3], ids=["one", "several"])
 PROGRESS: Final[dict[str, dict[str, Any]]] = {

@@ -10,10 +10,10 @@ from msgspec import inspect
 
 from dap_mux.engine.messages.routes import ROUTES
 from tests.engine.scenes import attach, attached, introduce, stopped
-from tests.support.argument_cases import Ids, cases
-from tests.support.argument_cases import right as right_for
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.clients.argument_cases import Ids, cases
+from tests.support.clients.argument_cases import right as right_for
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 RIGHT: Final = right_for(PATH)
 RANKS: Final = 2

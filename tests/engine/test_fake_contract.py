@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tests.conftest import Connect
-from tests.support.children_contract import Family, FamilyCheck, every_family_check
-from tests.support.fake_rank import FakeRank
-from tests.support.fake_server import serving
-from tests.support.playbook import PATH
-from tests.support.rank_contract import Bench, Check, every_check
+from tests.support.fake_rank.children_contract import Family, FamilyCheck, every_family_check
+from tests.support.fake_rank.rank import FakeRank
+from tests.support.fake_rank.rank_contract import Bench, Check, every_check
+from tests.support.fake_rank.server import serving
+from tests.support.scripted.playbook import PATH
 
 
 @every_check

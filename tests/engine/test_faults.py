@@ -14,7 +14,7 @@ from dap_mux.engine import Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import LINE, attached, frame_of, introduce, stopped
-from tests.support.playbook import PATH, Playbook
+from tests.support.scripted.playbook import PATH, Playbook
 
 DEFECT: Final = "internal error 1 (ZeroDivisionError: by a test)"
 

@@ -11,9 +11,9 @@ import pytest
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, introduce, stopped, told_by_us
-from tests.support.fake_disk import arguments_of
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.fake_rank.disk import arguments_of
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 HOME = "/home/me/proj"
 FILE = f"{HOME}/train.py"

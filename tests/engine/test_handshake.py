@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, introduce
-from tests.support.playbook import PATH
+from tests.support.scripted.playbook import PATH
 
 ATTACH = {"justMyCode": True}
 BREAKPOINTS = {"source": {"path": PATH}, "breakpoints": [{"line": LINE}]}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.storm import Storm
-from tests.support.storm_actions import ACTIONS
+from tests.support.scripted.interleaving_actions import ACTIONS
+from tests.support.scripted.interleaving_fuzz import Storm
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**40) | st.text(max_size=8),

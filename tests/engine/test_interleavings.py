@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.editor_storm import ROUGH_ACTIONS, VSCODE, EditorStorm
-from tests.support.storm import Storm
-from tests.support.storm_actions import ACTIONS
+from tests.support.scripted.editor_storm import ROUGH_ACTIONS, VSCODE, EditorStorm
+from tests.support.scripted.interleaving_actions import ACTIONS
+from tests.support.scripted.interleaving_fuzz import Storm
 
 RUNS = int(os.environ.get("DAP_MUX_STORMS", "2000"))
 # A drawn number is an action and a choice; the opening brings a client and a connection.

@@ -7,8 +7,8 @@ from math import inf
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach, attached, states, told_by_us
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def refused(book: Playbook, number: int) -> int:

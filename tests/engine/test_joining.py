@@ -8,8 +8,8 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduce
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def join(book: Playbook, name: str = "joiner", **arguments: Any) -> Client:

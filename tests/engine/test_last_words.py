@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.scenes import KINDS, LINE, attached, stopped
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -8,8 +8,8 @@ from dap_mux.engine.evaluate.library_watch import SLOWEST_S
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
 from tests.engine.test_meshes import laid_out
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 PATIENCE: Final = 2.0
 

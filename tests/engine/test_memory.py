@@ -22,8 +22,8 @@ from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import attached, stopped
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 Json = dict[str, Any]
 LruCache: Final = type(lru_cache(len))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def laid_out(book: Playbook, **sizes: int) -> None:

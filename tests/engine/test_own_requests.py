@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce, stopped
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 
 def lines(book: Playbook) -> list[int]:

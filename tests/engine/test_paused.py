@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 PATIENCE: Final = 5.0
 TORCH: Final[dict[str, Any]] = {"before": [1800.0]}

@@ -14,7 +14,7 @@ from tests.engine.scenes import (
     states,
     stopped,
 )
-from tests.support.playbook import Playbook
+from tests.support.scripted.playbook import Playbook
 
 
 def test_killed(play: Play) -> None:

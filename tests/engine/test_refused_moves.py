@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.scenes import LINE, all_stopped, attached, states, stopped, told_by_us
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 
 def held(book: Playbook) -> list[int]:

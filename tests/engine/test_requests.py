@@ -10,8 +10,8 @@ import pytest
 from dap_mux.engine.messages.routes import ROUTES
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of, stopped
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 REFUSED = [name for name, route in ROUTES.items() if route.handler is None]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.engine.conftest import Play
 from tests.engine.scenes import KINDS, LINE, editing, introduce
 from tests.support.editors import VSCodeModel
-from tests.support.playbook import Playbook
-from tests.support.players import EditorClient
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import EditorClient
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -7,8 +7,8 @@ from typing import Any
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached
 from tests.engine.test_breakpoints import sent, set_one
-from tests.support.playbook import PATH, Playbook
-from tests.support.players import Client
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
 
 Json = dict[str, Any]
 

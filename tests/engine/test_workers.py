@@ -10,9 +10,9 @@ from dap_mux.engine.ranks.subprocesses import MOST
 from dap_mux.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of
-from tests.support.fake_rank import FakeRank
-from tests.support.playbook import Playbook
-from tests.support.players import Client
+from tests.support.fake_rank.rank import FakeRank
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 Json = dict[str, Any]
 

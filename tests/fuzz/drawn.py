@@ -14,7 +14,7 @@ from typing import Any, Final
 from dap_mux.engine.events.dispatch import EVENT_TABLE
 from tests.fuzz.strategies import ANSWERED, COMMANDS, NAMES, RIGHT
 from tests.fuzz.world import Said, World
-from tests.support.argument_cases import WRONG, Ids
+from tests.support.clients.argument_cases import WRONG, Ids
 
 TEXTS: Final = ("ranks(0): x", "@all", "ranks(", "0-3,", "%list", "cast all p x", "all loss", "ü\0")
 PLAIN: Final = [one for one in WRONG if not isinstance(one, list | dict)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dap_mux.engine.events.dispatch import EVENT_TABLE
 from dap_mux.engine.messages.routes import ROUTES
 from tests.fuzz.world import Said
-from tests.support.argument_cases import WRONG, Ids, right
+from tests.support.clients.argument_cases import WRONG, Ids, right
 
 NAMES: Final = sorted(
     {

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from dap_mux.engine import inputs, outputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import MessageError, decode
-from tests.support.storm import Storm, Wire
-from tests.support.storm_actions import ACTIONS
+from tests.support.scripted.interleaving_actions import ACTIONS
+from tests.support.scripted.interleaving_fuzz import Storm, Wire
 
 SLOWEST: Final = 0.1  # s that one input may take
 RANKS: Final = 2

@@ -20,8 +20,8 @@ import pytest
 from tests.launchers import tour
 from tests.launchers.tools import command
 from tests.real.driving import line_of, script
-from tests.support.commands import LIMIT, User
 from tests.support.kube_server import Cluster, KubeServer, Pod, cluster, kube_server
+from tests.support.processes.commands import LIMIT, User
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 JOB: Final = "train"

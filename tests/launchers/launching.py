@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dap_mux.client import DapClient
-from tests.support.commands import LIMIT, Command, User, listed
-from tests.support.proc_net import free_ports
+from tests.support.processes.commands import LIMIT, Command, User, listed
+from tests.support.processes.proc_net import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXAMPLES: Final = ROOT / "examples"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.launchers.tools import command, environment
-from tests.support.commands import User
 from tests.support.kube_server import KubeServer, cluster, kube_server
-from tests.support.waiting import until
+from tests.support.processes.commands import User
+from tests.support.processes.waiting import until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs/openshift.md").read_text("utf-8")

@@ -14,10 +14,10 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers import tour
 from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
-from tests.support.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.support.hosts.private_network import possible
 from tests.support.kube_server import Pod
-from tests.support.private_network import possible
-from tests.support.waiting import until
+from tests.support.processes.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

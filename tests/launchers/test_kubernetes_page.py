@@ -18,12 +18,12 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers import tour
 from tests.launchers.kube_scene import PYTHON, ROOT, Scene, kubernetes, shell
-from tests.support.commands import LIMIT, User, user
-from tests.support.conversation import Conversation
+from tests.support.clients.conversation import Conversation
+from tests.support.hosts.private_network import possible
 from tests.support.kube_server import Pod
-from tests.support.private_network import possible
-from tests.support.proc_net import free_ports
-from tests.support.waiting import until
+from tests.support.processes.commands import LIMIT, User, user
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

@@ -20,10 +20,10 @@ from dap_mux.cluster.kubernetes import Kubernetes
 from dap_mux.cluster.source import Word
 from tests.launchers import tour
 from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
-from tests.support.commands import LIMIT, User, bodies, listed, quiet, user
-from tests.support.private_network import possible
-from tests.support.proc_net import free_ports
-from tests.support.waiting import until
+from tests.support.hosts.private_network import possible
+from tests.support.processes.commands import LIMIT, User, bodies, listed, quiet, user
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

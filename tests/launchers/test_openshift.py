@@ -9,8 +9,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.launchers.pod import AFTER, CUDA, GPU, LIMIT, MATMUL, SCRIPT, walkthrough
-from tests.support.commands import User, bodies, listed, user
-from tests.support.private_network import possible
+from tests.support.hosts.private_network import possible
+from tests.support.processes.commands import User, bodies, listed, user
 
 __all__ = ["user"]
 

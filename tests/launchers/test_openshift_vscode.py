@@ -12,8 +12,8 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from tests.launchers.pod import AFTER, CUDA, GPU, MATMUL, NAMESPACE, POD, SCRIPT, Pod, walkthrough
-from tests.support.commands import User
-from tests.support.private_network import possible
+from tests.support.hosts.private_network import possible
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.conftest import PACKAGE
 from tests.vscode.scene import OpenWindow

@@ -19,10 +19,10 @@ import pytest
 
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
-from tests.support.commands import LIMIT, Command, User, listed, user
-from tests.support.native_debuggers import path_with
-from tests.support.proc_net import free_ports
-from tests.support.waiting import until
+from tests.support.processes.commands import LIMIT, Command, User, listed, user
+from tests.support.processes.native_debuggers import path_with
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

@@ -24,12 +24,12 @@ from dap_mux.cluster.slurm_commands import time_left
 from dap_mux.cluster.source import Word
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
-from tests.support.commands import LIMIT, User, user
-from tests.support.conversation import Conversation
-from tests.support.private_network import possible
-from tests.support.slurm_cluster import SlurmCluster, slurm_cluster
-from tests.support.ssh_hosts import servers
-from tests.support.waiting import until
+from tests.support.clients.conversation import Conversation
+from tests.support.hosts.private_network import possible
+from tests.support.hosts.slurm_cluster import SlurmCluster, slurm_cluster
+from tests.support.hosts.ssh_hosts import servers
+from tests.support.processes.commands import LIMIT, User, user
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

@@ -16,11 +16,11 @@ import pytest
 from dap_mux.client import DapClient
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
-from tests.support.commands import LIMIT, Command, User, listed, quiet, user
-from tests.support.hosts import Host
-from tests.support.private_network import possible
-from tests.support.ssh_hosts import SshHosts, ssh_hosts
-from tests.support.waiting import until
+from tests.support.hosts.hosts import Host
+from tests.support.hosts.private_network import possible
+from tests.support.hosts.ssh_hosts import SshHosts, ssh_hosts
+from tests.support.processes.commands import LIMIT, Command, User, listed, quiet, user
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

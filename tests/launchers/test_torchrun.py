@@ -19,7 +19,7 @@ from tests.launchers.launching import (
     weight,
 )
 from tests.launchers.tools import environment
-from tests.support.commands import LIMIT, User, bodies, listed, user
+from tests.support.processes.commands import LIMIT, User, bodies, listed, user
 
 __all__ = ["user"]
 

@@ -17,14 +17,22 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from tests.doctor.conftest import Doctor
-from tests.real.agents import Start, start
 from tests.real.driving import Driver, line_of, script
-from tests.real.test_untraced import LIMIT, MAIN, PROGRAM, WORK, Files, files, visit
-from tests.support.commands import User, listed, user
-from tests.support.pythons import NEWEST, OLDEST, OWN, TOO_OLD, VERSIONS, install, python_with
-from tests.support.ranks import HOST, Rank
+from tests.real.ranks.agents import Start, start
+from tests.real.ranks.test_untraced import LIMIT, MAIN, PROGRAM, WORK, Files, files, visit
+from tests.support.processes.commands import User, listed, user
+from tests.support.processes.pythons import (
+    NEWEST,
+    OLDEST,
+    OWN,
+    TOO_OLD,
+    VERSIONS,
+    install,
+    python_with,
+)
+from tests.support.processes.ranks import HOST, Rank
+from tests.support.processes.waiting import until
 from tests.support.session import session
-from tests.support.waiting import until
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.heavy]
 __all__ = ["files", "start", "user"]  # fixtures

@@ -15,9 +15,9 @@ from dap_mux.client import DapClient
 from dap_mux.insight.clocks import LONG, look
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
-from tests.support import proc_net
-from tests.support.commands import LIMIT, User, bodies, line_of, listed, user
-from tests.support.waiting import until
+from tests.support.processes import proc_net
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]

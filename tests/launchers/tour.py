@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from examples.data_parallel import Model, load_batch
-from tests.support.commands import LIMIT, Json, User, listed
+from tests.support.processes.commands import LIMIT, Json, User, listed
 
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "examples" / "data_parallel.py"
 RANKS: Final = 4

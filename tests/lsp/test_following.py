@@ -16,8 +16,8 @@ from dap_mux.lsp.following import Following
 from dap_mux.lsp.watch import Watch
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.session_files import SessionFile
-from tests.support.commands import LIMIT
-from tests.support.waiting import until
+from tests.support.processes.commands import LIMIT
+from tests.support.processes.waiting import until
 
 PROGRAM = "/job/train.py"
 Json = dict[str, Any]

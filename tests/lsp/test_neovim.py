@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.commands import LIMIT, User, line_of, listed, user
-from tests.support.run_command import run_words
-from tests.support.waiting import until
+from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.run_command import run_words
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 

@@ -9,9 +9,9 @@ import pytest
 from lsprotocol import types
 
 from dap_mux.client import DapClient
-from tests.support.commands import LIMIT, Command, User, line_of, listed, user
-from tests.support.lsp_client import CAPABILITIES, editor, replaced
-from tests.support.run_command import run_words
+from tests.support.clients.lsp_client import CAPABILITIES, editor, replaced
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.processes.run_command import run_words
 
 __all__ = ["user"]
 

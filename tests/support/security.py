@@ -16,7 +16,7 @@ import pytest
 
 from dap_mux.private_files import token_of
 from dap_mux.protocol.framing import Framer, encode_frame
-from tests.support.commands import Command, Done, User
+from tests.support.processes.commands import Command, Done, User
 
 NOWHERE: Final = "127.0.0.1:9"  # ranks that nobody ever asks for
 EVERYWHERE: Final = "0.0.0.0:0"

@@ -17,7 +17,7 @@ from dap_mux.engine.outputs import Output, ToClient, ToRank
 from dap_mux.session.serving import RELEASE_LIMIT
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
-from tests.support.conversation import Conversation
+from tests.support.clients.conversation import Conversation
 from tests.support.schema import Json, validate
 
 AT_ONCE: Final = frozenset({"continue", "pause", "next", "stepIn", "stepOut"})

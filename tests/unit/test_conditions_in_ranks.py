@@ -46,7 +46,7 @@ def test_values(debugger: Any, condition: str, value: bool) -> None:
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_what_raises_stops_or_not_as_debugpy_has_been_told(debugger: Any, stops: bool) -> None:
-    """That it is printed as debugpy does is shown with a real one (tests/real/test_single_rank)."""
+    """tests/real/debugging/test_single_rank shows that debugpy prints the same."""
     debugger.skip_print_breakpoint_exception = (ZeroDivisionError,)
     debugger.skip_suspend_on_breakpoint_exception = () if stops else (ZeroDivisionError,)
     calls: list[int] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.conversation import Conversation
+from tests.support.clients.conversation import Conversation
 from tests.support.schema import editions, names, validate
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.adapter import Adapter
+from tests.support.clients.adapter import Adapter
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
 
 RUNNER: Final = 1

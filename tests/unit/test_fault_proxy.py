@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import faults
 from tests.support.faults import FaultProxy, proxied
-from tests.support.waiting import until
+from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s; not a wait
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -21,6 +21,6 @@ def test_every_row_has_its_test() -> None:
 
 
 def test_every_fault_has_its_row() -> None:
-    files = (ROOT / "tests/real").glob("test_faults_*.py")
+    files = (ROOT / "tests/real/faults").glob("test_faults_*.py")
     tests = {name for file in files for name in TESTS.findall(file.read_text("utf-8"))}
     assert tests - BESIDE <= {name for _, name in NAMED}

@@ -11,8 +11,8 @@ import pytest
 
 from dap_mux.shell import liveness, sockets
 from dap_mux.shell.liveness import Pulse, unacknowledged_for
-from tests.support.private_network import PrivateNetwork, possible, private_network
-from tests.support.waiting import until
+from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
+from tests.support.processes.waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="needs Linux's TCP_INFO")
 THERE = "127.0.0.9"

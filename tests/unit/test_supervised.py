@@ -17,7 +17,7 @@ from dap_mux.errors import UsageError
 from dap_mux.tunnel import supervised
 from dap_mux.tunnel.children import ask, started
 from dap_mux.tunnel.supervised import Supervised
-from tests.support.waiting import until
+from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s
 OPENS = "print('Open', flush=True); import time; time.sleep(600)"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.waiting import until
+from tests.support.processes.waiting import until
 
 VERSION: Final = "4.100.3"
 _READY: Final = 60.0  # s; not a wait

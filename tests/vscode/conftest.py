@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.support.commands import User
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.scene import REPOSITORY, OpenWindow, copied_example
 from tests.vscode.workbench import Window, browsing, new_window

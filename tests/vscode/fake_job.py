@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dap_mux.protocol.framing import Framer, encode_frame
-from tests.support.fake_rank import FakeRank
+from tests.support.fake_rank.rank import FakeRank
 
 
 class FakeJob:

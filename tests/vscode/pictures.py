@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.support.commands import User
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, chromium, serving
 from tests.vscode.scene import REPOSITORY, copied_example, stopped
 from tests.vscode.workbench import CONSOLE, VARIABLES, Row, Window, browsing, new_window

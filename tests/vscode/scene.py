@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.commands import LIMIT, Command, User, listed
-from tests.support.run_command import start
+from tests.support.processes.commands import LIMIT, Command, User, listed
+from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.workbench import Window
 

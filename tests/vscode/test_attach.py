@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.support.commands import LIMIT, User, listed
-from tests.support.run_command import start
+from tests.support.processes.commands import LIMIT, User, listed
+from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stand, stopped
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Window

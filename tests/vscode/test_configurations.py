@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.commands import User
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, OpenWindow, example_line

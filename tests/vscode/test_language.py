@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.support.commands import User
-from tests.support.run_command import start
+from tests.support.processes.commands import User
+from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, mappings, stopped
 

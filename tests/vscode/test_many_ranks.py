@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 
 from dap_mux.engine import Settings
-from tests.support.commands import User
-from tests.support.fake_program import FIRST, SCRIPT
+from tests.support.fake_rank.program import FIRST, SCRIPT
+from tests.support.processes.commands import User
+from tests.support.processes.waiting import until
 from tests.support.session import Session, session
-from tests.support.waiting import until
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.fake_job import fake_job

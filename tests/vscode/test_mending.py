@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.commands import User
-from tests.support.proc_net import free_ports
+from tests.support.processes.commands import User
+from tests.support.processes.proc_net import free_ports
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings

@@ -12,8 +12,8 @@ import pytest_asyncio
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
-from tests.support.commands import Command, User, bodies
-from tests.support.waiting import until
+from tests.support.processes.commands import Command, User, bodies
+from tests.support.processes.waiting import until
 from tests.vscode.code_server import CodeServer, serving
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped

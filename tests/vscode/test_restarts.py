@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.commands import LIMIT, User, listed
+from tests.support.processes.commands import LIMIT, User, listed
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import Window

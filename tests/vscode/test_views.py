@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.commands import User
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import VARIABLES, Window

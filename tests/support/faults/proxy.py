@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from tests.support.faults.kinds import PASS, Fault
-from tests.support.proc_net import free_ports
+from tests.support.processes.proc_net import free_ports
 
 HOST: Final = "127.0.0.1"
 _CHUNK: Final = 64 * 1024

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.private_network import connect_in, private_network
-from tests.support.waiting import until
+from tests.support.hosts.private_network import connect_in, private_network
+from tests.support.processes.waiting import until
 
 Json = dict[str, Any]
 NAMESPACE: Final = "training"

@@ -16,8 +16,8 @@ from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver
 from tests.support import faults
 from tests.support.faults import FaultProxy
+from tests.support.processes.waiting import until
 from tests.support.session import Session
-from tests.support.waiting import until
 
 LOOK_EVERY_S: Final = 0.02
 BETWEEN_CUTS_S: Final = (0.5, 5.0)

@@ -16,12 +16,12 @@ from typing import Final
 from dap_mux.engine.state.phases import Phase
 from tests.real.driving import line_of
 from tests.support import faults
-from tests.support.commands import User
 from tests.support.faults import FaultProxy
-from tests.support.ranks import Rank
+from tests.support.processes.commands import User
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
 from tests.support.session import Session
 from tests.support.soak.visitors import ConsoleVisitor, EditorVisitor, Visitor
-from tests.support.waiting import until
 
 LIMIT: Final = 60.0  # s; not a wait
 MOST: Final = 3  # clients at once

@@ -10,10 +10,10 @@ from random import Random
 from typing import Any, Final
 
 from dap_mux.client import ConnectionLost, DapClient
-from tests.support.conversation import Conversation
+from tests.support.clients.conversation import Conversation
+from tests.support.clients.live_editor import LiveEditor
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
-from tests.support.live_editor import LiveEditor
-from tests.support.waiting import until
+from tests.support.processes.waiting import until
 
 Json = dict[str, Any]
 LIMIT: Final = 30.0  # s; not a wait

@@ -8,7 +8,7 @@ import pytest
 
 from dap_mux.console.answers import show_cast, show_compare, sparkline
 from dap_mux.console.screen import PlainScreen
-from tests.support.consoles import cells
+from tests.support.clients.consoles import cells
 
 NOTHING: dict[str, Any] = {"results": [], "errors": [], "missing": ""}
 

@@ -1,0 +1,217 @@
+"""`dap-mux adapter` as an editor starts it: DAP on standard input and output, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from dap_mux.client import DapClient, RequestFailed
+from tests.support.clients.conversation import Conversation
+from tests.support.processes.commands import LIMIT, User, listed, threads, user
+from tests.support.processes.editor_process import Editor, editor, finish
+from tests.support.processes.ranks import Rank
+
+__all__ = ["editor", "user"]
+
+pytestmark = pytest.mark.real
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+
+
+@pytest.mark.quick
+async def test_attach_by_the_stock_words_and_a_second_client_by_tcp(
+    editor: Editor, start_ranks: StartRanks
+) -> None:
+    ranks = await start_ranks(4, editor.script, arguments=[str(editor.go)])
+    attach = {"connect": {"host": "127.0.0.1", "port": ranks[0].port}, "ranks": 4}
+    client = editor.client
+    stop_at = editor.breakpoint("ranks(0-1): number > 0")
+    await client.handshake(attach, breakpoints=stop_at, client_id="vscode", timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped", "running", "running")
+    assert list(await threads(client, 4)) == [f"rank {n}" for n in range(4)]
+
+    second = await editor.adapter.client("second")
+    await second.handshake({"justMyCode": True}, timeout=LIMIT)
+    stop = await second.wait_event("stopped", timeout=LIMIT)
+    assert stop["threadId"] in (await threads(client, 4)).values()
+    await second.disconnect()
+    with pytest.raises(RequestFailed, match="does not own the job"):
+        await client.request("terminate", timeout=LIMIT)
+    await client.disconnect(terminateDebuggee=True)
+    await editor.gone()
+    assert all(rank.running for rank in ranks), "an attach has no say over the job"
+    await finish(editor, ranks)
+
+
+async def test_attach_to_endpoints_in_groups_with_options_of_the_launch_configuration(
+    editor: Editor, start_ranks: StartRanks
+) -> None:
+    ranks = await start_ranks(3, editor.script, arguments=[str(editor.go)])
+    ports = [rank.port for rank in ranks]
+    endpoints = [f"trainer=127.0.0.1:{ports[0]}-{ports[1]}", f"eval=127.0.0.1:{ports[2]}"]
+    client = editor.client
+    await client.handshake({"endpoints": endpoints, "view": "classes"}, timeout=LIMIT)
+    entries = await listed(client, "state", "running", "running", "running")
+    assert [(one["group"], one["rank"]) for one in entries] == [
+        ("eval", 0), ("trainer", 0), ("trainer", 1)
+    ]  # fmt: skip
+    assert len(await threads(client, 2)) == 2, "one row a group: all its ranks run"
+    assert (await client.request("view"))["value"] == "classes"
+    await client.disconnect()
+    await editor.gone()
+    await finish(editor, ranks)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("how", ["closed", "SIGTERM"])
+async def test_an_editor_that_vanishes_leaves_the_ranks_running(
+    user: User, start_ranks: StartRanks, how: str
+) -> None:
+    editor = Editor(user, await user.start("adapter", piped=True))
+    ranks = await start_ranks(2, editor.script, arguments=[str(editor.go)])
+    attach = {"endpoints": [f"127.0.0.1:{ranks[0].port}+2"]}
+    await editor.client.handshake(attach, breakpoints=editor.breakpoint(), timeout=LIMIT)
+    await listed(editor.client, "state", "stopped", "stopped")
+    if how == "closed":
+        assert editor.adapter.process.stdin is not None
+        editor.adapter.process.stdin.close()
+    else:
+        editor.adapter.process.send_signal(signal.SIGTERM)
+    await editor.gone(within=5)
+    await finish(editor, ranks)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({}, "attach needs `endpoints`"),
+        ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
+        ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` is the number of ranks, not 0"),
+        ({"endpoints": ["ray:7"]}, "comes with a later release"),
+        ({"cluster": {"kind": "oc"}}, "`cluster`: oc needs pod or job or selector"),
+        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "leave `tunnel` out"),
+        ({"endpoints": "localhost"}, "a port is missing"),
+        ({"endpoints": [":5678"], "view": "pretty"}, "launch.json view"),
+    ],
+)
+async def test_an_attach_that_names_no_ranks(
+    editor: Editor, arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(RequestFailed, match=sentence):
+        await editor.client.handshake(arguments, timeout=LIMIT)
+    await editor.client.disconnect()
+    await editor.gone()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"env": [1]}, "`env` is an object of names and values"),
+        ({"env": {"A=B": "x"}}, "`env`: 'A=B' cannot be the name of a variable"),
+        ({"args": ["a\0"]}, "`args`: .* holds a NUL"),
+        ({"nproc": 100_000_000}, "`nproc` is the number of ranks"),
+    ],
+)
+async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(
+    editor: Editor, arguments: dict[str, Any], sentence: str
+) -> None:
+    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    launch = {"program": editor.script, **arguments}
+    with pytest.raises(RequestFailed, match=sentence):
+        await editor.client.request("launch", launch, timeout=LIMIT)
+    await editor.client.disconnect()
+    await editor.gone()
+
+
+async def test_a_refused_attach_can_be_put_right(editor: Editor, start_ranks: StartRanks) -> None:
+    ranks = await start_ranks(1, editor.script, arguments=[str(editor.go)])
+    with pytest.raises(RequestFailed, match="attach needs"):
+        await editor.client.handshake({}, timeout=LIMIT)
+    again = editor.client.send("attach", {"port": ranks[0].port})
+    await editor.client.wait_event("initialized", timeout=LIMIT)
+    await editor.client.request("configurationDone", timeout=LIMIT)
+    assert (await asyncio.wait_for(again, LIMIT))["success"]
+    await listed(editor.client, "state", "running")
+    await editor.client.disconnect()
+    await editor.gone()
+    await finish(editor, ranks)
+
+
+# Standard input and output
+
+
+async def test_sockets_for_standard_input_and_output(user: User) -> None:
+    """Node starts its children like that, and so VS Code does."""
+    pairs = [socket.socketpair(), socket.socketpair()]
+    (to_stdin, stdin), (from_stdout, stdout) = pairs
+    adapter = await user.start("adapter", sockets=(stdin.fileno(), stdout.fileno()))
+    stdin.close()
+    stdout.close()
+    reader, idle = await asyncio.open_connection(sock=from_stdout)
+    _, writer = await asyncio.open_connection(sock=to_stdin)
+    client = DapClient.over(reader, writer, tap=Conversation("editor").tap)
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.disconnect()
+    idle.close()
+    assert (await adapter.ends()).code == 0
+
+
+async def test_without_an_editor_it_says_what_it_is_for(user: User) -> None:
+    done = await user.does("adapter")
+    sentence = "dap-mux: standard input must be a pipe to an editor that speaks DAP\n"
+    assert (done.code, done.out, done.err) == (2, "", sentence)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (b"help\n", "not a DAP header: b'help"),
+        (bytes(range(256)), "not a DAP header: b"),
+        (b"Content-Length: 2\r\n\r\n[]", ""),
+        (b"Content-Length: 5\r\n\r\nhello", ""),
+    ],
+)
+async def test_what_is_no_dap_ends_it_with_an_error(user: User, said: bytes, why: str) -> None:
+    """Its standard input stays open: a person at a terminal would wait for ever."""
+    command = await user.start("adapter", piped=True)
+    assert command.process.stdin is not None
+    command.process.stdin.write(said)
+    done = await command.ends()
+    assert done.code == 1
+    (line,) = [line for line in done.err.splitlines() if line.startswith("dap-mux: closed")]
+    assert f"closed standard input, where an editor is to speak DAP: {why}" in line
+    assert "Traceback" not in done.err
+
+
+# What an editor's start-up time depends on
+
+
+async def test_it_imports_nothing_that_it_does_not_need(user: User) -> None:
+    """The running adapter's own modules, told by an audit of its imports."""
+    heavy = {"pygls", "lsprotocol", "rich", "typer", "click", "numpy", "torch", "debugpy", "pydevd"}
+    user.script(AUDIT, "sitecustomize.py")
+    told = user.folder / "imported"
+    env = {"PYTHONPATH": str(user.folder), "TOLD": str(told)}
+    editor = Editor(user, await user.start("adapter", piped=True, env=env))
+    await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await editor.client.disconnect()
+    await editor.gone()
+    imported = set(told.read_text().split())
+    assert {"dap_mux", "asyncio", "anyio", "msgspec"} <= imported, "the audit works"
+    assert not heavy & imported
+
+
+AUDIT = """\
+import atexit, os, sys
+
+def tell():
+    with open(os.environ["TOLD"], "w") as file:
+        print(*{name.partition(".")[0] for name in sys.modules}, file=file)
+
+if "TOLD" in os.environ:
+    atexit.register(tell)
+"""

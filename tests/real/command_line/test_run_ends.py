@@ -1,0 +1,193 @@
+"""How `dap-mux run` ends a job, or never starts it: signals, clients, mistakes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.processes.commands import (
+    LIMIT,
+    User,
+    bodies,
+    line_of,
+    listed,
+    user,
+)
+from tests.support.processes.run_command import LAUNCH, WAIT, listening, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
+
+PROMPT = 4.0  # s; 2 for a client's last requests, and the end of our own process
+FAMILY = """\
+import subprocess
+import sys
+import time
+
+child = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+subprocess.Popen(child)
+print("begin")
+while True:
+    time.sleep(0.01)  # wait
+"""
+
+
+@pytest.fixture
+def no_nohup() -> Iterator[None]:
+    """Our commands hear SIGHUP, whatever we have been started under."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("no_nohup")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_stops_every_rank_and_its_children(
+    user: User, number: signal.Signals
+) -> None:
+    script = user.script(FAMILY)
+    run = await start(user, script, n=2)
+    client = await run.client()
+    lines = [{"line": line_of(script, "wait"), "condition": "ranks(0):"}]
+    await client.handshake(LAUNCH, breakpoints={script: lines}, timeout=LIMIT)
+    await listed(client, "state", "stopped", "running")
+    run.process.send_signal(number)
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.disconnect()
+    done = await run.ends()
+    assert done.code == 128 + number
+    assert f"{number.name}: stopping every rank" in done.err
+    await user.nothing_is_left()
+    assert not list(user.sessions.iterdir())
+
+
+async def test_ctrl_c_while_the_ranks_wait_for_a_debugger(user: User) -> None:
+    run = await start(user, user.script(WAIT), n=2)
+    await listening(user, 2)
+    run.process.send_signal(signal.SIGINT)
+    done = await run.ends()
+    assert done.code == 130
+    assert "Traceback" not in done.err
+    await user.nothing_is_left()
+
+
+@pytest.mark.parametrize("how", ["disconnect", "terminate"])
+async def test_a_client_can_end_the_job(user: User, how: str) -> None:
+    script = user.script(WAIT)
+    run = await start(user, script, n=2)
+    client = await run.client()
+    await client.handshake(LAUNCH, breakpoints={script: [line_of(script, "wait")]}, timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped")
+    if how == "disconnect":
+        await client.disconnect(terminateDebuggee=True)
+    else:
+        await client.request("terminate", timeout=LIMIT)
+        await client.wait_event("terminated", timeout=LIMIT)
+        assert bodies(client, "exited") == [{"exitCode": 143}]
+        await client.disconnect()
+    done = await run.ends()
+    assert done.code == 143
+    assert "the debugger asked to end the job" in done.err
+    await user.nothing_is_left()
+
+
+@pytest.mark.alone
+async def test_a_client_that_does_not_hang_up_is_not_waited_for_long(user: User) -> None:
+    """It has 2 s for its last requests, and no more."""
+    script = user.script("print('over')\n")
+    run = await start(user, script, n=2)
+    client = await run.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=LIMIT)
+    began = time.monotonic()
+    assert (await run.ends()).code == 0
+    assert time.monotonic() - began < PROMPT
+
+
+async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(user: User) -> None:
+    script = user.script(WAIT)
+    run = await start(user, script, n=2)
+    first = await run.client("first")
+    wait = {script: [line_of(script, "wait")]}
+    await first.handshake(LAUNCH, breakpoints=wait, timeout=LIMIT)
+    await listed(first, "state", "stopped", "stopped")
+    await first.disconnect(terminateDebuggee=False)
+
+    second = await run.client("second")
+    await second.handshake(LAUNCH, breakpoints=wait, timeout=LIMIT)
+    await listed(second, "state", "stopped", "stopped")
+    await second.disconnect()
+    (user.folder / "go").touch()
+    done = await run.ends()
+    assert done.code == 0
+    assert "[0] end\n" in done.out
+    assert "[1] end\n" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["no.py"], 2, "dap-mux: there is no file no.py; a module is run with -m\n"),
+        ([], 2, "dap-mux: run needs a script, or -m and a module: dap-mux run -n 4 train.py\n"),
+        (
+            ["-n", "0", "train.py"],
+            2,
+            "dap-mux: -n 0: the number of ranks is a whole number from 1 to 65535\n",
+        ),
+        (
+            ["-n", "2", "--mesh", "dp=2,tp=2", "train.py"],
+            2,
+            "dap-mux: mesh dp=2,tp=2 has 4 ranks, and -n says 2\n",
+        ),
+        (["--", "torchrun", "train.py"], 2, None),
+        (["--listen", "0.0.0.0:0", "train.py"], 125, None),
+        (["--listen", "192.0.2.1:0", "train.py"], 125, None),
+    ],
+)
+async def test_what_cannot_be_run_is_a_sentence(
+    user: User, words: list[str], code: int, sentence: str | None
+) -> None:
+    user.script("")
+    done = await user.does("run", *words)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("dap-mux: ")
+    assert sentence in (None, done.err)
+    assert not user.processes()
+
+
+async def test_any_other_address_is_refused_with_what_to_do(user: User) -> None:
+    """Promise S1; the code is `run`'s own, because the job may end with any other."""
+    user.script("")
+    done = await user.does("run", "--listen", "0.0.0.0:0", "train.py")
+    assert done.code == 125
+    assert "refused to listen on 0.0.0.0" in done.err
+    assert "port-forward" in done.err
+
+
+async def test_a_syntax_error_is_shown_as_python_shows_it(user: User) -> None:
+    run = await start(user, "--no-wait", user.script("x = (\n"), n=2)
+    done = await run.ends()
+    assert done.code == 1
+    for rank in range(2):
+        assert f"[{rank}] SyntaxError: '(' was never closed\n" in done.out
+    assert "dap_mux" not in done.out
+    assert "Traceback" not in done.out + done.err
+    assert "dap-mux: ranks 0-1 exited with 1\n" in done.err
+
+
+async def test_ranks_that_end_before_they_listen(user: User) -> None:
+    user.script(
+        "import os\nif 'RANK' in os.environ: print('no licence'); os._exit(7)\n", "sitecustomize.py"
+    )
+    run = await start(user, user.script(""), n=2, PYTHONPATH=str(user.folder))
+    done = await run.ends()
+    assert done.code == 7
+    assert "rank 0 exited with 7 before it listened for a debugger" in done.err
+    assert "no licence" in done.err
+    assert "dap-mux: ranks 0-1 exited with 7\n" in done.err
+    assert "Traceback" not in done.err

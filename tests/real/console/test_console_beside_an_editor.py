@@ -1,0 +1,126 @@
+"""A console and an editor in one session: what one does, the other sees; neither ends the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.clients.consoles import PipedConsole, cells
+from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
+from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+
+
+def shown_at(editor: DapClient, thread: int) -> bool:
+    """Whether a stop was shown there."""
+    return any(body["threadId"] == thread for body in bodies(editor, "stopped"))
+
+
+@pytest.mark.quick
+async def test_what_one_does_the_other_sees(user: User) -> None:
+    path = user.script(COUNT)
+    loss, back = line_of(path, "loss"), line_of(path, "return")
+    run = await start(user, path, n=4)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    await listed(editor, "line", *[loss] * 4)
+
+    console = PipedConsole(await user.start("console", piped=True))
+    rows = cells(await console.does("list"))
+    assert [(row[0], row[1], row[4], row[5]) for row in rows[1:]] == [
+        ("job", str(rank), "train.step", str(loss)) for rank in range(4)
+    ]
+
+    stop = await editor.wait_event("stopped", timeout=LIMIT)
+    await editor.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
+    said = await console.sees(f"stopped at train.py:{back} (step)")
+    assert "rank" in said
+    await listed(editor, "line", *[back] * 4)
+
+    rank_2 = (await listed(editor, "line", *[back] * 4))[2]["threadId"]
+    editor.events.clear()
+    await console.does("focus 2")
+    await editor.wait_for(lambda: shown_at(editor, rank_2), timeout=LIMIT, what="the editor at 2")
+
+    assert "class" in await console.does("scope class")
+    assert (await editor.request("scope", timeout=LIMIT))["value"] == "class"
+    await console.does("scope auto")
+    assert f"breakpoint 1: {path}:{back}, ranks(3):" in await console.does(f"b {back}, ranks(3):")
+
+    assert "every other" not in await console.does("list all")
+    console.type("quit")
+    assert "left; other debuggers are still there" in await console.sees("left;")
+    entries = await listed(editor, "state", *["stopped"] * 4)
+    assert [entry["line"] for entry in entries] == [back] * 4, "nobody was resumed"
+
+    again = PipedConsole(await user.start("console", piped=True))
+    await again.does("list")
+    await editor.disconnect()
+    assert len(cells(await again.does("list"))) == 5, "the console holds the ranks"
+    again.type("quit")
+    assert "you were the last debugger" in await again.sees("last debugger")
+    assert (await run.ends()).code == 0
+
+
+async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
+    path = user.script(COUNT + WAIT)  # the session is not over before the editor has left
+    loss = line_of(path, "loss")
+    run = await start(user, path, n=2)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    entries = await listed(editor, "line", loss, loss)
+    console = PipedConsole(await user.start("console", piped=True))
+
+    said = await console.does("attach 1")
+    assert f"> {path}({loss})step()" in said
+    assert f"{loss} ->     loss = 10 * rank + number" in said
+
+    await editor.request("setBreakpoints", {"source": {"path": path}, "breakpoints": []})
+    thread = {"threadId": entries[1]["threadId"], "singleThread": True}
+    await editor.request("continue", thread, timeout=LIMIT)
+    said = await console.sees("Detached from debug session for rank 1")
+    assert "rank 1 (127.0.0.1): running" in said
+    assert "Only a stopped rank has a prompt" in await console.does("attach 1")
+
+    console.type("continue")
+    assert "every rank is released and runs on" in await console.sees("every rank is released")
+    await editor.disconnect()
+    (user.folder / "go").touch()
+    assert (await run.ends()).code == 0
+
+
+async def test_a_console_ends_quietly_when_nobody_reads_it(user: User) -> None:
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    reading, writing = os.pipe()
+    kept, typing = os.pipe()
+    console = await user.start("console", sockets=(kept, writing))
+    for end in (reading, writing):
+        os.close(end)
+    os.write(typing, b"help\n")
+    done = await console.ends()
+    for end in (kept, typing):
+        os.close(end)
+    assert (done.code, done.err) == (128 + signal.SIGPIPE, "")
+
+
+async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
+    path = user.script(COUNT)
+    run = await start(user, path, n=2)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    await listed(editor, "state", "stopped", "stopped")
+    command = await user.start("console", piped=True)
+    await PipedConsole(command).does("list")
+    command.process.send_signal(signal.SIGINT)
+    done = await command.ends()
+    assert (done.code, done.err) == (130, "")
+    await listed(editor, "state", "stopped", "stopped")
+    await editor.disconnect()
+    assert (await run.ends()).code == 0

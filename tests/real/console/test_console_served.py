@@ -1,0 +1,142 @@
+"""`dap-mux console --serve`: plain consoles for `nc`, and who is not let in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+
+import pytest
+
+from dap_mux.console.console import BANNER
+from tests.support.processes.commands import LIMIT, User, line_of, listed, user
+from tests.support.processes.netcat import PROMPT, Netcat, served
+from tests.support.processes.run_command import COUNT, LAUNCH, start
+from tests.support.security import bytes_as_nobody
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+
+
+async def test_two_people_with_nc(user: User) -> None:
+    path = user.script(COUNT)
+    loss = line_of(path, "loss")
+    run = await start(user, path, n=2)
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, breakpoints={path: [loss]}, timeout=LIMIT)
+    await listed(editor, "line", loss, loss)
+    command, port = await served(user)
+
+    one, two = await Netcat.connect(port), await Netcat.connect(port)
+    assert "DAP-MUX" in await one.until(PROMPT)
+    await two.until(PROMPT)
+    assert "| job          |      1 |" in await one.does("list\r")
+    attached = await two.does("attach 1", b"(Pdb 1) ")
+    assert f"{path}({loss})step()" in attached
+    assert "\n10\n" in "\n" + await two.does("10 * rank", b"(Pdb 1) ")
+    assert "return loss" in await two.does("n", b"(Pdb 1) ")
+    said = await one.until(f"rank 1 stopped at train.py:{loss + 1} (step)\n".encode())
+    assert said.startswith("\n"), "not behind the prompt"
+    assert await one.until(PROMPT) == "dap-mux> ", "which is shown again"
+
+    await two.close()
+    assert "left; other debuggers" in await one.does("quit", b"resumed\n")
+    assert await one.rest() == ""
+    await one.close()
+    await listed(editor, "state", "stopped", "stopped")
+    await editor.disconnect()
+    assert (await run.ends()).code == 0
+    assert (await command.ends()).code == 0, "no session, nothing to serve"
+
+
+NO_PERSONS = {
+    "a browser that posts": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\ncontinue\r\n",
+    "a browser": b"GET / HTTP/1.0\r\n\r\n",
+    "an editor": b"Content-Length: 119\r\n\r\n{",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\n",
+    "TLS whose hello holds no line": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+    "STUN": b"\x00\x01\x00\x00\x21\x12\xa4\x42" + bytes(range(12)),
+    "noise behind a line": b"list\nlist\n" + bytes(range(256)),
+    "a line that does not end": b"x" * 200_000,
+}
+
+
+async def test_s6_whatever_is_no_person_is_closed_before_it_joins(user: User) -> None:
+    """All of them many times over, and gone as fast as they have come: nothing is said of it."""
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    command, port = await served(user)
+    for name, hello in NO_PERSONS.items():
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(hello)
+        with suppress(ConnectionError):  # it has not read all that we wrote
+            heard = await asyncio.wait_for(reader.read(), LIMIT)
+            assert heard in (b"", f"{BANNER}\n{PROMPT.decode()}".encode()), name
+        writer.close()
+    for hello in [*NO_PERSONS.values()] * 8:
+        with socket.create_connection(("127.0.0.1", port)) as hasty:
+            hasty.sendall(hello)
+            hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    shown = await user.does("list")
+    assert "waiting" in shown.out, "nobody has joined: the rank still waits"
+    assert "Traceback" not in command.err
+    command.process.terminate()
+    await command.ends()
+
+
+async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User) -> None:
+    """Looking at the prompt, a slip, and leaving again mean nothing to the ranks."""
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    command, port = await served(user)
+    idle, person = await Netcat.connect(port), await Netcat.connect(port)
+    for console in (idle, person):
+        assert "DAP-MUX" in await console.until(PROMPT)
+    assert await person.does("") == PROMPT.decode()
+    assert "there is no command 'lsit'" in await person.does("lsit")
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    leaver = await Netcat.connect(port)
+    await leaver.until(PROMPT)
+    leaver.types("quit")
+    assert await leaver.rest() == ""
+    await leaver.close()
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    person.types("continue")
+    assert (await run.ends()).code == 0, "somebody has joined, and the rank has run"
+    await person.close()
+    assert (await command.ends()).code == 0, "who has typed nothing does not hold it up"
+    await idle.close()
+
+
+async def test_s5_another_user_is_not_let_in(user: User) -> None:
+    run = await start(user, user.script(COUNT), n=1)
+    await run.session()
+    command, port = await served(user)
+    assert await bytes_as_nobody(port, b"list\n") == b"", "not a word"
+    assert "waiting" in (await user.does("list")).out, "nobody has joined"
+    await command.says("refused a console to another user")
+    command.process.terminate()
+    await command.ends()
+
+
+async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user: User) -> None:
+    run = await start(user, user.script(COUNT), "--epochs", "1", n=1)
+    await run.session()
+    editor = await run.client("editor")
+    path = str(user.folder / "train.py")
+    await editor.handshake(LAUNCH, breakpoints={path: [line_of(path, "loss")]}, timeout=LIMIT)
+    await listed(editor, "state", "stopped")
+    command, port = await served(user)
+    long, other = await Netcat.connect(port), await Netcat.connect(port)
+    await other.until(PROMPT)
+    await long.until(PROMPT)
+    assert "1 stopped" in await long.does("list")
+    assert "left;" in await long.does("x" * 200_000, b"resumed\n")
+    assert "1 stopped" in await other.does("list")
+    await other.close()
+    await long.close()
+    await editor.disconnect()
+    assert (await run.ends()).code == 0
+    assert (await command.ends()).code == 0

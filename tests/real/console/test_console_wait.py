@@ -1,0 +1,54 @@
+"""`wait` in a piped console: a script goes on when ranks are where it needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.console import plain
+from tests.real.driving import line_of, script
+from tests.support.clients.consoles import console_of
+from tests.support.processes.ranks import Rank
+from tests.support.session import session
+
+pytestmark = pytest.mark.real
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+PROGRAM: Final = script("until_told")
+COUNT: Final = line_of(PROGRAM, "count")
+
+
+def lines(*texts: str) -> plain.NextLine:
+    """As a pipe gives them."""
+    reader = plain.Lines()
+    reader.feed("".join(f"{text}\n" for text in texts).encode())
+    reader.feed(b"")
+    return reader.next
+
+
+async def test_a_script(start_ranks: StartRanks, tmp_path: Path) -> None:
+    ranks = await start_ranks(2, PROGRAM, arguments=[str(tmp_path / "done")])
+    async with (
+        session([rank.port for rank in ranks]) as running,
+        console_of(running, {PROGRAM: [{"line": COUNT}]}) as (console, shown),
+    ):
+        await plain.converse(console, lines("wait", "cast all p count", "wait 1 stopped 30"))
+        said = "".join(shown)
+        assert said.index("all: stopped") < said.index("{0-1}: 0") < said.index("1: stopped")
+        assert not console.failed
+
+
+async def test_in_vain(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """It says who is where instead, and does nothing more."""
+    ranks = await start_ranks(2, PROGRAM, arguments=[str(tmp_path / "done")])
+    async with (
+        session([rank.port for rank in ranks]) as running,
+        console_of(running, {PROGRAM: [{"line": COUNT}]}) as (console, shown),
+    ):
+        await plain.converse(console, lines("wait", "wait exited 0.1", "cast all p count"))
+        said = "".join(shown)
+        assert "wait all exited: not within 0.1 s: ranks 0-1 stopped" in said
+        assert "count" not in said
+        assert console.failed

@@ -1,0 +1,70 @@
+"""The order of what a client is told, the same from a session as from debugpy itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.conftest import Connect
+from tests.real.debugging.tour_program import AFTER, CALL, TOUR, tour
+from tests.real.driving import LIMIT, Driver
+from tests.support.processes.ranks import debugpy_ranks
+from tests.support.session import session
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+each_side = pytest.mark.parametrize("direct", [True, False], ids=["debugpy", "session"])
+
+
+@asynccontextmanager
+async def standing(connect: Connect, *, direct: bool) -> AsyncIterator[tuple[DapClient, int]]:
+    """One rank that stands in the tour, and the thread that does."""
+    async with debugpy_ranks(1, TOUR) as ranks:
+        lines = {TOUR: [CALL]}
+        if direct:
+            client = await connect(ranks[0].port, strict=False)
+            await client.handshake({"justMyCode": False}, breakpoints=lines, timeout=LIMIT)
+            stop = await client.wait_event("stopped", timeout=LIMIT)
+            yield client, stop["threadId"]
+            return
+        async with session([ranks[0].port]) as running:
+            driver = await Driver.attach(running, breakpoints=lines)
+            stop = await driver.client.wait_event("stopped", timeout=LIMIT)
+            yield driver.client, stop["threadId"]
+
+
+@each_side
+async def test_terminated_comes_before_disconnect_is_answered(
+    connect: Connect, direct: bool
+) -> None:
+    async with standing(connect, direct=direct) as (client, _):
+        await client.request("disconnect", timeout=LIMIT)
+        assert [one["event"] for one in client.events][-1] == "terminated"
+
+
+@each_side
+async def test_a_goto_runs_on_and_stops(connect: Connect, direct: bool) -> None:
+    async with standing(connect, direct=direct) as (client, thread):
+        where = {"source": {"path": TOUR}, "line": AFTER}
+        targets = (await client.request("gotoTargets", where, timeout=LIMIT))["targets"]
+        seen = len(client.events)
+        jump = {"threadId": thread, "targetId": targets[0]["id"]}
+        await client.request("goto", jump, timeout=LIMIT)
+        await client.wait_event("stopped", lambda body: body["reason"] == "goto", timeout=LIMIT)
+        told = [one["event"] for one in client.events[seen:]]
+        assert [one for one in told if one in ("continued", "stopped")] == ["continued", "stopped"]
+
+
+async def test_nothing_follows_terminated() -> None:
+    """All ranks are killed while they stand."""
+    async with tour(CALL) as (driver, ranks):
+        await driver.stopped(CALL)
+        for rank in ranks:
+            rank.kill()
+        await driver.client.wait_event("terminated", timeout=LIMIT)
+        assert driver.client.events[-1]["event"] == "terminated"
+        gone = [n for n, one in enumerate(driver.client.events) if one["event"] == "thread"]
+        late = [one["event"] for one in driver.client.events[gone[-1] :]]
+        assert "continued" not in late

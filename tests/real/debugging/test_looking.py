@@ -1,0 +1,169 @@
+"""Stacks, variables, values and steps, through one session over four real ranks.
+
+The other half of `test_requests`: one test for each row of the table, values checked rank by rank.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, product
+
+import pytest
+
+from dap_mux.client import RequestFailed
+from tests.real.debugging.tour_program import (
+    AFTER,
+    BOTTOM,
+    CALL,
+    FOUR,
+    MADE_UP,
+    NESTED,
+    PRINT,
+    PRODUCT,
+    TOUR,
+    everywhere,
+    finished,
+    locals_of,
+    tour,
+)
+
+pytestmark = pytest.mark.real
+
+
+class TestLooking:
+    async def test_stack_in_pages(self) -> None:
+        async with tour(BOTTOM) as (driver, ranks):
+            await driver.stopped(BOTTOM)
+            for rank in FOUR:
+                whole = await driver.frames(rank)
+                assert [one["name"] for one in whole] == ["deep"] * 31 + ["main", "<module>"]
+                pages = [await driver.frames(rank, startFrame=at, levels=11) for at in (0, 11, 22)]
+                assert list(chain(*pages)) == whole
+            await driver.go_on()
+            await finished(ranks)
+
+    async def test_scopes_variables_and_setting_them(self) -> None:
+        async with tour(AFTER) as (driver, ranks):
+            await driver.stopped(AFTER)
+            for rank in FOUR:
+                frame, reference, before = await locals_of(driver, rank)
+                assert before["size"]["value"] == str(3 * (rank + 1))
+                inside = {"variablesReference": before["values"]["variablesReference"]}
+                answer = await driver.client.request("variables", inside)
+                items = {one["name"]: one["value"] for one in answer["variables"]}
+                assert items["'rank'"] == str(rank)
+                assert items["'squares'"] == "[0, 1, 4, 9, 16]"
+                number = {"variablesReference": reference, "name": "size", "value": f"{rank} + 40"}
+                assert (await driver.client.request("setVariable", number))[
+                    "value"
+                ] == f"{40 + rank}"
+                expression = {
+                    "expression": "values['rank']",
+                    "value": "'changed'",
+                    "frameId": frame,
+                }
+                await driver.client.request("setExpression", expression)
+                assert await driver.value(rank, "values['rank']") == "'changed'"
+            await driver.go_on()
+            await finished(ranks)
+            for one in ranks:
+                assert f"size {40 + one.rank + 2} both" in one.output
+
+    async def test_evaluate(self) -> None:
+        async with tour(AFTER) as (driver, ranks):
+            await driver.stopped(AFTER)
+            contexts = ("watch", "hover", "repl", "clipboard")
+            for rank, context in product(FOUR, contexts):
+                frame = (await driver.frames(rank, levels=1))[0]["id"]
+                value = await driver.evaluate("size", frameId=frame, context=context)
+                assert value == str(3 * (rank + 1))
+                assert await driver.evaluate("__import__('os').getpid()", context=context) == str(
+                    ranks[rank].pid
+                )
+                if context != "clipboard":  # there debugpy puts the traceback into the clipboard
+                    with pytest.raises(RequestFailed, match="NameError"):
+                        await driver.evaluate("absent", frameId=frame, context=context)
+            await driver.go_on()
+            await finished(ranks)
+
+    async def test_completions(self) -> None:
+        async with tour(AFTER) as (driver, ranks):
+            await driver.stopped(AFTER)
+            for rank in FOUR:
+                frame = (await driver.frames(rank, levels=1))[0]["id"]
+                typed = {"text": "valu", "column": 5, "frameId": frame}
+                answer = await driver.client.request("completions", typed)
+                assert "values" in {one["label"] for one in answer["targets"]}
+            await driver.go_on()
+            await finished(ranks)
+
+    async def test_modules_and_made_up_sources(self) -> None:
+        async with tour(MADE_UP) as (driver, ranks):
+            await driver.stopped(MADE_UP)
+            modules = (await driver.client.request("modules", {}))["modules"]
+            assert TOUR in {one.get("path") for one in modules}
+            await driver.control("stepIn")
+            await driver.until(lambda entries: all(one["line"] == 1 for one in entries))
+            for rank in FOUR:
+                source = (await driver.frames(rank, levels=1))[0]["source"]
+                reference = {"sourceReference": source["sourceReference"]}
+                answer = await driver.client.request("source", {"source": source, **reference})
+                assert answer["content"] == "first = rank\nsecond = first + 1\n"
+            await driver.go_on()
+            await finished(ranks)
+
+
+class TestMoving:
+    async def test_step_in_targets(self) -> None:
+        async with tour(NESTED) as (driver, ranks):
+            await driver.stopped(NESTED)
+            frame = (await driver.frames(0, levels=1))[0]["id"]
+            answer = await driver.client.request("stepInTargets", {"frameId": frame})
+            labels = [one["label"] for one in answer["targets"]]
+            assert labels[:3] == ["twice(1)", "twice(rank)", "area(twice(1), twice(rank))"]
+            target = answer["targets"][2]["id"]
+            await driver.control("stepIn", 0, targetId=target, singleThread=True)
+            await driver.until(lambda entries: entries[0]["line"] == PRODUCT)
+            assert await driver.value(0, "(width, height)") == "(2, 0)"
+            await driver.go_on()
+            await finished(ranks)
+
+    async def test_in_over_and_out_together(self) -> None:
+        async with tour(CALL) as (driver, ranks):
+            await driver.stopped(CALL)
+            await driver.control("stepIn")
+            await driver.stopped(PRODUCT)
+            await driver.control("next")
+            await driver.stopped(PRODUCT + 1)
+            assert await everywhere(driver, "product") == ["3", "6", "9", "12"]
+            await driver.control("stepOut")
+            await driver.until(lambda e: {one["function"] for one in e} == {"main"})
+            await driver.control("next")
+            await driver.until(lambda e: {one["line"] for one in e} <= {AFTER, NESTED})
+            await driver.go_on()
+            await finished(ranks)
+
+    async def test_goto(self) -> None:
+        """One rank jumps; the others stay where they are."""
+        async with tour(CALL) as (driver, ranks):
+            await driver.stopped(CALL)
+            await driver.value(2, "rank")
+            where = {"source": {"path": TOUR}, "line": PRINT}
+            (target, *_) = (await driver.client.request("gotoTargets", where))["targets"]
+            await driver.control("goto", 2, targetId=target["id"])
+            entries = await driver.until(lambda entries: entries[2]["line"] == PRINT)
+            assert [entry["line"] for entry in entries] == [CALL, CALL, PRINT, CALL]
+            await driver.client.request("release", {"ranks": "all"})
+            await finished(ranks, [0, 0, 1, 0])  # what it jumped over was never assigned
+
+    async def test_pause_and_debugger_properties(self) -> None:
+        async with tour(CALL) as (driver, ranks):
+            await driver.stopped(CALL)
+            await driver.client.request(
+                "setDebuggerProperty", {"multiThreadsSingleNotification": True}
+            )
+            await driver.value(0, "rank")
+            await driver.evaluate("__import__('time').sleep(0)")
+            await driver.control("pause")
+            await driver.states(*["stopped"] * 4)
+            await driver.go_on()
+            await finished(ranks)

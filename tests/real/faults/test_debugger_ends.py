@@ -1,0 +1,55 @@
+"""pydevd dies in a rank whose program runs on, and the session knows the one from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.real.driving import LIMIT, Driver, script
+from tests.support.processes.ranks import Rank
+from tests.support.session import session
+
+pytestmark = pytest.mark.real
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+PROGRAM: Final = script("until_told")
+# From now on pydevd's reader fails at whatever it reads, as it does at some bad messages.
+SPOIL: Final = (
+    "setattr(__import__('pydevd').get_global_debugger().reader, 'process_net_command_json', None)"
+)
+RUNS_ON: Final = "its debugger has ended, and its process runs on without one"
+
+
+async def test_the_programs_run_on(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """All of them lose their debuggers: the session goes on until their processes end."""
+    done = tmp_path / "done"
+    ranks = await start_ranks(2, PROGRAM, arguments=[str(done)])
+    async with session([rank.port for rank in ranks]) as running:
+        driver = await (await Driver.attach(running)).live(2)
+        await driver.client.request("cast", {"command": SPOIL, "ranks": "all"}, timeout=LIMIT)
+        await driver.client.request("cast", {"command": "1", "ranks": "all"}, timeout=LIMIT)
+        entries = await driver.until(
+            lambda entries: [entry["reason"] for entry in entries] == [RUNS_ON] * 2
+        )
+        assert [entry["state"] for entry in entries] == ["lost", "lost"]
+        assert not driver.events("terminated")
+        done.touch()
+        await driver.client.wait_event("terminated", timeout=LIMIT)
+        assert [await rank.ended() for rank in ranks] == [0, 0]
+
+
+async def test_a_program_says_that_it_is_over(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """Its process need not be looked for; also where threads run to the very end."""
+    done, program = tmp_path / "done", tmp_path / "with_a_thread.py"
+    idle = (
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    program.write_text(idle + f"exec(open({PROGRAM!r}).read())\n", "utf-8")
+    ranks = await start_ranks(2, program, arguments=[str(done)])
+    async with session([rank.port for rank in ranks]) as running:
+        driver = await (await Driver.attach(running)).live(2)
+        done.touch()
+        await driver.client.wait_event("terminated", timeout=LIMIT)
+        assert all(rank.signs.program_over for rank in running.engine.core.mains.values())

@@ -1,0 +1,192 @@
+"""Rows of the fault table: messages that are too long, out of order, twice, or of nobody's asking.
+
+Each time there are four ranks, and the other three step on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.client import ConnectionLost, DapClient
+from dap_mux.engine import Settings
+from tests.real.driving import Driver, line_of, script
+from tests.real.faults.test_ranks_come_and_go import let_end, steps_on
+from tests.support.fake_rank import server as fake_server
+from tests.support.fake_rank.program import FIRST
+from tests.support.fake_rank.rank import FakeRank
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
+from tests.support.session import Session, session
+
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+Json = dict[str, Any]
+PROGRAM: Final = script("until_told")
+COUNT: Final = line_of(PROGRAM, "count")
+MB: Final = 1_000_000
+LIMIT: Final = 30.0
+SETTINGS: Final = Settings(backoff_first=0.1, backoff_most=0.5)
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    return tmp_path / "done"
+
+
+@pytest.fixture
+async def ranks(start_ranks: StartRanks, done: Path) -> list[Rank]:
+    return await start_ranks(4, PROGRAM, arguments=[str(done)])
+
+
+@pytest.fixture
+async def four(ranks: list[Rank], done: Path) -> AsyncIterator[Driver]:
+    """A client of four stopped ranks, which end well afterwards."""
+    async with session([rank.port for rank in ranks], settings=SETTINGS) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, within=LIMIT)
+        yield driver
+        await driver.leave()
+        let_end(done)
+        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * 4
+
+
+async def evaluate(client: DapClient, expression: str, **more: object) -> Json:
+    """Evaluate, with the patience that megabytes need; return the whole response."""
+    arguments = {"expression": expression, "context": "watch", **more}
+    return await asyncio.wait_for(client.send("evaluate", arguments), LIMIT)
+
+
+async def test_10_mb_from_a_rank(four: Driver) -> None:
+    await four.look(3)
+    answer = await evaluate(four.client, f"'x' * {10 * MB}")
+    assert len(answer["body"]["result"]) == 10 * MB
+    await steps_on(four, 0, [0, 1, 2, 3])
+
+
+async def test_17_mb_from_a_rank(ranks: list[Rank], four: Driver) -> None:
+    """More than debugpy's limit: its adapter never says a word again (measured).
+
+    Nobody else notices. Only the adapter's end helps: the request fails, the rank runs on, and
+    is attached again.
+    """
+    await four.look(3)
+    asked = four.client.send("evaluate", {"expression": f"'x' * {17 * MB}", "context": "watch"})
+    await steps_on(four, 0, [0, 1, 2])
+    await steps_on(four, 0, [0, 1, 2])
+    assert not asked.done()
+    os.kill(ranks[3].adapter, signal.SIGKILL)
+    assert not (await asyncio.wait_for(asked, LIMIT))["success"]
+    await four.until(lambda e: e[3]["state"] == "lost", within=LIMIT, what="rank 3 is lost")
+    await four.until(lambda e: e[3]["line"] == COUNT, within=LIMIT, what="it is back")
+    await steps_on(four, 0, [0, 1, 2, 3])
+
+
+async def test_10_mb_to_a_rank(four: Driver) -> None:
+    await four.look(3)
+    answer = await evaluate(four.client, f"len('{'x' * (10 * MB)}')")
+    assert answer["body"]["result"] == str(10 * MB)
+    await steps_on(four, 0, [0, 1, 2, 3])
+
+
+async def test_17_mb_from_a_client(four: Driver) -> None:
+    """F3: it closes that client, and nobody else notices."""
+    other = await Driver.attach(four.session)
+    with pytest.raises(ConnectionLost):
+        await evaluate(other.client, "x" * (17 * MB))
+    await steps_on(four, 0, [0, 1, 2, 3])
+
+
+async def test_a_client_is_gone_and_comes_back(four: Driver) -> None:
+    """Without a word, while all are stopped: they run on, and stop for it again when it is back."""
+    running = four.session
+    other = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    four.client._wire._writer.transport.abort()
+    await until(lambda: len(running.engine.core.clients) == 1, within=LIMIT, what="it is gone")
+    await steps_on(other, 0, [0, 1, 2, 3])  # the ranks are the other's now
+    other.client._wire._writer.transport.abort()
+    await until(lambda: not running.engine.core.clients, within=LIMIT, what="both are gone")
+    again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+    await again.stopped(COUNT, within=LIMIT)
+    four.client = again.client
+
+
+def reversed_answers(said: list[Json]) -> list[Json]:
+    """Answers in the wrong order; events stay where they are."""
+    answers = [message for message in said if message["type"] == "response"]
+    return [answers.pop() if message["type"] == "response" else message for message in said]
+
+
+def twice(said: list[Json]) -> list[Json]:
+    """Every answer twice."""
+    return [each for one in said for each in ([one] * (2 if one["type"] == "response" else 1))]
+
+
+def of_nobodys_asking(said: list[Json]) -> list[Json]:
+    """An answer to a question that was never put, and one to another question than was."""
+    lies = [
+        {"request_seq": 4711, "command": "evaluate"},
+        {"request_seq": 1, "command": "no such thing"},
+    ]
+    made_up = [{"seq": 1, "type": "response", "success": True, "body": {}, **lie} for lie in lies]
+    return [each for one in said for each in (*made_up, one)]
+
+
+@pytest.mark.parametrize("twist", [reversed_answers, twice, of_nobodys_asking])
+async def test_replies_that_are_not_as_they_should_be(
+    start_ranks: StartRanks, done: Path, twist: fake_server.Twist
+) -> None:
+    """The answers that were asked for are found, the others are dropped."""
+    fake = FakeRank(3)
+    async with AsyncExitStack() as stack:
+        ranks = await start_ranks(3, PROGRAM, arguments=[str(done)])
+        port = await stack.enter_async_context(fake_server.serving(fake, twist))
+        running = await stack.enter_async_context(
+            session([*(rank.port for rank in ranks), port], settings=SETTINGS)
+        )
+        lines = {PROGRAM: [COUNT], fake.program.path: [FIRST]}
+        driver = await Driver.attach(running, breakpoints=lines)
+        await driver.until(lambda e: [one["line"] for one in e[:3]] == [COUNT] * 3, within=LIMIT)
+        await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="the fake one")
+        assert await driver.value(3, "loss")
+        assert await driver.value(0, "count") == "0"
+        await steps_on(driver, 0, [0, 1, 2])
+        calls = fake.program.calls
+        await driver.control("continue", 3)
+        await until(lambda: fake.program.calls > calls, within=LIMIT, what="it runs on")
+        await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="again")
+        await ends(driver, running, done, ranks)
+
+
+async def ends(driver: Driver, running: Session, done: Path, ranks: list[Rank]) -> None:
+    await driver.leave()
+    let_end(done)
+    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * len(ranks)
+
+
+async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Path) -> None:
+    """Its debugger cannot answer either: named in merged answers, never taken for dead."""
+    program = script("hang_with_gil")
+    count = line_of(program, "count")
+    ranks = await start_ranks(4, program, wait=False, arguments=[str(done)])
+    async with session([rank.port for rank in ranks]) as running:
+        driver = await Driver.attach(running)
+        await driver.until(lambda e: all(e[rank]["state"] == "running" for rank in (0, 1, 3)))
+        await until(lambda: "hangs" in ranks[2].output, within=LIMIT, what="rank 2 hangs")
+        wanted = {"source": {"path": program}, "breakpoints": [{"line": count}]}
+        (answer,) = (await driver.client.request("setBreakpoints", wanted, timeout=LIMIT))[
+            "breakpoints"
+        ]
+        assert answer["verified"]
+        assert "rank 2" in answer["message"]
+        await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
+        await steps_on(driver, 0, [0, 1, 3])
+        assert (await driver.entries())[2]["state"] in ("running", "connecting")
+        await ends(driver, running, done, ranks)

@@ -1,0 +1,105 @@
+"""What a session leaves in a rank: nothing the next debugger would notice, and less to fear."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from dap_mux.engine import Settings
+from dap_mux.engine.ranks.attach_expression import CURE, YES
+from tests.real.driving import Driver, line_of, script
+from tests.real.faults.test_ranks_come_and_go import let_end
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
+from tests.support.session import session
+
+pytestmark = pytest.mark.real
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+PROGRAM: Final = script("until_told")
+COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
+LIMIT: Final = 30.0  # s; not a wait
+# How a rank sends, what is behind that, and what is behind the texts that it keeps compiled.
+HOW_QUICK: Final = (
+    "[' '.join((send.__name__, inner['send'].__name__, texts.compile_as_eval.__wrapped__.__name__))"
+    " for part in [lambda name: __import__('_pydevd_bundle.' + name, fromlist=['x'])]"
+    " for send in [part('pydevd_net_command').NetCommand.send]"
+    " for inner in [__import__('inspect').getclosurevars(send).nonlocals]"
+    " for texts in [part('pydevd_vars')]][0]"
+)
+# What is behind that a rank owes an answer, and behind that it gives one.
+HOW_FORGETFUL: Final = (
+    "[' '.join((inner(api.request_exec_or_evaluate_json)['asked'].__name__,"
+    " type(inner(db.writer.add_command)['add']).__name__))"
+    " for inner in [lambda f: __import__('inspect').getclosurevars(f).nonlocals]"
+    " for api in [__import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI]"
+    " for db in [__import__('pydevd').get_global_debugger()]][0]"
+)
+
+
+async def test_the_next_debugger_gets_debugpys_own_events(
+    start_ranks: StartRanks, tmp_path: Path
+) -> None:
+    """We teach a rank to step in few messages; whoever comes after us need not know of that."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    async with session([rank.port]) as running:
+        driver = await Driver.attach(running, breakpoints=COUNT)
+        await driver.states("stopped")
+        (taught,) = running.engine.core.ranks.values()
+        await until(lambda: taught.cured is not None, within=LIMIT, what="it is taught")
+        assert taught.cured
+        await driver.leave()
+    await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner (K4)
+    stock = await DapClient.connect("127.0.0.1", rank.port)
+    await stock.handshake({"justMyCode": False}, breakpoints=COUNT, timeout=LIMIT)
+    stop = await stock.wait_event("stopped", timeout=LIMIT)
+    assert not {"stackFrames", "lineText"} & stop.keys()
+    await stock.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
+    await stock.wait_event("continued", timeout=LIMIT)
+    await stock.disconnect(timeout=LIMIT)
+    let_end(done)
+    assert await rank.ended() == 0
+
+
+@pytest.fixture
+async def client(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[DapClient]:
+    """A stock client of a rank that runs; at the end it leaves, and the rank ends well."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    stock = await DapClient.connect("127.0.0.1", rank.port)
+    await stock.handshake({"justMyCode": False}, timeout=LIMIT)
+    yield stock
+    await stock.disconnect(timeout=LIMIT)
+    let_end(done)
+    assert await rank.ended() == 0
+
+
+async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> None:
+    """By itself debugpy never does, and its adapter answers nothing after it (K1)."""
+    taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
+    assert taught["result"].split(" ")[:2] == [YES, YES]
+    all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them
+    for _ in range(3):
+        await client.request("continue", all_threads, timeout=LIMIT)
+        await client.request("pause", all_threads, timeout=LIMIT)
+        await client.wait_event("stopped", timeout=LIMIT)
+        for _ in range(2):
+            await client.request("continue", all_threads, timeout=LIMIT)
+    assert (await client.request("evaluate", {"expression": "6 * 7"}))["result"] == "42"
+
+
+async def test_a_rank_that_is_taught_again_has_learnt_once(client: DapClient) -> None:
+    """Answers in one write, each watch compiled once, who left forgotten: no deeper each time."""
+    for _ in range(2):
+        await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
+        told = await client.request("evaluate", {"expression": HOW_QUICK}, timeout=LIMIT)
+        assert told["result"] == "send_at_once send compile_as_eval"
+        told = await client.request("evaluate", {"expression": HOW_FORGETFUL}, timeout=LIMIT)
+        assert told["result"] == "request_exec_or_evaluate_json method"
+    long = await client.request("evaluate", {"expression": "'é' * 200_000"}, timeout=LIMIT)
+    assert long["result"].strip("'") == "é" * 200_000

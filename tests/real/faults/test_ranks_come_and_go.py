@@ -1,0 +1,305 @@
+"""Ranks that are absent, late, killed, hung, held by somebody else, or no ranks at all.
+
+The others never notice: they stop, step and answer as ever.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from dap_mux.client.wire import Json
+from dap_mux.engine import Settings
+from tests.conftest import Connect
+from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.support.fake_rank import bad_ranks
+from tests.support.processes import proc_net
+from tests.support.processes.ranks import Rank
+from tests.support.processes.waiting import until
+from tests.support.session import session
+
+pytestmark = pytest.mark.real
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+PROGRAM: Final = script("until_told")
+COUNT: Final = line_of(PROGRAM, "count")
+# Tries again and again; what opens its port is not ready yet, and says when it is.
+BACK: Final = 15.0  # s; promised
+EAGER: Final = Settings(backoff_first=0.1, backoff_most=0.5, greeting_timeout=LIMIT)
+# Who is given up is silent on purpose: a slow machine must not make others look so.
+GIVEN_UP: Final = 3.0  # s
+GIVES_UP: Final = Settings(
+    backoff_first=0.1, backoff_most=0.5, request_timeout=GIVEN_UP, breakpoint_timeout=GIVEN_UP
+)
+IN_TIME: Final = 5.0  # s; promise R6
+GONE: Final = 1.0  # s; so soon the thread of a rank that was killed goes
+
+
+BAD: Final = (
+    bad_ranks.Silent,
+    bad_ranks.Garbage,
+    bad_ranks.NotJson,
+    bad_ranks.WrongShapes,
+    bad_ranks.CutShort,
+    bad_ranks.Huge,
+)
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    return tmp_path / "done"
+
+
+async def four(start_ranks: StartRanks, done: Path) -> list[Rank]:
+    return await start_ranks(4, PROGRAM, arguments=[str(done)])
+
+
+def ports(ranks: list[Rank]) -> list[int]:
+    return [rank.port for rank in ranks]
+
+
+def let_end(done: Path) -> None:
+    done.touch()
+
+
+async def steps_on(driver: Driver, focus: int, ranks: list[int]) -> None:
+    """A step of the focus takes all of `ranks` one line on."""
+    before = {entry["rank"]: entry["line"] for entry in await driver.entries()}
+    await driver.look(focus)
+    await driver.control("next")
+
+    def arrived(entries: list[Json]) -> bool:
+        lines = [entry["line"] for entry in entries if entry["rank"] in ranks]
+        return len(set(lines)) == 1 and lines[0] not in (None, before[focus])
+
+    await driver.until(arrived, what=f"ranks {ranks} stepped")
+
+
+async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) -> None:
+    """It is waited for, and has its breakpoints before its first line runs."""
+    first = proc_net.free_ports(2)
+    (here,) = await start_ranks(1, PROGRAM, base_port=first, arguments=[str(done)])
+    # Connected to as soon as its port is open, it may not be attached to at once (K3).
+    async with session([first, first + 1], settings=EAGER, ready=False) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        entries = await driver.states("stopped", "waiting")
+        assert "nothing listens" in entries[1]["reason"]
+        await steps_on(driver, 0, [0])
+        (late,) = await start_ranks(1, PROGRAM, base_port=first + 1, arguments=[str(done)])
+        await driver.until(lambda entries: entries[1]["line"] == COUNT, what="late rank stopped")
+        assert driver.events("thread")[-1] == {"reason": "started", "threadId": driver.row(1)}
+        assert await driver.value(1, "count") == "0"
+        await driver.leave()
+        let_end(done)
+        assert [await rank.ended() for rank in (here, late)] == [0, 0]
+
+
+@pytest.mark.quick
+@pytest.mark.alone
+async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None:
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks)) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT)
+        ranks[2].kill()
+        gone = {"reason": "exited", "threadId": driver.row(2)}
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
+        threads = (await driver.client.request("threads"))["threads"]
+        assert [thread["name"] for thread in threads] == ["rank 0", "rank 1", "rank 3"]
+        await steps_on(driver, 0, [0, 1, 3])
+        await driver.states("stopped", "stopped", "exited", "stopped")
+        assert not driver.events("terminated")
+
+
+@pytest.mark.alone
+async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -> None:
+    """Its class' lowest rank is shown instead."""
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks)) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT)
+        await driver.value(3, "count")
+        ranks[3].kill()
+        gone = {"reason": "exited", "threadId": driver.row(3)}
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
+        client = driver.client
+        await client.wait_for(lambda: bool(stops_after(client, gone)), timeout=GONE)
+        assert stops_after(client, gone)[0]["threadId"] == driver.row(0)
+
+
+def stops_after(client: DapClient, gone: Json) -> list[Json]:
+    """What has stopped since that thread was gone; late news of those before it do not count."""
+    bodies = [event.get("body") for event in client.events]
+    behind = client.events[bodies.index(gone) :]
+    return [event["body"] for event in behind if event["event"] == "stopped"]
+
+
+@pytest.mark.alone
+async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None:
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks)) as running:
+        driver = await (await Driver.attach(running)).live(4)
+        ranks[0].kill()
+        await driver.states("exited", "running", "running", "running", within=2)
+        await driver.control("pause", 1)
+        await driver.states("exited", "stopped", "stopped", "stopped")
+        pid = "__import__('os').getpid()"  # wherever it was: maybe before its first line
+        assert int(await driver.value(2, pid)) == ranks[2].pid
+        await driver.control("continue", 2)
+        let_end(done)
+        assert [await rank.ended() for rank in ranks[1:]] == [0, 0, 0]
+        await driver.client.wait_event("terminated")
+
+
+@pytest.mark.alone
+async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None:
+    """The rank runs on and starts another one: lost, not exited, until it is attached again."""
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks), settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT)
+        os.kill(ranks[1].adapter, signal.SIGKILL)
+        entries = await driver.states("stopped", "lost", "stopped", "stopped", within=2)
+        assert entries[1]["reason"]
+        await steps_on(driver, 0, [0, 2, 3])
+        await driver.until(lambda e: e[1]["line"] == COUNT, within=BACK, what="attached again")
+        await driver.leave()
+        let_end(done)
+        assert [await rank.ended() for rank in ranks] == [0] * 4
+
+
+async def test_an_adapter_is_killed_and_then_the_program_ends(
+    start_ranks: StartRanks, done: Path
+) -> None:
+    """Nobody is left to say so: it is seen on this machine, and the session does not wait on."""
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks), settings=EAGER) as running:
+        driver = await Driver.attach(running)
+        await driver.states(*["running"] * 4)
+        os.kill(ranks[1].adapter, signal.SIGKILL)
+        await driver.states("running", "lost", "running", "running")
+        ranks[1].kill()
+        await driver.states("running", "exited", "running", "running")
+        let_end(done)
+        await driver.client.wait_event("terminated", timeout=LIMIT)
+
+
+async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
+    """One rank among six servers that are none, each bad in its own way."""
+    (good,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    async with AsyncExitStack() as stack:
+        bad = [kind() for kind in BAD]
+        bad_ports = [await stack.enter_async_context(bad_ranks.serving(one)) for one in bad]
+        running = await stack.enter_async_context(
+            session([good.port, *bad_ports], settings=GIVES_UP)
+        )
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.until(lambda entries: entries[0]["line"] == COUNT)
+        await until(lambda: all(one.met for one in bad), within=LIMIT, what="all are met")
+        await steps_on(driver, 0, [0])
+        entries = await driver.entries()
+        assert {entry["state"] for entry in entries[1:]} <= {"waiting", "connecting"}
+        wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+        (breakpoint,) = (await driver.client.request("setBreakpoints", wanted))["breakpoints"]
+        assert breakpoint["verified"]
+        assert breakpoint["message"] == "ranks 1-6: not attached yet"
+        await driver.leave()
+        let_end(done)
+        assert await good.ended() == 0
+
+
+async def test_already_being_debugged(
+    start_ranks: StartRanks, connect: Connect, done: Path
+) -> None:
+    """Somebody else holds a rank: said so, tried again, attached when they leave (R4)."""
+    ranks = await start_ranks(2, PROGRAM, wait=False, arguments=[str(done)])
+    other = await connect(ranks[1].port, strict=False)
+    await other.handshake({"justMyCode": False})
+    async with session(ports(ranks), settings=EAGER) as running:
+        driver = await Driver.attach(running)
+        one = running.engine.core.ranks["job", 1]
+
+        def is_told(entries: list[Json]) -> bool:
+            """Between two tries, which is not always so."""
+            waits = [entry["state"] for entry in entries] == ["running", "waiting"]
+            why = entries[1]["reason"] or ""
+            return waits and one.phase.state == "waiting" and "already being debugged" in why
+
+        await driver.until(is_told, what="it is held by another")
+        await other.disconnect()
+        await driver.live(2)
+        await driver.control("pause")
+        await driver.states("stopped", "stopped")
+        await driver.leave()
+        let_end(done)
+        assert [await rank.ended() for rank in ranks] == [0, 0]
+
+
+@pytest.mark.alone
+async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> None:
+    """SIGSTOP: a merged answer comes in time and names it; what it owes comes when it can."""
+    ranks = await four(start_ranks, done)
+    async with session(ports(ranks), settings=GIVES_UP) as running:
+        driver = await (await Driver.attach(running)).live(4)
+        ranks[3].kill(signal.SIGSTOP)
+        wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+        before = time.monotonic()
+        answer = await driver.client.request("setBreakpoints", wanted)
+        assert time.monotonic() - before < IN_TIME
+        (breakpoint,) = answer["breakpoints"]
+        assert breakpoint["verified"]
+        assert breakpoint["message"].startswith("rank 3: no")
+        entries = await driver.until(
+            lambda entries: [entry["line"] for entry in entries] == [COUNT] * 3 + [None]
+        )
+        assert entries[3]["state"] == "running"
+        await steps_on(driver, 0, [0, 1, 2])
+        ranks[3].kill(signal.SIGCONT)
+        await driver.until(lambda entries: entries[3]["line"] == COUNT)
+        await driver.leave()
+        let_end(done)
+        assert [await rank.ended() for rank in ranks] == [0] * 4
+
+
+async def innermost(driver: Driver, rank: int) -> str:
+    """Where the main thread of a running rank is: its file and line."""
+    main = "__import__('threading').main_thread().ident"
+    frame = f"__import__('sys')._current_frames()[{main}]"
+    command = f"p (lambda f: (f.f_code.co_filename, f.f_lineno))({frame})"
+    cast = await driver.client.request("cast", {"ranks": str(rank), "command": command})
+    return "; ".join(str(one["value"]).strip("()") for one in cast["results"])
+
+
+@pytest.mark.alone
+async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: Path) -> None:
+    """`pause` is answered at once, and it is shown as pausing until its call returns."""
+    program = script("hang_one")
+    hung, count = line_of(program, "hang"), line_of(program, "count")
+    ranks = await start_ranks(4, program, arguments=[str(done)])
+    async with session(ports(ranks)) as running:
+        driver = await Driver.attach(running, breakpoints={program: [count]})
+        await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
+        while await innermost(driver, 2) != f"'{program}', {hung}":
+            pass  # it has not come to its call yet
+        await driver.client.request("setBreakpoints", {"source": {"path": program}})
+        await driver.look(0)
+        await driver.control("continue")
+        await driver.states(*["running"] * 4)
+        before = time.monotonic()
+        await driver.control("pause")
+        assert time.monotonic() - before < 1
+        await driver.states("stopped", "stopped", "pausing", "stopped")
+        await driver.until(lambda entries: entries[0]["line"])
+        await steps_on(driver, 0, [0])  # on which lines they were paused is anybody's guess
+        assert (await driver.entries())[2]["state"] == "pausing"
+        let_end(done)
+        await driver.until(lambda entries: entries[2]["line"] in (hung, hung + 1))
+        await driver.leave()
+        assert [await rank.ended() for rank in ranks] == [0] * 4

@@ -1,0 +1,64 @@
+"""Lines cut every few seconds, at any time: no rank is away for long, and the job never notices.
+
+`make soak SCENE=lines MINUTES=30` runs it for longer, and prints how long each rank was away.
+`DAP_MUX_SOAK_SEED` draws other cuts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.real.driving import Driver
+from tests.real.faults.test_soak import JOB, results, without_us
+from tests.support.faults import proxies
+from tests.support.processes.ranks import Rank
+from tests.support.session import session
+from tests.support.soak.lines import LineSoak
+
+SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "120"))
+SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
+SIZE: Final = 4
+MOST_AWAY_S: Final = 20.0
+LIMIT: Final = 60.0  # s; not a wait
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.heavy,
+    pytest.mark.alone,
+    pytest.mark.timeout(SECONDS + 5 * LIMIT),
+]
+StartRanks = Callable[..., Awaitable[list[Rank]]]
+
+
+async def test_no_rank_is_away_for_long(
+    start_ranks: StartRanks, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wanted = await without_us(tmp_path, ["alone"])
+    out, go = tmp_path / "out", tmp_path / "go"
+    out.mkdir()
+    ranks = await start_ranks(SIZE, JOB, wait=False, arguments=[str(go), str(out), "alone"])
+    async with (
+        proxies([rank.port for rank in ranks]) as tunnels,
+        session([tunnel.port for tunnel in tunnels]) as running,
+    ):
+        driver = await Driver.attach(running)
+        await driver.live(SIZE, within=LIMIT)
+        soak = LineSoak(SEED, running, tunnels, driver)
+        try:
+            await soak.run(SECONDS)
+        finally:
+            with capfd.disabled():
+                print(f"\n{soak.report()}", file=sys.stderr)
+        story = "\n".join([soak.report(), *soak.told])
+        assert soak.longest <= MOST_AWAY_S, story
+        assert [len(times) > SECONDS / 30 for times in soak.away.values()] == [True] * SIZE, story
+        await driver.leave()
+    go.touch()
+    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * SIZE
+    assert results(out) == wanted

@@ -1,0 +1,139 @@
+"""Processes under the in-rank agent, for the tests of it."""
+
+# ruff: noqa: ASYNC240  (small files, and nothing else waits for this event loop)
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.processes.proc_net import free_ports
+
+START_UP = 30  # seconds; a limit, not a wait
+
+
+@dataclass
+class Agent:
+    """A process under the agent, its log and, once it is ready, its record."""
+
+    process: asyncio.subprocess.Process
+    log: Path
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    async def ends(self) -> int:
+        return await asyncio.wait_for(self.process.wait(), START_UP)
+
+
+Start = Callable[..., Awaitable[Agent]]
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
+    """`await start("--no-wait", "script.py")`: returns once the agent listens."""
+    agents: list[Agent] = []
+    numbers = itertools.count()
+
+    async def start_agent(
+        *words: str, ready: bool = True, python: str = sys.executable, **environ: str
+    ) -> Agent:
+        number = next(numbers)
+        log = tmp_path / f"agent-{number}.log"
+        ready_file = tmp_path / f"ready-{number}.json"
+        options = ["--ready-file", str(ready_file)]
+        if not {"--port", "--base-port"}.intersection(words):
+            options += ["--port", "0"]
+        with log.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(
+                python, "-m", "dap_mux.rank", *options, *words,
+                cwd=tmp_path, env={**clean_environment(), **environ},
+                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
+        agent = Agent(process, log)
+        agents.append(agent)
+        if ready:
+            agent.record = await record_in(ready_file, agent)
+        return agent
+
+    yield start_agent
+    for agent in agents:
+        if agent.process.returncode is None:
+            agent.process.kill()
+            await agent.process.wait()
+
+
+def clean_environment() -> dict[str, str]:
+    launchers = (
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_",
+        "OMPI_",
+        "PMI",
+        "SLURM_",
+        "DEBUG",
+        "PAI_",
+        "JOB_",
+        "DAP_MUX_",
+    )
+    return {name: text for name, text in os.environ.items() if not name.startswith(launchers)}
+
+
+async def record_in(path: Path, agent: Agent) -> dict[str, Any]:
+    with anyio.fail_after(START_UP):
+        while not path.exists():
+            assert agent.process.returncode is None, agent.text()
+            await anyio.sleep(0.01)
+    record: dict[str, Any] = json.loads(path.read_text())
+    return record
+
+
+async def attach(agent: Agent, *, just_my_code: bool = True, **handshake: Any) -> DapClient:
+    client = await DapClient.connect(agent.record["host"], agent.record["port"])
+    await client.handshake({"justMyCode": just_my_code}, timeout=START_UP, **handshake)
+    return client
+
+
+SCRIPT = """\
+def double(x):
+    y = 2 * x
+    return y
+
+total = double(4)
+print("total", total)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+PROGRAMS = pytest.mark.parametrize("program", [["script.py"], ["-m", "script"]], ids=["file", "-m"])
+
+
+@contextmanager
+def neighbouring_ports(count: int) -> Iterator[list[socket.socket]]:
+    """`count` sockets bound to ports in a row, not listening yet."""
+    base = free_ports(count)  # of those that are ours where tests run side by side
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for offset, one in enumerate(sockets):
+            one.bind(("127.0.0.1", base + offset))
+        yield sockets

@@ -1,0 +1,38 @@
+"""What a rank does at its very end, after debugpy has said goodbye, is part of the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.processes.commands import LIMIT, User, bodies, user
+from tests.support.processes.run_command import LAUNCH, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+WRITES_LAST = """\
+import time
+
+
+class Model:
+    def __del__(self, sleep=time.sleep, open=open):
+        sleep(4)
+        with open("model", "w") as file:
+            file.write("all of it")
+
+
+model = Model()
+"""
+
+
+async def test_a_rank_that_takes_long_over_its_end_is_waited_for(user: User) -> None:
+    run = await start(user, user.script(WRITES_LAST), n=1)
+    client = await run.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=LIMIT)
+    assert bodies(client, "exited") == [{"exitCode": 0}]
+    assert (user.folder / "model").read_text() == "all of it"
+    await client.disconnect(timeout=LIMIT)
+    done = await run.ends()
+    assert done.code == 0
+    assert "SIGTERM" not in done.err

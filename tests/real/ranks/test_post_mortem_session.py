@@ -1,0 +1,108 @@
+"""One rank of four fails: the session shows it, and the others are neither killed nor lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.real.driving import Driver, line_of
+from tests.real.ranks.agents import START_UP, Agent, Start, start
+from tests.support.session import session
+
+__all__ = ["start"]
+
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
+
+FAILS_IN_RANK_2 = """\
+import os
+import time
+from pathlib import Path
+
+rank = int(os.environ["RANK"])
+
+
+def step(loss):
+    if rank == 2:
+        raise ValueError(f"bad loss {loss}")  # fail
+    return loss
+
+
+step(rank + 0.5)
+while not Path("go").exists():
+    time.sleep(0.01)
+print("end", rank)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(FAILS_IN_RANK_2)
+    return path
+
+
+async def four(start: Start) -> list[Agent]:
+    return [await start("train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
+
+
+async def held(driver: Driver, program: Path) -> None:
+    """Wait until rank 2 is stopped at its exception and the others run.
+
+    A busy rank's stop is told before its stack is known: the place is waited for, too.
+    """
+    there = ("stopped", "exception", line_of(str(program), "fail"))
+    wanted = [("running", None, None)] * 2 + [there, ("running", None, None)]
+    await driver.until(
+        lambda entries: [(e["state"], e["reason"], e["line"]) for e in entries] == wanted,
+        within=START_UP,
+        what="rank 2 held",
+    )
+
+
+async def test_it_is_shown_with_its_locals_and_continue_ends_it_alone(
+    start: Start, program: Path
+) -> None:
+    agents = await four(start)
+    async with session([agent.record["port"] for agent in agents]) as running:
+        driver = await Driver.attach(running)
+        await held(driver, program)
+        assert await driver.value(2, "loss") == "2.5"
+        stop = await driver.client.wait_event("stopped", timeout=START_UP)
+        assert stop["threadId"] == driver.row(2)
+        assert "ValueError" in stop.get("text", "") + stop.get("description", "")
+        await driver.control("continue", 2)
+        assert await agents[2].ends() == 1
+        assert "ValueError: bad loss 2.5" in agents[2].text()
+        others = [entry["state"] for entry in await driver.entries() if entry["rank"] != 2]
+        assert others == ["running"] * 3
+        program.with_name("go").touch()
+        assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
+
+
+async def test_the_last_editor_leaves_and_it_ends(start: Start, program: Path) -> None:
+    agents = await four(start)
+    async with session([agent.record["port"] for agent in agents]) as running:
+        driver = await Driver.attach(running, exceptions=["uncaught"])
+        await held(driver, program)
+        await driver.leave()
+        assert await agents[2].ends() == 1
+        assert "held" not in agents[2].text()
+    program.with_name("go").touch()
+    assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]
+
+
+async def test_nobody_is_there_and_an_editor_that_comes_finds_it(
+    start: Start, program: Path
+) -> None:
+    agents = [
+        await start("--no-wait", "train.py", RANK=str(rank), WORLD_SIZE="4") for rank in range(4)
+    ]
+    async with session([agent.record["port"] for agent in agents]) as running:
+        driver = await Driver.attach(running)
+        await held(driver, program)
+        assert await driver.value(2, "loss") == "2.5"
+        await driver.client.request("release", {"ranks": "2"}, timeout=START_UP)
+        assert await agents[2].ends() == 1
+    program.with_name("go").touch()
+    assert [await agents[rank].ends() for rank in (0, 1, 3)] == [0, 0, 0]

@@ -1,0 +1,221 @@
+"""Whoever is no DAP client of ours gets nothing and harms nobody: S5, S6, S8, F1 to F4, F7.
+
+After each of them the session goes on, and no byte of theirs has reached the rank.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.protocol.framing import Framer, encode_frame
+from dap_mux.shell import listeners
+from tests.real.driving import Driver, line_of, script
+from tests.support.processes.ranks import debugpy_ranks
+from tests.support.session import Session, session
+
+pytestmark = [pytest.mark.real, pytest.mark.heavy]
+PROGRAM: Final = script("until_told")
+COUNT: Final = line_of(PROGRAM, "count")
+PATIENCE: Final = 30.0  # s; not a wait
+FIRST_WITHIN: Final = 3.0  # s; in the limit's place where it passes: enough for a first word
+
+
+def request(command: str, padding: int = 0, **arguments: object) -> bytes:
+    """A request in its frame; `padding` makes it longer."""
+    body = {"seq": 1, "type": "request", "command": command, "arguments": arguments}
+    if padding:
+        body["padding"] = "x" * padding
+    return encode_frame(json.dumps(body).encode())
+
+
+HELLO: Final = request("initialize", adapterID="debugpy", clientID="stranger")
+EXIT: Final = "__import__('os')._exit(66)"
+EVIL: Final = request("evaluate", expression=EXIT)
+STRANGERS: Final = {
+    "S6 HTTP with DAP in its body": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n" + HELLO + EVIL,
+    "S6 HTTP GET": b"GET /json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    "S6 a header of a browser": b"Origin: http://evil.example\r\n" + HELLO,
+    "S6 a browser's header behind ours": b"Content-Length: 2\r\nHost: localhost\r\n\r\n{}",
+    "S6 TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300),
+    "S6 SSH": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "F2 a negative length": b"Content-Length: -5\r\n\r\n{}",
+    "F2 a length with a unit": b"Content-Length: 12kB\r\n\r\n{}",
+    "F2 a hexadecimal length": b"Content-Length: 0x10\r\n\r\n{}",
+    "F2 no length": b"Content-Type: application/json\r\n\r\n{}",
+    "F2 two lengths": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "F3 17 MB": b"Content-Length: 17000000\r\n\r\n{",
+    "F1 an endless header": b"Content-Type: " + b"x" * 20_000,
+    "F7 no JSON": encode_frame(b"{'seq': 1}"),
+    "F7 JSON that is no message": encode_frame(b'["seq", 1]'),
+    "S8 a first message of 70 kB": request("initialize", 70_000, adapterID="debugpy"),
+}
+ANSWERED: Final = {
+    "before initialize": (EVIL, "the first request is `initialize`"),
+    "no type": (
+        encode_frame(b'{"seq":1,"command":"initialize","arguments":{}}'),
+        "not a DAP message: Object missing required field `type`",
+    ),
+}
+LATER: Final = {
+    "S6 HTTP after initialize": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "F3 17 MB after initialize": b"Content-Length: 17000000\r\n\r\n{",
+    "F7 no JSON after initialize": encode_frame(b"{'seq': 2}"),
+    "F2 two lengths after initialize": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+}
+
+
+@pytest.fixture
+async def driver() -> AsyncIterator[Driver]:
+    """A session over one stopped rank, which in the end has heard nothing but our own words."""
+    async with (
+        debugpy_ranks(1, PROGRAM, arguments=["/nowhere/done"]) as ranks,
+        session([rank.port for rank in ranks]) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        before = len(running.engine.told)
+        yield driver
+        for said in map(json.loads, running.engine.told[before:]):
+            # The engine asks ranks about their files and meshes when it likes, without a frame.
+            assert said["command"] == "evaluate"
+            assert not {"frameId", "threadId"} & set(said["arguments"])
+            assert said["arguments"]["expression"] != EXIT
+        assert await driver.value(0, "count") == "0"
+        assert ranks[0].running
+
+
+async def answered(running: Session, *chunks: bytes) -> bytes:
+    """Say this, and return all that came until the session hung up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    try:
+        for chunk in chunks:
+            writer.write(chunk)
+        return await asyncio.wait_for(reader.read(), PATIENCE)
+    except ConnectionError:  # reset, or a broken pipe where its farewell came just before
+        return b""
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("promise", ["F1", "F2", "F3", "F7", "S6", "S8"])
+async def test_closed_unread(driver: Driver, promise: str) -> None:
+    """At its first wrong byte: the peer goes on waiting, and it is us who hang up (S6: 100 ms)."""
+    names = [name for name in STRANGERS if name.startswith(promise)]
+    assert names
+    for name in names:
+        assert await answered(driver.session, STRANGERS[name]) == b"", name
+
+
+@pytest.mark.parametrize("kind", ANSWERED)
+async def test_what_has_a_seq_is_answered_and_then_closed(driver: Driver, kind: str) -> None:
+    said, why = ANSWERED[kind]
+    (body,) = Framer().feed(await answered(driver.session, said))
+    answer = json.loads(body)
+    assert (answer["type"], answer["request_seq"], answer["success"]) == ("response", 1, False)
+    assert answer["message"] == why
+
+
+@pytest.mark.parametrize("seq", ["1.5", '"1"', "null"])
+async def test_what_has_no_seq_to_answer_is_closed(driver: Driver, seq: str) -> None:
+    said = f'{{"seq":{seq},"type":"request","command":"initialize"}}'.encode()
+    assert await answered(driver.session, encode_frame(said)) == b""
+
+
+@pytest.mark.parametrize("promise", ["F2", "F3", "F7", "S6"])
+async def test_closed_after_a_good_start(driver: Driver, promise: str) -> None:
+    names = [name for name in LATER if name.startswith(promise)]
+    assert names
+    for name in names:
+        heard = await answered(driver.session, HELLO, LATER[name])
+        assert heard.count(b"Content-Length") <= 1, "the answer to initialize, at most"
+
+
+async def test_s2_before_attach_nothing_is_evaluated(driver: Driver) -> None:
+    """A client that has only introduced itself gets an error, and stays."""
+    client = await driver.session.client("not attached")
+    await client.request("initialize", {"adapterID": "debugpy"})
+    for command, arguments in (
+        ("evaluate", {"expression": "1"}),
+        ("continue", {"threadId": 1}),
+        ("list", {}),
+    ):
+        response = await asyncio.wait_for(client.send(command, arguments), PATIENCE)
+        assert not response["success"]
+        assert "attach" in response["message"]
+    assert client.open
+
+
+async def test_f4_s8_half_a_header_and_silence(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed when the limit is over; who is idle between messages stays (F4, S8)."""
+    assert (listeners.FIRST_WITHIN, listeners.STALL) == (10, {"header": 10, "body": 30})
+    monkeypatch.setattr(listeners, "FIRST_WITHIN", FIRST_WITHIN)
+    monkeypatch.setattr(listeners, "STALL", {"header": 0.2, "body": 0.4})
+    idle = await driver.session.client("idle")
+    await idle.request("initialize", {"adapterID": "debugpy"})
+    said = ((b"",), (b"Content-Le",), (HELLO[:-3],))
+    assert await asyncio.gather(*(answered(driver.session, *each) for each in said)) == [b""] * 3
+    for rest in (b"Content-Le", b"Content-Length: 100\r\n\r\n{"):
+        assert b"initialize" in await answered(driver.session, HELLO, rest)
+    await idle.request("threads")
+    await driver.client.request("threads")
+
+
+async def test_s5_another_user_without_the_token(driver: Driver) -> None:
+    """Told who we are, and nothing more; the rank hears of none of it."""
+    words = EVIL + request("threads") + request("configurationDone") + request("attach")
+    heard = await as_nobody(driver.session.port, HELLO + words)
+    names = [(answer["command"], answer["success"]) for answer in heard]
+    refused = ["evaluate", "threads", "configurationDone", "attach"]
+    assert names == [("initialize", True), *((name, False) for name in refused)]
+    assert all("token" in answer["message"] for answer in heard[1:])
+
+
+async def test_s5_another_user_who_says_nothing_more(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`initialize` alone does not keep a stranger's connection open, nor raise its limits (S8)."""
+    heard = await as_nobody(driver.session.port, HELLO + request("attach", 70_000))
+    assert "attach" not in [answer["command"] for answer in heard]
+    monkeypatch.setattr(listeners, "FIRST_WITHIN", FIRST_WITHIN)
+    heard = await as_nobody(driver.session.port, HELLO)
+    assert [answer["command"] for answer in heard] == ["initialize"]
+
+
+async def as_nobody(port: int, said: bytes) -> list[dict[str, Any]]:
+    """Say this as another user, until the session hangs up; return what came."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be somebody else")
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        NOBODY,
+        str(port),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    heard, _ = await asyncio.wait_for(child.communicate(said), PATIENCE)
+    assert child.returncode == 0
+    return [json.loads(body) for body in Framer().feed(heard)]
+
+
+NOBODY: Final = """
+import encodings.idna, os, socket, sys
+said = sys.stdin.buffer.read()
+os.setuid(65534)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as mine:
+    try:
+        mine.sendall(said)
+        while heard := mine.recv(100000):
+            sys.stdout.buffer.write(heard)
+    except ConnectionError:
+        pass
+"""

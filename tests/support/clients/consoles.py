@@ -1,0 +1,82 @@
+"""Consoles as tests use them: by pipe, line by line, and inside the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from dap_mux.console.console import Console
+from dap_mux.console.link import Breakpoints, Link
+from dap_mux.console.screen import PlainScreen
+from tests.support.processes.commands import LIMIT, Command
+from tests.support.session import Session
+
+
+class PipedConsole:
+    """`dap-mux console` at the other end of two pipes."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._count = 0
+        self.said = ""
+
+    async def does(self, line: str) -> str:
+        """Type a line; return what was shown until it was done.
+
+        Lines are done one after another, so the answer to a word that does not exist marks the
+        end of what was typed before it.
+        """
+        self._count += 1
+        mark = f"mark{self._count}"
+        self.type(line, f"%{mark}")
+        said = await self.until(f"there is no command '{mark}'")
+        return "".join(said.splitlines(keepends=True)[:-1])
+
+    def type(self, *lines: str) -> None:
+        """Type lines, and wait for nothing."""
+        stdin = self._command.process.stdin
+        assert stdin is not None
+        stdin.write("".join(f"{line}\n" for line in lines).encode())
+
+    async def until(self, words: str) -> str:
+        """Read on until these words were shown; return all since the last time."""
+        said = ""
+        while words not in said:
+            said += await self._read(words)
+        return said
+
+    async def sees(self, words: str) -> str:
+        """Wait for words that come by themselves, or have come already."""
+        while words not in self.said:
+            await self._read(words)
+        return self.said
+
+    async def _read(self, words: str) -> str:
+        stdout = self._command.process.stdout
+        assert stdout is not None
+        line = (await asyncio.wait_for(stdout.readline(), LIMIT)).decode()
+        assert line, f"ended before {words!r}: {self.said}{self._command.err}"
+        self.said += line
+        return line
+
+
+@asynccontextmanager
+async def console_of(
+    session: Session, breakpoints: Breakpoints
+) -> AsyncIterator[tuple[Console, list[str]]]:
+    """A console inside the test, and what it has shown."""
+    shown: list[str] = []
+    link = Link(await session.client("dap-mux console"), f"127.0.0.1:{session.port}")
+    await link.begin(breakpoints, {})
+    console = Console(link, PlainScreen(shown.append))
+    try:
+        yield console, shown
+    finally:
+        await link.close()
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of a table with Monarch's lines, its head first."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

@@ -1,0 +1,266 @@
+"""What the fake rank answers when it is asked for its data: stacks, variables, values.
+
+Ids come from one small counter for each process. A frame keeps its id while its call lasts, so
+`<module>` has the same in every stop, and a new call of `train` a new one (measured).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from dap_mux.engine.commands.pdb import expressions
+from dap_mux.engine.ranks.debugpy_versions import ANSWER_WITHOUT_FRAME
+from tests.support.fake_rank.disk import FakeDisk
+from tests.support.fake_rank.pdb_expressions import words_meaning
+from tests.support.fake_rank.program import FIRST, STEP, Program
+from tests.support.fake_rank.question import Question, question
+
+Json = dict[str, Any]
+Answer = Callable[[Json], "Json | None"]
+_FIRST_ID: Final = 2
+
+
+class Refused(Exception):
+    """The request is answered with an error, in these words."""
+
+
+class FakeData:
+    """The state that requests for data read; `stopped` is the body of the last `stopped` event."""
+
+    def __init__(self, number: int, program: Program) -> None:
+        self.number = number
+        self.program = program
+        self.stopped: Json | None = None
+        self.threads = {1: "MainThread"}
+        self.disk = FakeDisk()
+        self.values = {"step": str(number), "loss": str(number * 10)}
+        self.evaluated: list[str] = []
+        self.process = ""  # which one it is, as `lessons.WHO` says it
+        self.torch = True
+        self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
+        self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
+        self.clocks: Json = {}  # what it tells of its time-outs
+        self._steps = -1
+        self._counter = itertools.count(_FIRST_ID)
+        self._ids: dict[object, int] = {}
+        self.answers: dict[str, Answer] = {
+            "threads": self._threads,
+            "stackTrace": self._stack_trace,
+            "scopes": self._scopes,
+            "variables": self._variables,
+            "evaluate": self._evaluate,
+            "setVariable": self._set_variable,
+            "setExpression": self._set_expression,
+            "completions": self._completions,
+            "stepInTargets": self._step_in_targets,
+            "gotoTargets": self._goto_targets,
+            "goto": self._goto,
+            "exceptionInfo": self._exception_info,
+            "modules": self._modules,
+            "source": self._source,
+            "setDebuggerProperty": lambda arguments: None,
+        }
+
+    def id_of(self, key: object) -> int:
+        """The id of a thing: given out once, from the one counter."""
+        if key not in self._ids:
+            self._ids[key] = next(self._counter)
+        return self._ids[key]
+
+    def _known(self, id: object, kind: str) -> Any:
+        """The key that an id stands for."""
+        for key, known in self._ids.items():
+            if known == id and isinstance(key, tuple) and key[0] == kind:
+                return key
+        raise Refused(f"Wrong ID sent from the client: {id}")
+
+    def _threads(self, arguments: Json) -> Json:
+        return {"threads": [{"id": id, "name": name} for id, name in self.threads.items()]}
+
+    def _stack_trace(self, arguments: Json) -> Json:
+        if arguments["threadId"] not in self.threads:
+            raise Refused(f"Wrong ID sent from the client: {arguments['threadId']}")
+        source = {"path": self.program.path, "sourceReference": 0}
+        frames: list[Json] = [
+            {
+                "id": self.id_of(("frame", call.function, call.number)),
+                "name": call.function,
+                "line": call.line,
+                "column": 1,
+                "source": source,
+            }
+            for call in self.program.stack
+        ]
+        start = arguments.get("startFrame") or 0
+        levels = arguments.get("levels") or len(frames)
+        return {"stackFrames": frames[start : start + levels], "totalFrames": len(frames)}
+
+    def _scopes(self, arguments: Json) -> Json:
+        """Answered for any known frame, even while the program runs."""
+        frame = self._known(arguments["frameId"], "frame")
+        names = {"Locals": {"presentationHint": "locals"}, "Globals": {}}
+        return {
+            "scopes": [
+                {
+                    "name": name,
+                    "variablesReference": self.id_of(("scope", name, *frame)),
+                    "expensive": False,
+                    "source": {},
+                    **more,
+                }
+                for name, more in names.items()
+            ]
+        }
+
+    def _variables(self, arguments: Json) -> Json:
+        for key, id in self._ids.items():
+            if (
+                id == arguments["variablesReference"]
+                and isinstance(key, tuple)
+                and key[0] == "value"
+            ):
+                return {"variables": [{"name": "of", "value": key[1], "variablesReference": 0}]}
+        self._known(arguments["variablesReference"], "scope")
+        if self.stopped is None:
+            raise Refused("Unable to find thread to evaluate variable reference.")
+        return {
+            "variables": [
+                {"name": name, "value": value, "type": "int", "variablesReference": 0}
+                for name, value in self.values.items()
+            ]
+        }
+
+    def _evaluate(self, arguments: Json) -> Json:
+        """Any expression is known by what the test put in `values`; integers mean themselves."""
+        expression = arguments["expression"]
+        self.evaluated.append(expression)
+        if "def put_back" in expression:
+            told = json.dumps(self.clocks) if "def extend" in expression else "2"
+            return {"result": told, "variablesReference": 0, "presentationHint": {}}
+        if (about := self.disk.answer(expression)) is not None:
+            return {"result": about, "variablesReference": 0, "presentationHint": {}}
+        if "frameId" in arguments:
+            self._known(arguments["frameId"], "frame")
+            if self.stopped is None:
+                raise Refused("Unable to find thread for evaluation.")
+        meant = question(expression)
+        if meant.text in self.values:
+            return self._value(meant)
+        if (text := self._answer_of_pdb(meant.text)) is not None:
+            return {"result": text, "type": "str", "variablesReference": 0}
+        if arguments.get("context") == "repl" and "=" in expression:
+            return self._assign(expression)
+        return self._evaluate_ours(expression, meant.text)
+
+    def _step(self) -> int:
+        """While the program runs it is further at each look."""
+        self._steps += self.stopped is None
+        return self._steps
+
+    def _assign(self, statement: str) -> Json:
+        name, _, value = statement.partition("=")
+        self.values[name.strip()] = value.strip()
+        return {"result": "", "variablesReference": 0}
+
+    def _evaluate_ours(self, expression: str, text: str) -> Json:
+        """What the engine asks on its own account."""
+        if "setsockopt" in expression or expression == "1+1":
+            result = "2" if expression == "1+1" else f"True True {self.process}".rstrip()
+            return {"result": result, "variablesReference": 0, "presentationHint": {}}
+        if "s['look'](" in expression:
+            about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
+            return {"result": json.dumps(about), "variablesReference": 0}
+        if expression == ANSWER_WITHOUT_FRAME:
+            return {"result": "", "variablesReference": 0}
+        if "s['meshes'](" in expression:
+            return {"result": json.dumps(self.meshes), "variablesReference": 0}
+        if (own := self._own(expression)) is not None:
+            return {"result": own, "variablesReference": 0, "presentationHint": {}}
+        raise Refused(f"NameError: name {text!r} is not defined")
+
+    def _own(self, expression: str) -> str | None:
+        """The answer to what is asked of every rank; None for anything else."""
+        if expression == STEP:
+            return str(self._step())
+        if "resource_tracker" in expression:
+            return str("resource_tracker" in self.values)
+        own = expression.startswith("__import__") or "pydev_monkey" in expression
+        return "" if own else None
+
+    def _value(self, meant: Question) -> Json:
+        """What looks like a dict can be unfolded, unless nothing but text comes back."""
+        value = self.values[meant.text]
+        unfolds = value.startswith("{") and not meant.in_main
+        return {
+            "result": f"int\n{value}" if meant.in_main else value,
+            "variablesReference": self.id_of(("value", meant.text)) if unfolds else 0,
+            "presentationHint": {},
+        }
+
+    def _answer_of_pdb(self, text: str) -> str | None:
+        """What pdb's words are answered with in this program; None for anything else."""
+        if text.isdecimal():
+            return text
+        ours = words_meaning(text)
+        if ours is None:
+            return None
+        word, filled = ours
+        if word == "lines from":
+            return " ".join(str(line) for line in (6, 7, 8) if line >= int(filled[0]))
+        if word not in expressions.OF_VALUE:
+            return " ".join(["code:", word, *filled])
+        if filled[0] not in self.values:
+            raise Refused(f"NameError: name {filled[0]!r} is not defined")
+        return f"{word} of {self.values[filled[0]]}"
+
+    def _set_variable(self, arguments: Json) -> Json:
+        self._known(arguments["variablesReference"], "scope")
+        return self._set(arguments["name"], arguments["value"])
+
+    def _set_expression(self, arguments: Json) -> Json:
+        return self._set(arguments["expression"], arguments["value"])
+
+    def _set(self, name: str, value: str) -> Json:
+        self.values[name] = value
+        return {"value": value, "type": "int", "variablesReference": 0}
+
+    def _completions(self, arguments: Json) -> Json:
+        names = [name for name in self.values if name.startswith(arguments["text"])]
+        return {"targets": [{"label": name, "start": 0, "type": "value"} for name in names]}
+
+    def _step_in_targets(self, arguments: Json) -> Json:
+        self._known(arguments["frameId"], "frame")
+        return {"targets": [{"id": 0, "label": "train(step)"}]}
+
+    def _goto_targets(self, arguments: Json) -> Json:
+        line = arguments["line"]
+        return {"targets": [{"id": 0, "label": f"{self.program.path}:{line}", "line": line}]}
+
+    def _goto(self, arguments: Json) -> None:
+        self.program.go(FIRST)
+
+    def _exception_info(self, arguments: Json) -> Json:
+        stop = self.stopped or {}
+        if stop.get("reason") != "exception":
+            stop = {"text": "exception: type unknown", "description": "exception: no description"}
+        details = {"message": stop.get("description"), "typeName": stop.get("text")}
+        return {
+            "exceptionId": stop.get("text"),
+            "description": stop.get("description"),
+            "breakMode": "unhandled",
+            "details": {
+                **details,
+                "source": self.program.path,
+                "stackTrace": "",
+                "innerException": [],
+            },
+        }
+
+    def _modules(self, arguments: Json) -> Json:
+        return {"modules": [{"id": 0, "name": "__main__", "path": self.program.path}]}
+
+    def _source(self, arguments: Json) -> Json:
+        raise Refused("Source unavailable")

@@ -1,0 +1,359 @@
+"""A debugpy in memory: what our engine may rely on, and the traps that it has to avoid.
+
+Sans-IO like the engine: `receive` takes a request, `outbox` collects what the rank says. The
+same contract (`rank_contract`) is run against real debugpy and against this, so that scripted
+tests speak of the real thing. The program stops when the test says so (`hits`, `stops`,
+`raises`) and, unless `slow`, at once after a step or a pause.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dap_mux.engine.ranks.attach_expression import CURE, CURE_AND_DEBUG_CHILDREN
+from tests.support.fake_rank.children import START, FakeChildren
+from tests.support.fake_rank.data import FakeData, Refused
+from tests.support.fake_rank.disk import NO_FILE
+from tests.support.fake_rank.program import RAISE, Program
+
+Json = dict[str, Any]
+STEPS: Final = ("next", "stepIn", "stepOut")
+# Asked for any of these, debugpy answers nothing any more, whatever it is asked (measured).
+DEADLY: Final = frozenset({"loadedSources", "restartFrame", "cancel"})
+NEED_A_STOP: Final = frozenset({"continue", "exceptionInfo"})  # K1, and the same for this one
+UNCONFIGURED: Final = '"configurationDone" is only allowed during handling of an "attach" request'
+EMPTY: Final = "AttachRequest.__init__() missing 1 required positional argument: 'arguments'"
+CAPABILITIES: Final[Json] = {
+    "supportTerminateDebuggee": True,
+    "exceptionBreakpointFilters": [
+        {
+            "filter": "raised",
+            "label": "Raised Exceptions",
+            "default": False,
+            "description": "Break whenever any exception is raised.",
+        },
+        {
+            "filter": "uncaught",
+            "label": "Uncaught Exceptions",
+            "default": True,
+            "description": "Break when the process is exiting due to unhandled exception.",
+        },
+        {
+            "filter": "userUnhandled",
+            "label": "User Uncaught Exceptions",
+            "default": False,
+            "description": "Break when exception escapes into library code.",
+        },
+    ],
+} | dict.fromkeys(
+    """supportsClipboardContext supportsCompletionsRequest supportsConditionalBreakpoints
+    supportsConfigurationDoneRequest supportsDebuggerProperties supportsDelayedStackTraceLoading
+    supportsEvaluateForHovers supportsExceptionInfoRequest supportsExceptionOptions
+    supportsFunctionBreakpoints supportsGotoTargetsRequest supportsHitConditionalBreakpoints
+    supportsLogPoints supportsModulesRequest supportsSetExpression supportsSetVariable
+    supportsStepInTargetsRequest supportsTerminateRequest supportsValueFormattingOptions""".split(),
+    True,
+)
+
+
+class FakeRank:
+    """One rank's adapter and process, from the client's side of the socket.
+
+    `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
+    commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
+    `refuses`: commands that are answered by these errors. `met`: the adapter has met its
+    debuggee. `brief`: it can be taught that (`lessons.BRIEF`). `last_breakpoints`: as sent
+    last. `debugpy`: the release that it tells. `waits`: a child that no client has let run.
+    `door_to`: nobody yet, but a further connection to that rank's adapter.
+    """
+
+    def __init__(self, number: int = 0, path: str = "/job/train.py") -> None:
+        self.number = number
+        self.program = Program(path)
+        self.capabilities = dict(CAPABILITIES)
+        self.slow = False
+        self.met = True
+        self.brief = False
+        self.debugpy = "1"
+        self.silent: set[str] = set()
+        self.refuses: dict[str, str] = {}
+        self.last_breakpoints: list[Json] = []
+        self.outbox: list[Json] = []
+        self.data = FakeData(number, self.program)
+        self.disk = self.data.disk
+        self.missing = self.disk.missing
+        self.children = FakeChildren(self)
+        self.waits = self.ended = False
+        self.door_to: FakeRank | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """A new connection: nothing is left of the old one, and the program runs on."""
+        self.dead = False
+        self.data.stopped = None
+        self.attached_with: Json | None = None
+        self._attach: Json | None = None
+        self._configured = False
+        self._due: str | None = None  # the step or pause that has not stopped yet
+        self._seq = 0
+        self._breakpoint_ids = 0
+        self._breakpoints: dict[str, dict[int, int]] = {}  # path to line to id
+        self._kept: list[Json] = []
+
+    @property
+    def due(self) -> str | None:
+        """The step or pause that has not stopped yet."""
+        return self._due
+
+    @property
+    def configured(self) -> bool:
+        """A client is attached and has let it run."""
+        return self._configured
+
+    # What the test makes happen
+
+    def accepts(self) -> None:
+        """A client has connected: what debugpy says before it is asked anything."""
+        self._forget()
+        self.event(
+            "output", category="telemetry", output="debugpy", data={"packageVersion": self.debugpy}
+        )
+        self.sockets()
+
+    def sockets(self) -> None:
+        """`debugpySockets`: an internal one is there once the adapter has met its debuggee."""
+        inner = [{"host": "127.0.0.1", "port": 40000, "internal": True}] if self.met else []
+        outer = {"host": "127.0.0.1", "port": 5678 + self.number, "internal": False}
+        self.event("debugpySockets", sockets=[outer, *inner])
+
+    def event(self, name: str, /, **body: object) -> None:
+        """Say an event."""
+        self._say({"type": "event", "event": name} | ({"body": body} if body else {}))
+
+    def hits(self, line: int) -> None:
+        """Stop at a line, as at the breakpoint there."""
+        ids = self._breakpoints.get(self.program.path, {})
+        more: Json = {"hitBreakpointIds": [ids[line]]} if line in ids else {}
+        self.stops("breakpoint", line, **more)
+
+    def stops(self, reason: str, line: int | None = None, thread: int = 1, **more: object) -> None:
+        """Stop; `allThreadsStopped` is always true, and speaks of this rank alone."""
+        if line is not None:
+            self.program.go(line)
+        self._due = None
+        stop = {"reason": reason, "threadId": thread, "preserveFocusHint": reason == "pause"}
+        self.data.stopped = {**stop, **more, "allThreadsStopped": True}
+        self.event("stopped", **self.data.stopped, **self._stack(thread))
+
+    @property
+    def _is_brief(self) -> bool:
+        return self.brief and bool({CURE, CURE_AND_DEBUG_CHILDREN} & {*self.data.evaluated})
+
+    def _stack(self, thread: int) -> Json:
+        """What a stop tells beside itself, once the process has been taught to."""
+        if not self._is_brief:
+            return {}
+        told = self.data.answers["stackTrace"]({"threadId": thread})
+        frames = (told or {})["stackFrames"]
+        return {"stackFrames": frames, "lineText": f"code: line {frames[0]['line']}"}
+
+    def raises(self, text: str = "loss is nan") -> None:
+        """Stop at an uncaught exception."""
+        self.stops("exception", RAISE, description=text, text="ValueError")
+
+    def arrives(self, line: int | None = None) -> None:
+        """What was blocked in C returns: the step or the pause that is due stops now."""
+        command, self._due = self._due, None
+        assert command is not None, f"rank {self.number} has nothing to arrive from"
+        if command in STEPS and line is None:
+            self.program.step(command)
+        self.stops("pause" if command == "pause" else "step", line)
+
+    def prints(self, text: str, category: str = "stdout") -> None:
+        """Write to a stream."""
+        self.event("output", output=text, category=category, source={})
+
+    def exits(self) -> None:
+        """The program ends: only `terminated` comes, never `exited`."""
+        self.ended = True
+        self.data.stopped = self._due = None
+        self.event("thread", reason="exited", threadId=1)
+        self.event("terminated")
+
+    def hangs_up(self) -> None:
+        """The client has left, in whatever way: the program runs on."""
+        self.data.stopped = self._due = self._attach = self.attached_with = None
+        self._configured = False
+
+    def takes_over(self, door: FakeRank) -> None:
+        """A connection turns out to be for this process."""
+        self._forget()
+        self._seq, self.outbox, door.outbox = door._seq, door.outbox, []
+
+    def answers(self) -> None:
+        """Answer, late, what was kept while `silent`."""
+        kept, self._kept, self.silent = self._kept, [], set()
+        for request in kept:
+            self.receive(request)
+
+    def runs_on(self) -> None:
+        """Let the program run to its next breakpoint, for clients that do not script it."""
+        if not self._configured or self.data.stopped or self._due:
+            return
+        if self.program.line == RAISE:
+            self.exits()
+        elif self.program.raising:
+            self.raises()
+        elif self.program.run_to(set(self._breakpoints.get(self.program.path, {}))):
+            self.hits(self.program.line)
+
+    # What it is asked
+
+    def receive(self, request: Json) -> None:
+        """Take one request."""
+        command = request["command"]
+        if command in self.silent:
+            self._kept.append(request)
+        elif self.dead or self._kills(command):
+            self.dead = True
+        else:
+            self._answer(request, request.get("arguments", {}))
+
+    def _kills(self, command: str) -> bool:
+        """K1, and the requests that debugpy never answers."""
+        running = self._configured and self.data.stopped is None and not self._holds_threads
+        return command in DEADLY or (running and command in NEED_A_STOP)
+
+    @property
+    def _holds_threads(self) -> bool:
+        """One thread steps, and the others stand meanwhile."""
+        together = (self.attached_with or {}).get("steppingResumesAllThreads", True)
+        return self._due in STEPS and not together
+
+    def _answer(self, request: Json, arguments: Json) -> None:
+        command = request["command"]
+        if command in self.refuses:
+            self._say_response(request, success=False, message=self.refuses[command])
+            return
+        if command == "attach" and arguments:
+            self._begin(request)
+            return
+        try:
+            body = self._body(command, arguments)
+        except Refused as error:
+            self._say_response(request, success=False, message=str(error))
+            return
+        if command == "disconnect":
+            self.hangs_up()
+            self.event("terminated")
+        self._say_response(request, success=True, **({} if body is None else {"body": body}))
+        self._afterwards(command)
+
+    def _body(self, command: str, arguments: Json) -> Json | None:
+        if command == "initialize":
+            return self.capabilities
+        if command == "disconnect":
+            return None
+        if command == "attach":
+            raise Refused(EMPTY)
+        if self._attach is None:
+            text = UNCONFIGURED if command == "configurationDone" else "Server is not available"
+            raise Refused(text)
+        return self._attached_body(command, arguments)
+
+    def _attached_body(self, command: str, arguments: Json) -> Json | None:
+        if arguments.get("expression") == START:
+            return {"result": self.children.start_next(), "variablesReference": 0}
+        if command == "setBreakpoints":
+            return self._set_breakpoints(arguments)
+        if command == "setFunctionBreakpoints":
+            wanted = arguments["breakpoints"]
+            return {"breakpoints": [self._breakpoint({"source": {}}) for _ in wanted]}
+        if command == "continue":
+            return {"allThreadsContinued": True}
+        answer = self.data.answers.get(command)
+        return answer(arguments) if answer else None
+
+    def _afterwards(self, command: str) -> None:
+        """What debugpy does after its answer."""
+        if command == "configurationDone" and not self._configured:
+            self._start()
+        elif command == "goto":
+            self.stops("goto")
+        elif command in ("continue", *STEPS) and self.data.stopped:
+            self._resume(command)
+        elif command == "continue":
+            self._due = None  # its other threads run, and so does the one that was on a step
+        elif command == "pause" and not self.data.stopped:
+            self._owes(command)
+
+    def _begin(self, request: Json) -> None:
+        """`attach` is answered after `configurationDone`."""
+        if "subProcessId" in request["arguments"] and self.door_to is not None:
+            self._say_response(request, success=True)  # it has ended, or never was
+            self.event("terminated")
+            return
+        self._attach, self.attached_with = request, request["arguments"]
+        self.event("debugpyWaitingForServer", host="127.0.0.1", port=40000)
+        self.event("initialized")
+
+    def _start(self) -> None:
+        assert self._attach is not None
+        self._configured, self.waits = True, False
+        self._say_response(self._attach, success=True)
+        about = {"name": self.program.path, "systemProcessId": 4000 + self.number}
+        self.event("process", **about, isLocalProcess=True, startMethod="attach")
+        for thread in self.data.threads:
+            self.event("thread", reason="started", threadId=thread)
+        self.children.announce()
+
+    def _resume(self, command: str) -> None:
+        assert self.data.stopped is not None
+        thread, self.data.stopped = self.data.stopped["threadId"], None
+        if command == "continue" or not self._is_brief:
+            self.event("continued", threadId=thread, allThreadsContinued=True)
+        if command in STEPS:
+            self._owes(command)
+
+    def _owes(self, command: str) -> None:
+        self._due = command
+        if not self.slow:
+            self.arrives()
+
+    def _set_breakpoints(self, arguments: Json) -> Json:
+        path = arguments["source"]["path"]
+        known = self._breakpoints[path] = {}
+        self.last_breakpoints = arguments["breakpoints"]
+        bodies = []
+        for wanted in arguments["breakpoints"]:
+            line = self.program.moved(wanted["line"])
+            body = self._breakpoint({"source": {"path": path}, "line": line})
+            known[line] = body["id"]
+            if self._remote(path) in self.missing:
+                body |= {"verified": False, "message": NO_FILE, "line": wanted["line"]}
+            bodies.append(body)
+        return {"breakpoints": bodies}
+
+    def _remote(self, path: str) -> str:
+        """As `pathMappings` say; the first root that the path begins with."""
+        for each in (self.attached_with or {}).get("pathMappings", ()):
+            local, remote = each["localRoot"], each["remoteRoot"]
+            if path.startswith(local):
+                root = f"{self.disk.cwd}/" if remote == "." else remote
+                return str(root + path[len(local) :])
+        return path
+
+    def _breakpoint(self, more: Json) -> Json:
+        body = {"verified": True, "id": self._breakpoint_ids, **more}
+        self._breakpoint_ids += 1
+        return body
+
+    # The wire
+
+    def _say_response(self, request: Json, **rest: object) -> None:
+        same = {"request_seq": request["seq"], "command": request["command"]}
+        self._say({"type": "response", **same, **rest})
+
+    def _say(self, message: Json) -> None:
+        self._seq += 1
+        self.outbox.append({"seq": self._seq, **message})
