@@ -185,7 +185,7 @@ PURE_NAMES = ("pathlib.Pure", "urllib.parse")
 SEEDED = "random.Random"  # chance that a test can repeat; the module's own functions are not
 IMPURE_CALLS = frozenset({"breakpoint", "exec", "eval", "input", "open", "print"})
 
-# What an editor's debug adapter must never pay for at its start (FACTS: 49 to 377 ms each).
+# What an editor's debug adapter must never pay for at its start (49 to 377 ms of CPU each).
 STARTS_FAST = ("cli", "session")
 SLOW_TO_IMPORT = frozenset(
     {"click", "lsprotocol", "numpy", "prompt_toolkit", "pygls", "rich", "shtab", "textual", "typer"}

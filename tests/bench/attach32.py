@@ -23,7 +23,7 @@ from tests.bench.wire import Wire
 RANKS: Final = 32
 ROUNDS: Final = 7
 BOUND: Final = 1.3
-REST: Final = 0.5  # s between two connections to a rank (K4)
+REST: Final = 0.5  # s that an adapter needs between two connections
 _BREAKPOINTS: Final = [{"line": 1000}]  # past the end, where nobody stops
 
 
@@ -88,7 +88,7 @@ class Bare:
         await self._until("response", attached)
 
     async def leave(self) -> None:
-        """`disconnect`, its answer, the end (K4)."""
+        """`disconnect`, its response, then EOF: an adapter needs that order."""
         with closing(self._writer):
             await self._until("response", self._send("disconnect", {}))
 

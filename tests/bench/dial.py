@@ -24,7 +24,7 @@ from tests.bench.wire import Wire
 RANKS: Final = 64
 ROUNDS: Final = 3
 ANSWERS: Final = 5  # of each rank, a round
-REST: Final = 1.0  # s between two clients: released ranks call again, or rest (K4)
+REST: Final = 1.0  # s between two clients: released ranks call again, or their adapter rests
 MIB: Final = 1024 * 1024
 _SCRIPT: Final = """\
 import time

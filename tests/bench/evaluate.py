@@ -1,7 +1,7 @@
 """An `evaluate` in a frame of a stopped rank: through the proxy, and straight to such a rank.
 
 Both ranks are unmodified `debugpy.listen` processes. The direct client is as plain as an
-editor's socket, and so meets debugpy's 44 ms (FACTS, debugpy 3), which the proxy cures.
+editor's socket, and so meets debugpy's 44 ms (docs/internals/debugpy.md), which the proxy avoids.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ async def test_a_session_whose_rank_somebody_else_has(
 async def test_a_bare_connection(
     doctor: Doctor, start_ranks: StartRanks, connect: Connect, done: Path
 ) -> None:
-    """K2: it ends the adapter, or makes it mute, or (rarely) does no harm; the doctor tells."""
+    """It ends the adapter, silences it, or (rarely) does no harm; the doctor tells which."""
     for _ in range(10):
         (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
         with socket.create_connection(("127.0.0.1", rank.port)):
@@ -153,7 +153,7 @@ def is_halted(pid: int) -> bool:
 async def test_a_rank_that_was_continued_while_it_ran(
     doctor: Doctor, user: User, running: Rank, connect: Connect
 ) -> None:
-    """K1: its adapter is attached for ever, to nobody."""
+    """Its adapter stays attached for ever, with no client left."""
     first = await connect(running.port, strict=False, all_answered=False)
     await first.handshake(ATTACH, timeout=LIMIT)
     first.send("continue", {"threadId": 1})

@@ -1,4 +1,4 @@
-"""The token: nothing of a stranger's goes any further before it (S2), an attach carries it (S3)."""
+"""The token: no request passes before it has been shown, and an `attach` can carry it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET: Final = "a-secret-that-no-transcript-may-hold"
 BREAKPOINT: Final[dict[str, object]] = {"source": {"path": PATH}, "breakpoints": [{"line": 6}]}
 
 
-def test_s2_before_the_token_only_initialize(play: Play) -> None:
+def test_before_the_token_only_initialize(play: Play) -> None:
     """What an editor says around its attach is refused, and no rank hears of it."""
     book = play(2)
     stranger = book.client("stranger", Token(SECRET))
@@ -60,7 +60,7 @@ def with_a_stranger() -> Engine:
 
 
 @pytest.mark.parametrize("command", sorted({*ROUTES, "nonsense"} - {"disconnect"}))
-def test_s2_no_request_passes_before_the_token(command: str) -> None:
+def test_no_request_passes_before_the_token(command: str) -> None:
     """Every row of the routing table: a refusal, and no effect on anything."""
     out = said(with_a_stranger(), 2, command, terminateDebuggee=True)
     assert {type(one) for one in out} <= {outputs.ToClient, outputs.CloseClient, outputs.Log}
@@ -68,13 +68,13 @@ def test_s2_no_request_passes_before_the_token(command: str) -> None:
     assert (answer["command"], answer["success"]) == (command, False)
 
 
-def test_s2_a_stranger_cannot_end_the_job() -> None:
+def test_a_stranger_cannot_end_the_job() -> None:
     """`disconnect` is answered, and its wish is not."""
     out = said(with_a_stranger(), 2, "disconnect", terminateDebuggee=True)
     assert [type(one) for one in out] == [outputs.ToClient, outputs.CloseClient]
 
 
-def test_s2_the_token_goes_no_further() -> None:
+def test_the_token_goes_no_further() -> None:
     """What is sent to the rank, kept of the client and logged does not hold it."""
     engine = with_a_stranger()
     out = said(engine, 2, "attach", token=SECRET, logToFile=True)
@@ -87,7 +87,7 @@ def test_s2_the_token_goes_no_further() -> None:
     assert SECRET not in repr(engine.core.clients[1])
 
 
-def test_s2_a_wrong_token(play: Play) -> None:
+def test_a_wrong_token(play: Play) -> None:
     """Refused with a word about the token, and closed."""
     book = play(1)
     stranger = book.client("stranger", Token(SECRET))
@@ -96,7 +96,7 @@ def test_s2_a_wrong_token(play: Play) -> None:
     assert stranger.closed
 
 
-def test_s2_no_token(play: Play) -> None:
+def test_no_token(play: Play) -> None:
     """A stock configuration that does not know of it learns what is wanted."""
     book = play(1)
     stranger = book.client("stranger", Token(SECRET))
@@ -105,7 +105,7 @@ def test_s2_no_token(play: Play) -> None:
     assert stranger.closed
 
 
-def test_s2_launch_wants_it_too(play: Play) -> None:
+def test_launch_wants_it_too(play: Play) -> None:
     """`launch` starts a process, so it is refused as `attach` is."""
     book = play(ranks_from_client=True)
     stranger = book.client("stranger", Token(SECRET))
@@ -114,7 +114,7 @@ def test_s2_launch_wants_it_too(play: Play) -> None:
     assert stranger.closed
 
 
-def test_s2_a_friend_with_a_wrong_token(play: Play) -> None:
+def test_a_friend_with_a_wrong_token(play: Play) -> None:
     """Who needs none and shows one means another session."""
     book = play(1)
     friend = book.client("friend")
@@ -124,7 +124,7 @@ def test_s2_a_friend_with_a_wrong_token(play: Play) -> None:
     assert friend.closed
 
 
-def test_s3_a_stock_attach_carries_it(play: Play) -> None:
+def test_a_stock_attach_carries_it(play: Play) -> None:
     """With the token it is a client like any other; the rank is not told what it was."""
     book = play(1)
     stranger = book.client("stranger", Token(SECRET))
@@ -135,7 +135,7 @@ def test_s3_a_stock_attach_carries_it(play: Play) -> None:
     assert book.engine.core.clients[1].trusted
 
 
-def test_s9_a_lasting_notice(play: Play) -> None:
+def test_a_lasting_notice(play: Play) -> None:
     """Told once to everybody who attaches, now or later."""
     book = play(2)
     book.feed(inputs.Notice("node1 is open to all", lasting=True))
@@ -147,7 +147,7 @@ def test_s9_a_lasting_notice(play: Play) -> None:
         assert said == ["dap-mux: node1 is open to all\n"]
 
 
-def test_s2_a_token_shows_itself_nowhere() -> None:
+def test_a_token_shows_itself_nowhere() -> None:
     token = Token(SECRET)
     connected = inputs.ClientConnected(1, False, token)
     assert SECRET not in f"{token} {token!r} {connected!r} {vars(type(token))}"

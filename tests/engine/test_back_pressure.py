@@ -1,4 +1,4 @@
-"""A client that does not read loses output, is told how much, and nothing else is lost (F6)."""
+"""A client that does not read loses output, is told how much, and nothing else is lost."""
 
 from __future__ import annotations
 

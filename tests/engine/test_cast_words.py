@@ -134,7 +134,7 @@ class TestMoving:
         assert values(answer)["1"] == "exited"
 
     def test_running_ranks_cannot_step(self, play: Play) -> None:
-        """No rank is stopped that was not asked to; no `continue` reaches one that runs (K1)."""
+        """A rank that was not named is not stopped; no `continue` reaches a running rank."""
         book = play(2)
         client = attached(book)
         all_stopped(book, LINE, 0)

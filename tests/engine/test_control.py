@@ -17,7 +17,7 @@ def held(book: Playbook) -> list[int]:
     return [rank.number for rank in book.ranks.values() if rank.data.stopped]
 
 
-class TestK1:
+class TestContinueToRanksThatRun:
     """`continue` goes only to a rank that is stopped: anything else loses it for good."""
 
     def test_while_nobody_is_stopped(self, play: Play) -> None:

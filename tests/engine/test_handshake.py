@@ -90,7 +90,7 @@ def test_absent_ranks_are_not_waited_for(play: Play) -> None:
 
 
 def test_a_rank_that_says_when_it_listens(play: Play) -> None:
-    """Such a rank is left alone until then (K2, K3)."""
+    """No connection is made to such a rank until then."""
     book = play()
     book.know(0)
     book.know(1, announces=True, ready=False)
@@ -114,7 +114,7 @@ def test_late_rank_gets_breakpoints_before_it_runs_on(play: Play) -> None:
 
 
 def test_a_rank_runs_on_only_when_its_children_are_seen_to(play: Play) -> None:
-    """configurationDone waits for the answers to what is evaluated: a child would hang (K5)."""
+    """configurationDone waits until the rank has kept its children out of the debugger."""
     book = play(1)
     client = book.client()
     book.rank(0).silent = {"evaluate"}
@@ -196,7 +196,7 @@ def test_last_client_leaves_and_another_comes(play: Play) -> None:
 
 
 def test_a_rank_stops_while_it_is_left(play: Play) -> None:
-    """A pause lands too late: the next client finds it running, and may press continue (K1)."""
+    """A pause lands too late: the next client finds the rank running, and may press continue."""
     book = play(1)
     rank = book.rank(0)
     rank.slow, rank.silent = True, {"disconnect"}
@@ -272,7 +272,7 @@ def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
 
 @pytest.mark.parametrize("owner", [True, False], ids=["owner", "guest"])
 def test_terminate(play: Play, owner: bool) -> None:
-    """`terminate` ends the job where it is ours, and is refused elsewhere (R9)."""
+    """`terminate` ends a job that the session owns, and is refused for any other."""
     book = play(2, owns_job=owner)
     client = book.client()
     with book.quietly("both ranks are attached"):

@@ -24,7 +24,7 @@ def reason(client: Client, number: int) -> str | None:
 
 
 def test_no_way_to_a_rank_yet(play: Play) -> None:
-    """Where it is known that nothing can be reached nobody tries (K2); the word is enough."""
+    """No connection is tried while the rank is known to be out of reach; `list` says why."""
     book = play(1)
     book.know(1, way_down="trainer-1 is Pending")
     client = book.client()

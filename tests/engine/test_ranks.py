@@ -44,7 +44,7 @@ def test_lost_and_back(play: Play) -> None:
 
 
 def test_already_being_debugged(play: Play) -> None:
-    """Somebody else holds the rank: asked again for at least 60 s (R4)."""
+    """Another client holds the rank: asked again for at least 60 s."""
     book = play(2)
     book.rank(1).refuses["attach"] = "already being debugged"
     client = book.client()
@@ -130,7 +130,7 @@ def test_nobody_is_left_to_say_that_it_ended(play: Play) -> None:
 
 
 def test_backoff(play: Play) -> None:
-    """Tries come 0.25 s after each other, doubling to 10 s (R3)."""
+    """Retries are 0.25 s apart at first, doubling to 10 s."""
     book = play(2)
     book.absent.add(("job", 1))
     client = book.client()
@@ -201,7 +201,7 @@ def test_elastic_restart(play: Play) -> None:
 
 
 def test_adapter_that_is_not_ready(play: Play) -> None:
-    """K3: `attach` waits until the adapter has met its debuggee, or for 3 s."""
+    """`attach` waits until the adapter is connected to its debuggee, or for 3 s."""
     book = play()
     for number in range(2):
         book.know(number, ready=False).met = False

@@ -119,7 +119,7 @@ class TestDataOfOneRank:
 
 class TestControl:
     def test_continue(self, play: Play) -> None:
-        """`continue` in scope `auto`: everybody, and only who is stopped is told (K1)."""
+        """`continue` in scope `auto` means all ranks, but is sent to the stopped ones only."""
         book = play(3)
         client = attached(book)
         with book.quietly("ranks 0 and 1 stop"):

@@ -175,7 +175,7 @@ async def test_one_port(scene: Scene) -> None:
 
 
 def test_nothing_listens_beyond_its_pod() -> None:
-    """S9: loopback in the pod, and a forward."""
+    """Ranks listen on the pod's loopback and are reached by a port-forward."""
     (job,) = (one for one in objects("examples/kubernetes/train.yaml") if one["kind"] == "Job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     assert "--host" not in container["command"]

@@ -71,7 +71,7 @@ class Job:
         return "".join(log.read_text("utf-8") for log in self._logs)
 
     async def ready(self) -> None:
-        """Each has said that it listens (K3)."""
+        """Each rank has said that it listens; connecting earlier could kill it."""
         said = "listens for a debugger on 127.0.0.1:567"
         await until(lambda: self.output.count(said) == tour.RANKS, within=LIMIT, what="4 listen")
 

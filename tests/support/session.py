@@ -91,7 +91,7 @@ class Session:
         """End as SIGTERM does, and check the conversations."""
         self.driver.feed(inputs.Shutdown("the test is over"))
         with anyio.move_on_after(RELEASE_LIMIT):
-            await self.driver.no_links()  # ranks that we hang up on too early are lost (K4)
+            await self.driver.no_links()  # ranks that we hang up on too early are lost
         for client, _ in self._clients:
             await client.close()
         await self.driver.close()

@@ -352,7 +352,7 @@ def test_the_table_of_ranks() -> None:
     assert [cell.strip() for cell in exited.strip("|").split("|")] == [
         *("job", "0", "{'dp': 0, 'tp': 1}", "node1", "", "", "exited", "exit code 7"),
     ]
-    assert "| step\\x1b[2J |" in stopped, "S10"
+    assert "| step\\x1b[2J |" in stopped, "no control character reaches the terminal"
     assert last == "2 ranks: 1 exited, 1 stopped"
     assert shown({"ranks": [], "counts": {}}) == ["no ranks"]
 
@@ -412,5 +412,5 @@ def test_mistakes_of_the_console_and_one_shots(
     assert sentence in capsys.readouterr().err
 
 
-def test_s10_columns_and_control_characters() -> None:
+def test_columns_and_control_characters() -> None:
     assert columns(("A", "B"), [("x\ny", None), (3, None)]) == "A\nx\\ny\n3"

@@ -83,7 +83,7 @@ async def test_nothing_is_wrong(proxy: FaultProxy, upper: Upper, streams: Stream
 async def test_it_connects_to_the_server_only_when_somebody_connects_to_it(
     proxy: FaultProxy, upper: Upper
 ) -> None:
-    """K2, which is why this proxy may stand before debugpy."""
+    """So it may stand before debugpy, which a bare connection would wedge."""
     await proxy.fail(faults.BlackHole())
     _, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     await until(lambda: proxy.met == 1, within=LIMIT, what="a connection")

@@ -1,4 +1,4 @@
-"""F8: a rank's socket is never ended in mid-frame, for that costs the rank its port (FACTS)."""
+"""A rank's socket is never closed in mid-frame, which would cost the rank its port."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def is_whole(busy: BusyRank) -> None:
     assert framer.waiting_for == ""
 
 
-async def test_f8_a_link_that_we_close(rank: tuple[BusyRank, RankLink]) -> None:
+async def test_a_link_that_we_close(rank: tuple[BusyRank, RankLink]) -> None:
     busy, link = rank
     link.send([LONG])
     link.close()
@@ -61,7 +61,7 @@ async def test_f8_a_link_that_we_close(rank: tuple[BusyRank, RankLink]) -> None:
     await is_whole(busy)
 
 
-async def test_f8_a_rank_that_sends_garbage_meanwhile(rank: tuple[BusyRank, RankLink]) -> None:
+async def test_a_rank_that_sends_garbage_meanwhile(rank: tuple[BusyRank, RankLink]) -> None:
     busy, link = rank
     link.send([LONG])
     link.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -53,7 +53,7 @@ def fill(sock: socket.socket) -> None:
 
 
 def test_the_limits_keep_the_promise() -> None:
-    """R1: within 20 s, on idle connections (keepalive) and on busy ones."""
+    """A dead peer: within 20 s, on idle connections (keepalive) and on busy ones."""
     option = dict(sockets._KEEPALIVE)
     idle = option["TCP_KEEPIDLE"] + option["TCP_KEEPINTVL"] * option["TCP_KEEPCNT"]
     assert idle <= 20

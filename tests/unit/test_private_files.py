@@ -1,4 +1,4 @@
-"""Tokens and the files they are in: S2 and S4."""
+"""Tokens and the files they are in: random, private, and never quoted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dap_mux.private_files import new_token, read_token, token_of
 SHORT = "hunter2-hunter2-hunter2"
 
 
-def test_s2_a_token_is_32_random_bytes(tmp_path: Path) -> None:
+def test_a_token_is_32_random_bytes(tmp_path: Path) -> None:
     tokens = {new_token() for _ in range(100)}
     assert len(tokens) == 100
     assert {len(token) for token in tokens} == {43}, "32 bytes in base64"
 
 
-def test_s4_a_missing_token_file_is_made_for_us_alone(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_made_for_us_alone(tmp_path: Path) -> None:
     path = tmp_path / "token"
     before = os.umask(0)
     try:
@@ -63,7 +63,7 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660, 0o644, 0o602, 0o777])
-def test_s4_a_token_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_token_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "token"
     token = token_of(path)
     path.chmod(mode)
@@ -72,7 +72,7 @@ def test_s4_a_token_that_others_may_read_is_refused(tmp_path: Path, mode: int) -
     assert token not in str(caught.value)
 
 
-def test_s4_a_token_that_others_may_replace_is_refused(tmp_path: Path) -> None:
+def test_a_token_that_others_may_replace_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     token_of(folder / "token")
@@ -83,7 +83,7 @@ def test_s4_a_token_that_others_may_replace_is_refused(tmp_path: Path) -> None:
     read_token(folder / "token")
 
 
-def test_s4_another_users_token_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_users_token_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "token"
     token_of(path)
     uid = os.getuid()
@@ -101,7 +101,7 @@ def test_s4_another_users_token_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["", SHORT, SHORT + " " + SHORT, "é" * 50, "x" * 2000])
-def test_s2_a_weak_token_is_refused_and_never_quoted(tmp_path: Path, text: str) -> None:
+def test_a_weak_token_is_refused_and_never_quoted(tmp_path: Path, text: str) -> None:
     path = tmp_path / "token"
     path.write_text(text, "utf-8")
     path.chmod(0o600)

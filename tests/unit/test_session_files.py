@@ -42,7 +42,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_s4_a_written_session_is_found_whole_and_private(folder: Path) -> None:
+def test_a_written_session_is_found_whole_and_private(folder: Path) -> None:
     session = SessionFile("127.0.0.1", 5677, token=TOKEN, groups=("trainer", "eval"))
     before = os.umask(0)
     try:
@@ -66,7 +66,7 @@ def test_a_removed_session_is_gone_and_may_be_removed_again(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o644])
-def test_s4_a_session_file_that_others_may_read_is_refused(folder: Path, mode: int) -> None:
+def test_a_session_file_that_others_may_read_is_refused(folder: Path, mode: int) -> None:
     path = SessionFile("127.0.0.1", 5677, token=TOKEN).write(folder)
     path.chmod(mode)
     for word in (None, str(path), "127.0.0.1:5677"):
@@ -75,7 +75,7 @@ def test_s4_a_session_file_that_others_may_read_is_refused(folder: Path, mode: i
         assert TOKEN not in str(caught.value)
 
 
-def test_s4_the_file_of_a_dead_session_harms_nobody(
+def test_the_file_of_a_dead_session_harms_nobody(
     folder: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     path = SessionFile("127.0.0.1", 5677, pid=sleeper.pid, token=TOKEN).write(folder)
@@ -85,7 +85,7 @@ def test_s4_the_file_of_a_dead_session_harms_nobody(
     assert running(folder) == []
 
 
-def test_s4_a_folder_that_others_could_enter_is_closed(folder: Path) -> None:
+def test_a_folder_that_others_could_enter_is_closed(folder: Path) -> None:
     folder.mkdir(parents=True, mode=0o755)
     SessionFile("127.0.0.1", 5677).write(folder)
     assert mode(folder) == 0o700

@@ -94,7 +94,7 @@ async def test_killed_and_started_again() -> None:
 
 
 async def test_what_it_said_last_is_why() -> None:
-    """Control characters in it reach no terminal raw (S10)."""
+    """Control characters in it reach no terminal raw."""
     async with kept(Keeper(REFUSES, REFUSES, OPENS)) as keeper:
         await until(lambda: "up" in keeper.heard, within=LIMIT, what="open at the third start")
     name = Path(sys.executable).name
@@ -103,7 +103,7 @@ async def test_what_it_said_last_is_why() -> None:
 
 
 def test_back_off() -> None:
-    """0.25 s doubling to 10 s, with jitter (R3)."""
+    """0.25 s doubling to 10 s, with jitter."""
     limits = [0.25, 0.5, 1, 2, 4, 8, 10, 10]
     pauses = [supervised.pause_after(failures) for failures in range(8)]
     assert all(0.75 * most <= pause <= most for pause, most in zip(pauses, limits, strict=True))

@@ -1,4 +1,4 @@
-"""S10: what a terminal and a log file are told holds no control character of a rank's."""
+"""No control character of a rank reaches the terminal or a log file."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def logs() -> Iterator[None]:
         logger.handlers, logger.level, logger.propagate = before
 
 
-def test_s10_what_we_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_we_say(capsys: pytest.CaptureFixture[str]) -> None:
     say(EVIL)
     assert capsys.readouterr().err == f"dap-mux: {printable(EVIL)}\n"
     assert printable(EVIL).startswith(SHOWN + "\n")
 
 
 @pytest.mark.parametrize("name", ["dap_mux.rank.3", "asyncio"])
-def test_s10_what_we_log(
+def test_what_we_log(
     name: str, logs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     set_up_log(3, tmp_path)
@@ -51,11 +51,11 @@ def test_s10_what_we_log(
         assert not set(rest) & set(EVIL) - set(printable(EVIL)), "nor in a traceback"
 
 
-def test_s10_how_we_fail(capsys: pytest.CaptureFixture[str]) -> None:
+def test_how_we_fail(capsys: pytest.CaptureFixture[str]) -> None:
     for verbosity in (0, 2):
         entry._explain(DapMuxError(EVIL), None, verbosity)
         assert not set(capsys.readouterr().err) & set(EVIL) - set(printable(EVIL))
 
 
-def test_s10_one_line() -> None:
+def test_one_line() -> None:
     assert one_line("é\t\n\ud800") == "é\\t\\n\\ud800"

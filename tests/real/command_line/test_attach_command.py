@@ -201,7 +201,7 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
 async def test_whatever_ends_it_every_rank_runs_on_and_can_be_attached_again(
     user: User, job: Job, number: signal.Signals
 ) -> None:
-    """Promises R7 and R8."""
+    """Within 3 s, and a session that gets SIGTERM exits with 0 within 5 s."""
     ranks = await job.start(2)
     killed = number == signal.SIGKILL
     words = ["attach", f"127.0.0.1:{ranks[0].port}+2"]
@@ -263,7 +263,7 @@ async def test_words_that_name_no_ranks(user: User, words: list[str], sentence: 
 
 
 async def test_any_other_address_is_refused(user: User) -> None:
-    """Promise S1."""
+    """A session without a token listens on loopback only."""
     done = await user.does("attach", ":5678", "--listen", "0.0.0.0:0")
     assert done.code == 4
     assert "refused to listen on 0.0.0.0" in done.err

@@ -173,7 +173,7 @@ async def test_a_module(user: User) -> None:
 
 @pytest.mark.alone
 async def test_ranks_outlive_a_killed_session(user: User) -> None:
-    """Promise R7."""
+    """Every rank runs on, and can be attached again."""
     script = user.script(WAIT)
     run = await start(user, script, n=2)
     client = await run.client(all_answered=False)

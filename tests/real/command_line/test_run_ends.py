@@ -161,7 +161,7 @@ async def test_what_cannot_be_run_is_a_sentence(
 
 
 async def test_any_other_address_is_refused_with_what_to_do(user: User) -> None:
-    """Promise S1; the code is `run`'s own, because the job may end with any other."""
+    """The exit code is one of `run`'s own, because the job may end with any other."""
     user.script("")
     done = await user.does("run", "--listen", "0.0.0.0:0", "train.py")
     assert done.code == 125

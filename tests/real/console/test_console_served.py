@@ -63,7 +63,7 @@ NO_PERSONS = {
 }
 
 
-async def test_s6_whatever_is_no_person_is_closed_before_it_joins(user: User) -> None:
+async def test_whatever_is_no_person_is_closed_before_it_joins(user: User) -> None:
     """All of them many times over, and gone as fast as they have come: nothing is said of it."""
     run = await start(user, user.script(COUNT), n=1)
     await run.session()
@@ -110,7 +110,7 @@ async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User
     await idle.close()
 
 
-async def test_s5_another_user_is_not_let_in(user: User) -> None:
+async def test_another_user_is_not_let_in(user: User) -> None:
     run = await start(user, user.script(COUNT), n=1)
     await run.session()
     command, port = await served(user)

@@ -1,4 +1,4 @@
-"""Rows of the fault table: links whose other end is gone without a word (R1, R3, R4, R5, R7).
+"""Rows of the fault table: links whose other end is gone without a word.
 
 The limits are shorter here than in life; `tests/unit/test_liveness.py` holds those to the promise.
 """

@@ -97,7 +97,7 @@ async def test_10_mb_to_a_rank(four: Driver) -> None:
 
 
 async def test_17_mb_from_a_client(four: Driver) -> None:
-    """F3: it closes that client, and nobody else notices."""
+    """It closes that client only; the other clients do not notice."""
     other = await Driver.attach(four.session)
     with pytest.raises(ConnectionLost):
         await evaluate(other.client, "x" * (17 * MB))

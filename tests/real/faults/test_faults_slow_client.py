@@ -1,4 +1,4 @@
-"""Row of the fault table: a client that does not read, under 200 MB of output (F5, F6)."""
+"""Row of the fault table: a client that does not read, under 200 MB of output."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
-LIMIT: Final = 30.0  # s; R3 promises 15 on a machine that has time for us
+LIMIT: Final = 30.0  # s; 15 are promised on a machine that is not busy
 OTHERS: Final = [0, 1, 2]
 GARBAGE: Final = b"HTTP/1.1 200 OK\r\n\r\n"
 
@@ -107,7 +107,7 @@ async def scene(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[Scene]
 
 
 async def test_dropped_and_restored_while_running(scene: Scene) -> None:
-    """R3, R5: back with the breakpoints that were set meanwhile; no second `initialized`."""
+    """Back with the breakpoints that were set meanwhile; no second `initialized`."""
     driver = await scene.attach()
     await scene.evaluated(compared=False)  # what it is asked at first may be answered after attach
     await scene.tunnel.fail(faults.Refuse())
@@ -148,7 +148,7 @@ async def test_dropped_and_restored_while_stopped(scene: Scene) -> None:
 async def test_half_a_tunnel_while_stopped(scene: Scene) -> None:
     """The far half keeps its connection, so that debugpy keeps the rank stopped and refuses us.
 
-    Lost, why, and what helps; R4: tried again until the far half is gone.
+    `list` says lost, why, and what helps; it is tried again until the far half is gone.
     """
     driver = await scene.attach(COUNT)
     await driver.stopped(COUNT, within=LIMIT)

@@ -54,7 +54,7 @@ async def test_the_next_debugger_gets_debugpys_own_events(
         await until(lambda: taught.cured is not None, within=LIMIT, what="it is taught")
         assert taught.cured
         await driver.leave()
-    await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner (K4)
+    await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner
     stock = await DapClient.connect("127.0.0.1", rank.port)
     await stock.handshake({"justMyCode": False}, breakpoints=COUNT, timeout=LIMIT)
     stop = await stock.wait_event("stopped", timeout=LIMIT)
@@ -80,7 +80,7 @@ async def client(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[DapCl
 
 
 async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> None:
-    """By itself debugpy never does, and its adapter answers nothing after it (K1)."""
+    """debugpy alone never answers it, nor anything after it."""
     taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
     assert taught["result"].split(" ")[:2] == [YES, YES]
     all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them

@@ -15,7 +15,7 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.alone]
 RANKS = 4
-RUNS_ON = 3.0  # s; promise R7
+RUNS_ON = 3.0  # s; docs/internals/guarantees.md
 BEATS = """\
 import sys
 import time

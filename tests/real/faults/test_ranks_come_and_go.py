@@ -38,7 +38,7 @@ GIVEN_UP: Final = 3.0  # s
 GIVES_UP: Final = Settings(
     backoff_first=0.1, backoff_most=0.5, request_timeout=GIVEN_UP, breakpoint_timeout=GIVEN_UP
 )
-IN_TIME: Final = 5.0  # s; promise R6
+IN_TIME: Final = 5.0  # s; the deadline of a merged answer
 GONE: Final = 1.0  # s; so soon the thread of a rank that was killed goes
 
 
@@ -86,7 +86,7 @@ async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) ->
     """It is waited for, and has its breakpoints before its first line runs."""
     first = proc_net.free_ports(2)
     (here,) = await start_ranks(1, PROGRAM, base_port=first, arguments=[str(done)])
-    # Connected to as soon as its port is open, it may not be attached to at once (K3).
+    # Connected to as soon as its port is open, it may not be attached to at once.
     async with session([first, first + 1], settings=EAGER, ready=False) as running:
         driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
         entries = await driver.states("stopped", "waiting")
@@ -218,7 +218,7 @@ async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
 async def test_already_being_debugged(
     start_ranks: StartRanks, connect: Connect, done: Path
 ) -> None:
-    """Somebody else holds a rank: said so, tried again, attached when they leave (R4)."""
+    """Another debugger holds a rank: `list` says so, and it is attached when that one leaves."""
     ranks = await start_ranks(2, PROGRAM, wait=False, arguments=[str(done)])
     other = await connect(ranks[1].port, strict=False)
     await other.handshake({"justMyCode": False})

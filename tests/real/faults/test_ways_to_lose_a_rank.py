@@ -1,4 +1,4 @@
-"""Five ways to lose a rank for good (K1 to K5), and that none of them is open to us.
+"""Five ways to lose a rank for good (docs/internals/debugpy.md); a session takes none of them.
 
 Each test ends with the proof: the rank still answers, or is attached again, and then runs to its
 own end.
@@ -50,7 +50,7 @@ SHAKING: Final = (
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody gives up an answer for being late: a busy machine needs longer for it than R7 has."""
+    """No answer is given up as late: a busy machine needs longer than the usual grace."""
     monkeypatch.setattr(connector, "EVALUATE_GRACE", LIMIT)
 
 
@@ -92,7 +92,7 @@ async def answers(driver: Driver) -> None:
     assert await driver.evaluate("6 * 7") == "42"
 
 
-class TestK1NoContinueToARankThatRuns:
+class TestNoContinueToARankThatRuns:
     @pytest.mark.quick
     async def test_continue_and_steps_while_running(self, counting: Rank, done: Path) -> None:
         async with session([counting.port]) as running:
@@ -210,7 +210,7 @@ async def freed(rank: Rank, done: Path, blocked: Path) -> None:
     await ends_well(rank, done, "freed")
 
 
-class TestK2NoBareConnectAndClose:
+class TestNoBareConnectAndClose:
     async def test_clients_that_vanish_at_any_moment_of_the_handshake(
         self, counting: Rank, done: Path
     ) -> None:
@@ -243,7 +243,7 @@ class TestK2NoBareConnectAndClose:
                 client = await running.client()
                 await begin(client)
                 await client.wait_event("terminated", timeout=LIMIT)
-            await asyncio.sleep(REST)  # no process can start and connect sooner (K4)
+            await asyncio.sleep(REST)  # no process can start and connect sooner
         async with session([counting.port]) as running:
             driver = await (await Driver.attach(running)).live()
             await answers(driver)
@@ -283,7 +283,7 @@ async def vanish_at(running: Session, phase: Phase) -> None:
     await until(lambda: rank.phase is Phase.IDLE, within=LIMIT, what="left")
 
 
-class TestK3NoAttachBeforeTheAdapterIsReady:
+class TestNoAttachBeforeTheAdapterIsReady:
     @pytest.mark.timeout(180)
     async def test_sixteen_ranks_found_while_they_start(self, tmp_path: Path, done: Path) -> None:
         """Known by their ports alone, and looked for from the moment they are started."""
@@ -352,7 +352,7 @@ async def processes(
             await process.wait()
 
 
-class TestK4NoReconnectAtOnce:
+class TestNoReconnectAtOnce:
     async def test_twelve_clients_one_after_the_other(self, counting: Rank, done: Path) -> None:
         async with session([counting.port]) as running:
             for cycle in range(12):
@@ -376,7 +376,7 @@ class TestK4NoReconnectAtOnce:
             await ends_well(counting, done)
 
 
-class TestK5ChildrenDoNotHang:
+class TestChildrenDoNotHang:
     @pytest.mark.parametrize("kind", ["fork", "spawn", "subprocess"])
     @pytest.mark.parametrize("left", [False, True], ids=["attached", "left"])
     async def test_children_run_and_end(

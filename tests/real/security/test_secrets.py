@@ -1,4 +1,4 @@
-"""What nobody gets to see: no token in any log (S2), no raw control character (S10); S9."""
+"""No token in any log, no raw control character on a terminal, and warnings of open ports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print("end")  # end
 """
 
 
-async def test_s2_no_secret_in_any_log_at_any_level(user: User, token: Path) -> None:
+async def test_no_secret_in_any_log_at_any_level(user: User, token: Path) -> None:
     """What we log, what the ranks log, what any of our processes was started with."""
     secret = secret_in(token)
     words = ["-vvv", "--token-file", str(token), user.script(TELL)]
@@ -93,10 +93,10 @@ def broken_frames(secret: str) -> bytes:
     )
 
 
-# S9, S10
+# Ranks beyond loopback, and what ranks print
 
 
-async def test_s9_ranks_beyond_loopback_are_warned_about(user: User) -> None:
+async def test_ranks_beyond_loopback_are_warned_about(user: User) -> None:
     """On standard error and in the log; nobody connects to them before an editor attaches."""
     words = ("attach", "192.0.2.1:5678-5681", "127.0.0.1:9", "--log-dir", "logs")
     command = await user.start(*words)
@@ -108,14 +108,14 @@ async def test_s9_ranks_beyond_loopback_are_warned_about(user: User) -> None:
         assert text.count("ranks listen on 192.0.2.1, not on loopback") == 1
 
 
-async def test_s9_ranks_on_loopback_are_not(user: User) -> None:
+async def test_ranks_on_loopback_are_not(user: User) -> None:
     command = await user.start("attach", "127.0.0.1:9", "[::1]:9", "localhost:10", "-vv")
     await command.session()
     command.process.terminate()
     assert "loopback" not in (await command.ends()).err
 
 
-async def test_s10_what_ranks_say_reaches_no_terminal_raw(user: User) -> None:
+async def test_what_ranks_say_reaches_no_terminal_raw(user: User) -> None:
     """What they print, what they raise, and their last words before they listened."""
     evil = "\\x1b]0;pwned\\x07\\x9b2J\\r\\u202e"
     program = f"print('{evil}said'); raise SystemExit('{evil}raised')"

@@ -1,4 +1,4 @@
-"""Who may listen where, who may come in, and what is on the disk: S1 to S5, by command."""
+"""Who may listen where, who may come in, and what is on the disk, by command."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.security import (
 __all__ = ["token", "user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
-# S1: where we listen
+# Where we listen
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.real, pytest.mark.heavy]
 @pytest.mark.parametrize(
     ("command", "code"), [("attach", 4), ("adapter", 4), ("run", 125)], ids=str
 )
-async def test_s1_s4_a_bind_that_is_refused(
+async def test_a_bind_that_is_refused(
     user: User, token: Path, command: str, code: int, words: list[str], sentence: str
 ) -> None:
     weak, open_to_all = user.folder / "weak", user.folder / "open"
@@ -66,11 +66,11 @@ async def test_s1_s4_a_bind_that_is_refused(
     assert not list(user.sessions.glob("*"))
 
 
-# S2, S3: the token
+# The token
 
 
 @pytest.mark.quick
-async def test_s2_our_own_client_and_the_token(user: User, token: Path) -> None:
+async def test_our_own_client_and_the_token(user: User, token: Path) -> None:
     """Right: 0. Wrong, none, or a file that others may read: 4."""
     _, address = await far(user, token, "--insecure")
     wrong, open_to_all = user.folder / "wrong", user.folder / "open"
@@ -92,9 +92,7 @@ async def test_s2_our_own_client_and_the_token(user: User, token: Path) -> None:
     assert (done.code, done.err) == (0, ""), "its own user, by the session file"
 
 
-async def test_s2_beyond_loopback_the_same_user_needs_the_token_too(
-    user: User, token: Path
-) -> None:
+async def test_beyond_loopback_the_same_user_needs_the_token_too(user: User, token: Path) -> None:
     command, _ = await far(user, token, "--insecure")
     stranger = await command.client("stranger", all_answered=False)
     with pytest.raises(RequestFailed, match="wants its token"):
@@ -106,7 +104,7 @@ async def test_s2_beyond_loopback_the_same_user_needs_the_token_too(
     await stock.disconnect()
 
 
-async def test_s2_the_token_is_not_sent_in_the_clear(user: User, token: Path) -> None:
+async def test_the_token_is_not_sent_in_the_clear(user: User, token: Path) -> None:
     """Our own client asks before it does what we would refuse to listen for."""
     for words in ((), ("--json",)):
         done = await user.does("list", "192.0.2.1:5677", "--token-file", str(token), *words)
@@ -114,7 +112,7 @@ async def test_s2_the_token_is_not_sent_in_the_clear(user: User, token: Path) ->
         assert "refused to send the token to 192.0.2.1:5677 in the clear" in done.err
 
 
-async def test_s5_another_user_on_loopback(user: User, token: Path) -> None:
+async def test_another_user_on_loopback(user: User, token: Path) -> None:
     """With the token in; without it, or with another, out. Root's port-forward is such a one."""
     command = await user.start("attach", NOWHERE, "--token-file", str(token))
     port = (await command.session())["port"]
@@ -127,7 +125,7 @@ async def test_s5_another_user_on_loopback(user: User, token: Path) -> None:
         assert len(answers) == 2 + welcome, "who is refused is not heard again"
 
 
-async def test_s5_the_token_of_a_session_without_a_token_file(user: User) -> None:
+async def test_the_token_of_a_session_without_a_token_file(user: User) -> None:
     """There is always one: in the session file."""
     session = await (await user.start("attach", NOWHERE)).session()
     assert len(session["token"]) >= 43
@@ -135,10 +133,10 @@ async def test_s5_the_token_of_a_session_without_a_token_file(user: User) -> Non
     assert '"success":true' in answers[1]
 
 
-# S4, S5: the session file and the unix socket
+# The session file and the unix socket
 
 
-async def test_s4_s5_what_a_session_leaves_on_the_disk(user: User) -> None:
+async def test_what_a_session_leaves_on_the_disk(user: User) -> None:
     command = await user.start("attach", NOWHERE)
     session = await command.session()
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in user.sessions.iterdir()}
@@ -155,7 +153,7 @@ async def test_s4_s5_what_a_session_leaves_on_the_disk(user: User) -> None:
     assert not list(user.sessions.iterdir())
 
 
-async def test_s4_a_session_file_that_others_may_read(user: User) -> None:
+async def test_a_session_file_that_others_may_read(user: User) -> None:
     command = await user.start("attach", NOWHERE)
     token = (await command.session())["token"]
     command.session_path.chmod(0o644)

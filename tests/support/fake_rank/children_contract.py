@@ -21,7 +21,7 @@ Json = dict[str, Any]
 class Family:
     """A rank that waits. Every connection goes to its port; `attach` says whom it is for.
 
-    `rest`: seconds without a connection that its adapter needs between two clients (K4).
+    `rest`: seconds without a connection that its adapter needs between two clients.
     """
 
     connect: Callable[[], Awaitable[DapClient]]

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 STEPS: Final = ("next", "stepIn", "stepOut")
 # Asked for any of these, debugpy answers nothing any more, whatever it is asked (measured).
 DEADLY: Final = frozenset({"loadedSources", "restartFrame", "cancel"})
-NEED_A_STOP: Final = frozenset({"continue", "exceptionInfo"})  # K1, and the same for this one
+NEED_A_STOP: Final = frozenset({"continue", "exceptionInfo"})  # ... and for these while it runs
 UNCONFIGURED: Final = '"configurationDone" is only allowed during handling of an "attach" request'
 EMPTY: Final = "AttachRequest.__init__() missing 1 required positional argument: 'arguments'"
 CAPABILITIES: Final[Json] = {
@@ -220,7 +220,7 @@ class FakeRank:
             self._answer(request, request.get("arguments", {}))
 
     def _kills(self, command: str) -> bool:
-        """K1, and the requests that debugpy never answers."""
+        """Whether debugpy never answers this request, nor any after it."""
         running = self._configured and self.data.stopped is None and not self._holds_threads
         return command in DEADLY or (running and command in NEED_A_STOP)
 

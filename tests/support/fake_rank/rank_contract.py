@@ -360,7 +360,7 @@ async def pause_stops_all_threads(bench: Bench) -> None:
 
 
 async def what_is_never_answered_harms_nobody_else(bench: Bench) -> None:
-    """Of a rank that calls: K1 and its like are without an answer, and that is all."""
+    """Of a rank that calls: such requests get no answer, and nothing else suffers."""
     await bench.start()
     await bench.unanswered("continue", {"threadId": 1})
     await bench.unanswered("loadedSources")

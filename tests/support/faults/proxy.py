@@ -1,7 +1,7 @@
 """The proxy: one listener before one server, two pipes for each connection.
 
-It connects to its server only when somebody connects to it, and never by itself: a connection
-that nobody uses wedges debugpy's adapter (K2).
+It connects to its server only when a client connects to it, and never by itself: a connection
+that is not used wedges debugpy's adapter.
 """
 
 from __future__ import annotations

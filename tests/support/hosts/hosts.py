@@ -147,7 +147,7 @@ async def ranks_on(
 ) -> AsyncIterator[list[FarRank]]:
     """`count` ranks on each host, in its project folder, waiting for a client.
 
-    They are there once each has said that it listens (K3). `script` is below the host's `seen`.
+    They are there once each has said that it listens. `script` is below the host's `seen`.
     """
     ranks: list[FarRank] = []
     try:

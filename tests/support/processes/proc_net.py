@@ -1,4 +1,4 @@
-"""Who listens where, read from Linux's /proc: a connect to find out would wedge debugpy (K2)."""
+"""Who listens where, read from Linux's /proc: a connect to find out would wedge debugpy."""
 
 from __future__ import annotations
 

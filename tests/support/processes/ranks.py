@@ -1,8 +1,8 @@
 """Real debugpy ranks for tests, started without our own launcher.
 
 A rank counts as ready when its `debugpy.listen` has returned, which its sockets show: the
-adapter listens on the rank's port, and the rank is connected to the adapter. Nobody connects to
-find out (K2), and nobody connects before (K3).
+adapter listens on the rank's port, and the rank is connected to the adapter. A bare
+connection to find out would wedge the adapter, and one that comes too early can kill the rank.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class Storm:
 
     def _check_alive(self, wire: Wire) -> None:
         over = wire.rank.ended or not wire.rank.dead
-        assert over, f"rank {wire.rank.number}, or a child of it, was wedged (K1)"
+        assert over, f"rank {wire.rank.number}, or a child of it, was wedged"
 
     # What a test may let happen; `pick` chooses among several
 

@@ -62,7 +62,7 @@ def test_errors_and_the_missing_are_named() -> None:
     assert shown == "{0}: 1\n{2-3}: no x\nno answer from 12\n"
 
 
-def test_s10_what_ranks_say_steers_no_terminal() -> None:
+def test_what_ranks_say_steers_no_terminal() -> None:
     assert "\x1b" not in cast(result("0", "\x1b[2J\x07"), missing="\x1b")
 
 

@@ -1,7 +1,4 @@
-"""Framing: every case whole, byte by byte, and with a tail; hostile peers are refused early.
-
-The names F1, F2 … are the promises that a case belongs to.
-"""
+"""Framing: every case whole, byte by byte, and with a tail; hostile peers are refused early."""
 
 from __future__ import annotations
 
@@ -49,48 +46,48 @@ GOOD = [
 ]
 
 BAD = [
-    pytest.param(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="S6 POST"),
-    pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="S6 GET"),
-    pytest.param(b"CONNECT localhost:22 HTTP/1.1\r\n\r\n", id="S6 CONNECT"),
-    pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="S6 HTTP/2"),
-    pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="S6 TLS hello"),
-    pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", id="S6 SSH"),
-    pytest.param(b"Host: x\r\nContent-Length: 2\r\n\r\n{}", id="S6 Host first"),
-    pytest.param(b"Content-Length: 2\r\nHost: x\r\n\r\n{}", id="S6 Host last"),
-    pytest.param(b"Content-Length: 2\r\nOrigin: http://evil\r\n\r\n{}", id="S6 Origin"),
-    pytest.param(b"Content-Lengthy: 2\r\n\r\n{}", id="S6 a longer name"),
-    pytest.param(b"Content-Length : 2\r\n\r\n{}", id="S6 a space in the name"),
-    pytest.param(b" Content-Length: 2\r\n\r\n{}", id="S6 a space before the name"),
-    pytest.param(b"Content-Length: 2\r\n folded\r\n\r\n{}", id="S6 a folded line"),
+    pytest.param(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="not DAP: POST"),
+    pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="not DAP: GET"),
+    pytest.param(b"CONNECT localhost:22 HTTP/1.1\r\n\r\n", id="not DAP: CONNECT"),
+    pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", id="not DAP: HTTP/2"),
+    pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="not DAP: TLS hello"),
+    pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", id="not DAP: SSH"),
+    pytest.param(b"Host: x\r\nContent-Length: 2\r\n\r\n{}", id="not DAP: Host first"),
+    pytest.param(b"Content-Length: 2\r\nHost: x\r\n\r\n{}", id="not DAP: Host last"),
+    pytest.param(b"Content-Length: 2\r\nOrigin: http://evil\r\n\r\n{}", id="not DAP: Origin"),
+    pytest.param(b"Content-Lengthy: 2\r\n\r\n{}", id="not DAP: a longer name"),
+    pytest.param(b"Content-Length : 2\r\n\r\n{}", id="not DAP: a space in the name"),
+    pytest.param(b" Content-Length: 2\r\n\r\n{}", id="not DAP: a space before the name"),
+    pytest.param(b"Content-Length: 2\r\n folded\r\n\r\n{}", id="not DAP: a folded line"),
     pytest.param(b'{"seq": 1}\r\n\r\n', id="no header"),
     pytest.param(b"\r\n\r\n", id="an empty header"),
     pytest.param(b"\r\nContent-Length: 2\r\n\r\n{}", id="an empty line first"),
     pytest.param(b"\n\n", id="empty lines"),
     pytest.param(b"Content-Length\r\n\r\n{}", id="no colon"),
-    pytest.param(b"Content-Type: x\r\n\r\n{}", id="F2 no length"),
-    pytest.param(b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", id="F2 two lengths"),
-    pytest.param(b"Content-Length: 2\r\ncontent-length: 9\r\n\r\n{}", id="F2 two different ones"),
-    pytest.param(b"Content-Length: 2, 2\r\n\r\n{}", id="F2 a list"),
-    pytest.param(b"Content-Length: \r\n\r\n{}", id="F2 empty"),
-    pytest.param(b"Content-Length: -1\r\n\r\n{}", id="F2 negative"),
-    pytest.param(b"Content-Length: +2\r\n\r\n{}", id="F2 plus sign"),
-    pytest.param(b"Content-Length: 0x2\r\n\r\n{}", id="F2 hexadecimal"),
-    pytest.param(b"Content-Length: 1_0\r\n\r\n{}", id="F2 underscore"),
-    pytest.param(b"Content-Length: 2.0\r\n\r\n{}", id="F2 fraction"),
-    pytest.param(b"Content-Length: 2e0\r\n\r\n{}", id="F2 exponent"),
-    pytest.param(b"Content-Length: 2;q=1\r\n\r\n{}", id="F2 parameter"),
-    pytest.param("Content-Length: \uff12\r\n\r\n{}".encode(), id="F2 a digit of another script"),
-    pytest.param(b"Content-Length: \xb2\r\n\r\n{}", id="F2 a superscript"),
-    pytest.param(b"Content-Length: 2\x00\r\n\r\n{}", id="F2 NUL"),
-    pytest.param(b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1), id="F2 a byte too many"),
-    pytest.param(b"Content-Length: 17000000\r\n\r\n", id="F3 17 MB"),
-    pytest.param(b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", id="F2 5000 digits"),
+    pytest.param(b"Content-Type: x\r\n\r\n{}", id="length: none"),
+    pytest.param(b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", id="length: two of them"),
+    pytest.param(b"Content-Length: 2\r\ncontent-length: 9\r\n\r\n{}", id="length: two values"),
+    pytest.param(b"Content-Length: 2, 2\r\n\r\n{}", id="length: a list"),
+    pytest.param(b"Content-Length: \r\n\r\n{}", id="length: empty"),
+    pytest.param(b"Content-Length: -1\r\n\r\n{}", id="length: negative"),
+    pytest.param(b"Content-Length: +2\r\n\r\n{}", id="length: plus sign"),
+    pytest.param(b"Content-Length: 0x2\r\n\r\n{}", id="length: hexadecimal"),
+    pytest.param(b"Content-Length: 1_0\r\n\r\n{}", id="length: underscore"),
+    pytest.param(b"Content-Length: 2.0\r\n\r\n{}", id="length: fraction"),
+    pytest.param(b"Content-Length: 2e0\r\n\r\n{}", id="length: exponent"),
+    pytest.param(b"Content-Length: 2;q=1\r\n\r\n{}", id="length: parameter"),
+    pytest.param("Content-Length: \uff12\r\n\r\n{}".encode(), id="length: a wide digit"),
+    pytest.param(b"Content-Length: \xb2\r\n\r\n{}", id="length: a superscript"),
+    pytest.param(b"Content-Length: 2\x00\r\n\r\n{}", id="length: NUL"),
+    pytest.param(b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1), id="length: a byte too many"),
+    pytest.param(b"Content-Length: 17000000\r\n\r\n", id="size: 17 MB"),
+    pytest.param(b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", id="length: 5000 digits"),
     pytest.param(b"Content-Length: 2\n\n{}", id="lone LF"),
     pytest.param(b"Content-Length: 2\r\nContent-Type: x\n\r\n\r\n{}", id="lone LF in a value"),
     pytest.param(b"Content-Length: 2\r\r\n\r\n{}", id="lone CR"),
     pytest.param(b"Content-Length: 2\r\n\rContent-Type: x\r\n\r\n{}", id="CR for an end"),
-    pytest.param(b"Content-Type: " + b"x" * MAX_HEADER, id="F1 one endless line"),
-    pytest.param(b"Content-Type: x\r\n" * (MAX_HEADER // 17 + 1), id="F1 endless lines"),
+    pytest.param(b"Content-Type: " + b"x" * MAX_HEADER, id="header: one endless line"),
+    pytest.param(b"Content-Type: x\r\n" * (MAX_HEADER // 17 + 1), id="header: endless lines"),
 ]
 
 
@@ -158,8 +155,8 @@ FIRST_WRONG = [
 
 
 @pytest.mark.parametrize(("data", "count"), FIRST_WRONG)
-def test_s6_refused_at_the_first_wrong_byte_or_line(data: bytes, count: int) -> None:
-    """A peer that then waits politely is not waited for (S6: 100 ms)."""
+def test_refused_at_the_first_wrong_byte_or_line(data: bytes, count: int) -> None:
+    """Not only when more comes: such a peer may never send any more."""
     framer = Framer()
     assert framer.feed(data[: count - 1]) == []
     with pytest.raises(FramingError):
@@ -171,7 +168,7 @@ def test_a_fault_is_the_peers() -> None:
         Framer().feed(b"GET / HTTP/1.1\r\n\r\n")
 
 
-def test_s2_the_end_of_a_message_is_never_quoted() -> None:
+def test_the_end_of_a_message_is_never_quoted() -> None:
     """A client that counts wrongly: what comes behind is its own, perhaps the token."""
     attach = b'{"seq":2,"type":"request","command":"attach","arguments":{"token":"hunter2"}}'
     for cut in range(1, len(attach)):
@@ -182,7 +179,7 @@ def test_s2_the_end_of_a_message_is_never_quoted() -> None:
             assert str(caught.value) == "not a DAP header, behind a message: is its length right?"
 
 
-def test_f1_the_largest_header_and_one_byte_more() -> None:
+def test_the_largest_header_and_one_byte_more() -> None:
     length = b"Content-Length: 2\r\n"
     filler = b"Content-Type: ".ljust(MAX_HEADER - len(length), b"x")
     assert Framer().feed(length + filler + b"\r\n\r\n{}") == [b"{}"]
@@ -197,7 +194,7 @@ def fed_in_pieces(framer: Framer, data: bytes, size: int) -> list[bytes]:
     return [body for piece in pieces for body in framer.feed(piece)]
 
 
-def test_f2_the_largest_body() -> None:
+def test_the_largest_body() -> None:
     body = b"x" * MAX_BODY
     assert fed_in_pieces(Framer(), encode_frame(body), 1 << 20) == [body]
 
@@ -210,7 +207,7 @@ def test_limits_can_be_lowered() -> None:
         Framer(max_header=10).feed(b"Content-Length: 2")
 
 
-def test_f2_a_length_allocates_nothing() -> None:
+def test_a_length_allocates_nothing() -> None:
     """Only what has come is held."""
     framer = Framer()
     assert framer.feed(b"Content-Length: %d\r\n\r\nx" % MAX_BODY) == []
@@ -219,8 +216,8 @@ def test_f2_a_length_allocates_nothing() -> None:
 
 
 @pytest.mark.parametrize("end", range(1, len(TAIL)))
-def test_f4_half_messages_say_what_is_owed(end: int) -> None:
-    """F4 counts how long a header or body is owed; a pause between messages is nobody's fault."""
+def test_half_messages_say_what_is_owed(end: int) -> None:
+    """A stalled header or body is timed; a pause between messages is no fault."""
     framer = Framer()
     assert framer.waiting_for == ""
     assert framer.feed(TAIL[:end]) == []
@@ -241,7 +238,7 @@ def test_any_bodies_in_any_pieces(bodies: list[bytes], sizes: list[int]) -> None
 
 
 @pytest.mark.parametrize("cases", [20_000, MILLION])
-def test_f9_fuzz(cases: int) -> None:
+def test_fuzz(cases: int) -> None:
     """Damaged streams never do worse than a FramingError, and chunking changes nothing.
 
     DAP_MUX_FUZZ_CASES sets how many are drawn by `make test-engines`; the failing seed is in the

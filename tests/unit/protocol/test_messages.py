@@ -83,7 +83,7 @@ NOT_MESSAGES = [
 
 @pytest.mark.parametrize("body", NOT_MESSAGES, ids=lambda body: repr(body[:60]))
 def test_not_a_message(body: bytes) -> None:
-    """F7: one kind of error, which is the peer's."""
+    """One kind of error, which is the peer's fault."""
     with pytest.raises(MessageError, match=r"not a DAP message|out of range") as caught:
         decode(body)
     assert isinstance(caught.value, PeerFault)
