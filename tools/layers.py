@@ -31,7 +31,16 @@ class Layer:
     bare: bool = False
 
 
-PURE_PARTS = ("addresses", "errors", "insight", "pathmap", "printable", "protocol", "rank_sets")
+PURE_PARTS = (
+    "addresses",
+    "errors",
+    "insight",
+    "pathmap",
+    "printable",
+    "protocol",
+    "rank_sets",
+    "suggestions",
+)
 MIDDLE = (*PURE_PARTS, "engine")
 
 # A target names a part, or one module of it when the rest is out of bounds.
@@ -40,7 +49,8 @@ LAYERS: dict[str, Layer] = {
     "errors": Layer(ours=(), pure=True),
     "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
-    "rank_sets": Layer(ours=("errors",), pure=True),
+    "suggestions": Layer(ours=(), pure=True),
+    "rank_sets": Layer(ours=("errors", "suggestions"), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     # its source is sent to ranks that may have no dap-mux
@@ -73,7 +83,9 @@ LAYERS: dict[str, Layer] = {
     "tunnel": Layer(ours=(*MIDDLE, "open_files"), theirs=("anyio",)),
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11
-    "config": Layer(ours=("errors", "rank_sets", "user_files"), theirs=("tomli", "tomllib")),
+    "config": Layer(
+        ours=("errors", "rank_sets", "suggestions", "user_files"), theirs=("tomli", "tomllib")
+    ),
     "open_files": Layer(ours=()),
     "temporary_folders": Layer(ours=()),
     "user_files": Layer(ours=()),
@@ -97,12 +109,12 @@ LAYERS: dict[str, Layer] = {
     ),
     # a client like any editor: it never looks behind the protocol
     "console": Layer(
-        ours=("client", "errors", "printable", "rank_sets", "user_files"),
+        ours=("client", "errors", "printable", "rank_sets", "suggestions", "user_files"),
         theirs=("prompt_toolkit", "rich"),
     ),
     # neither does this; the way into a session is handed to it
     "lsp": Layer(
-        ours=("client", "errors", "printable", "rank_sets", "session_files"),
+        ours=("client", "errors", "printable", "rank_sets", "session_files", "suggestions"),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
     ),
     # a client too; what it knows of files, it has from who knows them for the engine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from dap_mux.config.options import BY_NAME, OPTIONS
 from dap_mux.errors import UsageError
+from dap_mux.suggestions import did_you_mean
 from dap_mux.user_files import read_regular
 
 if sys.version_info >= (3, 11):
@@ -130,10 +130,5 @@ def _from_table(strength: Strength, table: object, label: str, base: Path) -> So
     values = {str(key).replace("-", "_"): raw for key, raw in table.items()}
     for name in values:
         if name not in BY_NAME:
-            raise UsageError(f"{label}: there is no option {name!r}; {_meant(name)}")
+            raise UsageError(f"{label}: there is no option {name!r}; {did_you_mean(name, BY_NAME)}")
     return Source(strength, values, label, base)
-
-
-def _meant(name: str) -> str:
-    close = difflib.get_close_matches(name, BY_NAME, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(BY_NAME)}"

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from dap_mux.rank_sets.algebra import RankSet
 from dap_mux.rank_sets.completion import Completion, complete
-from dap_mux.rank_sets.errors import RankSetError, UnknownDimension, did_you_mean
+from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold
 from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.leading import split_leading, with_group
@@ -64,7 +64,6 @@ __all__ = [
     "UnknownDimension",
     "World",
     "complete",
-    "did_you_mean",
     "fold",
     "is_name",
     "parse",

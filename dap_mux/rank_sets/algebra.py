@@ -8,8 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
-from dap_mux.rank_sets.errors import Place, RankSetError, did_you_mean
+from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.world import RankId, World
+from dap_mux.suggestions import did_you_mean
 
 _NAMES_DEEP = 8
 """How far named sets may lead to named sets; bounds the recursion."""

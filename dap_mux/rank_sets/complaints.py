@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dap_mux.rank_sets.errors import RankSetError, did_you_mean
+from dap_mux.rank_sets.errors import RankSetError
 from dap_mux.rank_sets.tokens import Token
 from dap_mux.rank_sets.world import STATES
+from dap_mux.suggestions import did_you_mean
 
 _WORDS = ("all", *STATES, "ranks(...)")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from dap_mux.errors import UsageError
@@ -56,14 +54,3 @@ class UnknownDimension(RankSetError):
     def __init__(self, group: str, message: str, place: Place) -> None:
         super().__init__(message, place)
         self.group = group
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The likeliest of the known words as a question, else the list of them."""
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1) if len(word) < _SHOWN else []
-    if close:
-        return f"did you mean {close[0]}?"
-    if not names:
-        return "there is none"
-    return f"there {'are' if len(names) > 1 else 'is'} {', '.join(names)}"

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dap_mux.rank_sets.algebra import RankSet, Scope
-from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension, did_you_mean
+from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold_numbers
 from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.world import RankId
+from dap_mux.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -198,8 +198,8 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[tool.dap-mux]\nbase-prot = 1", r"no option 'base_prot'; did you mean 'base_port'\?"),
-        ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are listen, "),
+        ("[tool.dap-mux]\nbase-prot = 1", r"no option 'base_prot'; did you mean base_port\?"),
+        ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are base_port, "),
         ("[tool]\ndap-mux = 3", "must be a table"),
         ("[tool.dap-mux]\ninsecure = true", r"'insecure' is not for a project to say; use --ins"),
         ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' is not for a project to say; use"),

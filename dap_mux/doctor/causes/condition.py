@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import re
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.picture import Json, Picture
 from dap_mux.doctor.scene import Scene
 from dap_mux.rank_sets import RankSetError, split_prefix
+from dap_mux.suggestions import closest
 
 CAUSE: Final = "condition"
 _VARIABLE: Final = re.compile(r"\$\w+")  # ours, replaced before a rank sees it
@@ -58,7 +58,7 @@ async def _of_breakpoint(picture: Picture, one: Json) -> Finding | None:
 def _finding(one: Json, unknown: list[str], known: frozenset[str]) -> Finding:
     where = f"{one['path']}:{one['line']}"
     named = ", ".join(map(repr, unknown))
-    like = [close for name in unknown for close in difflib.get_close_matches(name, known)]
+    like = [close for name in unknown if (close := closest(name, known))]
     meant = f"; did you mean {', '.join(like)}?" if like else ""
     return Finding(
         CAUSE,

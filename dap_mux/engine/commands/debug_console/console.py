@@ -19,7 +19,8 @@ from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View
 from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
-from dap_mux.rank_sets import did_you_mean, split_leading, with_group
+from dap_mux.rank_sets import split_leading, with_group
+from dap_mux.suggestions import did_you_mean
 
 _QUOTED: Final = 72  # characters of an unknown word that are said again
 OnBehalf = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]
