@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -29,7 +29,7 @@ class CheckedEngine(Engine):
     Control requests are answered at once, whatever ranks do: before anything else happens.
 
     `told`: all of them, as sent. `asked` and `events`: what clients ask for, and what happens to
-    them, by name and as it comes.
+    them, by name and as it comes. `observers` are called with each input and its outputs.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -37,6 +37,7 @@ class CheckedEngine(Engine):
         self.told: list[bytes] = []
         self.asked: list[str] = []
         self.events: list[Json] = []
+        self.observers: list[Callable[[inputs.Input, list[Output]], None]] = []
 
     def receive(self, happened: inputs.Input) -> list[Output]:
         """Check what goes out."""
@@ -52,6 +53,8 @@ class CheckedEngine(Engine):
             elif isinstance(output, ToClient) and b'"event"' in output.body:
                 message = json.loads(output.body)
                 self.events += [message] if message["type"] == "event" else []
+        for observe in self.observers:
+            observe(happened, out)
         return out
 
 

@@ -18,12 +18,14 @@ from tests.support import faults
 from tests.support.faults import FaultProxy
 from tests.support.processes.waiting import until
 from tests.support.session import Session
+from tests.support.soak.story import Story
 
 LOOK_EVERY_S: Final = 0.02
 BETWEEN_CUTS_S: Final = (0.5, 5.0)
 CUT_LASTS_S: Final = (0.0, 2.0)
 BACK_WITHIN_S: Final = 60.0  # at the end, when no line is cut any more
 REMEMBERED: Final = 100
+LONG_S: Final = 8.0  # an absence that the report explains
 BUCKETS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0)
 CUTS: Final[tuple[Callable[[Random], faults.Fault], ...]] = (
     lambda chance: faults.Cut(chance.randint(0, 400)),
@@ -52,6 +54,10 @@ class LineSoak:
         self.away = {number: [] for number in range(len(self.tunnels))}
         self._began = time.monotonic()
         self._since: dict[int, float] = {}
+        ranks, engine = self.running.engine.core.ranks, self.running.engine
+        self._stories = [Story(ranks["job", number], self._now) for number in self.away]
+        engine.observers += [story.saw for story in self._stories]
+        self._long: list[str] = []
 
     async def run(self, seconds: float) -> None:
         """Cut lines for so long; then leave them alone until every rank is back."""
@@ -63,8 +69,8 @@ class LineSoak:
         finally:
             for task in others:
                 task.cancel()
-            for number, since in self._since.items():
-                self.away[number].append(time.monotonic() - since)
+            for number in list(self._since):
+                self._ends(number, "is not back")
 
     @property
     def longest(self) -> float:
@@ -73,17 +79,32 @@ class LineSoak:
 
     def report(self) -> str:
         """How long each rank was away at most, and how often how long."""
-        lines = [f"seed {self.seed}; cuts: {dict(self.cuts)}"]
+        began = f"began at {self._began:.3f} of the monotonic clock"
+        lines = [f"seed {self.seed}; cuts: {dict(self.cuts)}; {began}"]
         for number, times in self.away.items():
             rank = self.running.engine.core.ranks["job", number]
             lines.append(
                 f"rank {number}: away {len(times)} times, at most {max(times, default=0):.1f} s; "
                 f"now {rank.phase.label} {rank.reason}"
             )
-        return "\n".join([*lines, *histogram(chain(*self.away.values()))])
+        return "\n".join([*lines, *histogram(chain(*self.away.values())), *self._long])
 
-    def _tell(self, text: str) -> None:
-        self.told.append(f"{time.monotonic() - self._began:7.2f} s  {text}")
+    def _now(self) -> float:
+        return time.monotonic() - self._began
+
+    def _tell(self, number: int, text: str) -> None:
+        self.told.append(f"{self._now():8.2f} s  rank {number}: {text}")
+        self._stories[number].note(text)
+
+    def _ends(self, number: int, how: str) -> None:
+        """An absence is over, or the soak is."""
+        since = self._since.pop(number)
+        seconds = time.monotonic() - since
+        self.away[number].append(seconds)
+        self._tell(number, f"{how} after {seconds:.1f} s")
+        if seconds > LONG_S:
+            self._long.append(f"rank {number}, away for {seconds:.1f} s:")
+            self._long += self._stories[number].since(since - self._began)
 
     async def _cut_line(self, number: int, seconds: float) -> None:
         chance, tunnel = Random(f"{self.seed} {number}"), self.tunnels[number]
@@ -91,7 +112,7 @@ class LineSoak:
             await asyncio.sleep(chance.uniform(*BETWEEN_CUTS_S))
             fault = chance.choice(CUTS)(chance)
             name, phase = type(fault).__name__, self._phase(number)
-            self._tell(f"{name} of rank {number}, which is {phase.label}")
+            self._tell(number, f"{name} while {phase.label}")
             self.cuts[name] += 1
             if isinstance(fault, faults.Cut):
                 tunnel.down.switch(fault)
@@ -99,6 +120,7 @@ class LineSoak:
                 await tunnel.fail(fault)
             await asyncio.sleep(chance.uniform(*CUT_LASTS_S))
             await tunnel.heal()
+            self._tell(number, "healed")
 
     async def _use(self) -> None:
         """A client evaluates, stops and steps meanwhile."""
@@ -114,13 +136,11 @@ class LineSoak:
     async def _watch(self) -> None:
         while True:
             now = time.monotonic()
-            for number, times in self.away.items():
-                live = self._phase(number) is Phase.LIVE
-                if not live:
+            for number in self.away:
+                if self._phase(number) is not Phase.LIVE:
                     self._since.setdefault(number, now)
                 elif number in self._since:
-                    times.append(now - self._since.pop(number))
-                    self._tell(f"rank {number} is back after {times[-1]:.1f} s")
+                    self._ends(number, "is back")
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _phase(self, number: int) -> Phase:
