@@ -20,7 +20,7 @@ from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.outputs import Admitted, CloseClient, EndJob, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.source_files.path_mappings import mappings_of
-from dap_mux.engine.state.client_dialects import pattern_for
+from dap_mux.engine.state.client_dialects import dialect_of
 from dap_mux.engine.state.model import Body, Client, ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
@@ -93,7 +93,7 @@ class Clients:
             to_clients.refuse(self._core, request, "already initialized")
             return
         client.about = typed(request.arguments, InitializeArguments)
-        client.kind = pattern_for(client.about.clientID)
+        client.dialect = dialect_of(client.about.clientID)
         client.initialized = True
         self._edges.introduce(client)
         to_clients.respond(self._core, request, self._capabilities.now())
@@ -290,7 +290,7 @@ class Clients:
         """A client has left, politely or not."""
         if self._core.clients.pop(client.id, None) is None:
             return
-        self._core.cancel(client.then_timer)
+        self._core.cancel(client.sync.timer)
         self._core.cancel(client.focus.held)
         faults.run(self._core, None, lambda: self._breakpoints.forget(client))
         if client.role == "controller" and not self._controllers():

@@ -74,7 +74,7 @@ class RankEvents:
         if rank.phase is Phase.LEAVING:
             return
         self._lifecycle.runs(rank)
-        self.has_stopped(rank, body)  # first: the rank may run on at once, to what it owes
+        self.has_stopped(rank, body)  # first: a deferred command may let it run on at once
         self._stops.stopped(rank, body)
 
     def continued(self, rank: Rank, body: Body) -> None:
@@ -131,7 +131,7 @@ class RankEvents:
         row = self._view.id_of(rank.id, None if main else id)
         for client in self._core.controllers():
             to_clients.send_event(self._core, client, *thread(reason, row))
-            client.doubts += reason == "started"  # it asks `threads`, which applies no stop
+            client.sync.replies += reason == "started"  # it asks `threads`, which applies no stop
 
     # Passed on
 

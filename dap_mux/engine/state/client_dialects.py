@@ -1,10 +1,10 @@
-"""In which words each kind of client is told what stopped, ran on, came or went.
+"""Which events tell each kind of client what stopped, ran on, came or went: its dialect.
 
-Pure: a `Picture` in, events out. The same facts need different events, for editors differ in what
-they do with a `stopped` (FACTS, "Event patterns measured in real VS Code" and "Other editors").
-Who runs is told by `applied`, once the client has applied a stop of all, which it shows by having
-its next `threads` (or the stopped thread's `stackTrace`) answered: a `continued` sent earlier
-would be overwritten, and a running rank shown as paused.
+Pure: `RowStates` in, events out. The same facts need different events, because editors differ in
+what they do with a `stopped` (measured in VS Code, nvim-dap and dape). `applied` tells which rows
+run, once the client has applied an `allThreadsStopped`; it shows that by having its next `threads`
+(or the stopped thread's `stackTrace`) answered. A `continued` sent earlier would be overwritten,
+and a running rank shown as paused.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ FEW: Final = 8  # late stoppers told one by one, where that is what the client n
 
 
 @dataclass(frozen=True)
-class Picture:
-    """The rows of a client's view. `details` are the reason and its like of the focus' stop."""
+class RowStates:
+    """The rows of a client's view. `details`: the reason and the like of the stop in focus."""
 
     focus: int
     running: tuple[int, ...] = ()
     details: Body = field(default_factory=lambda: {"reason": "pause"})
 
 
-def stopped(picture: Picture, thread: int, *, all: bool, hint: bool = False) -> EventBody:
+def stopped(states: RowStates, thread: int, *, all: bool, hint: bool = False) -> EventBody:
     """One `stopped` event for one row."""
-    body = {**picture.details, "threadId": thread, "allThreadsStopped": all}
+    body = {**states.details, "threadId": thread, "allThreadsStopped": all}
     return "stopped", body | ({"preserveFocusHint": True} if hint else {})
 
 
@@ -47,54 +47,55 @@ def _each(rows: tuple[int, ...]) -> tuple[EventBody, ...]:
     return tuple(continued(row) for row in rows)
 
 
-class Pattern:
-    """VS Code, and every client that takes the protocol at its word."""
+class Dialect:
+    """The base of all: a client that takes the protocol at its word."""
 
     renames = False  # a `thread started` with a known id means a new name, and nothing else
     means_the_row = False  # `continue`, `pause` or a step beside the focus acts on that row alone
     fetches = False  # always fetches the stack of a stop that it has applied; `threads` tells less
+    stack_applies = True  # an answered `stackTrace` of the stopped row shows the stop is applied
 
-    def stop(self, picture: Picture) -> Script:
+    def stop(self, states: RowStates) -> Script:
         """The focus has stopped: the client goes there."""
-        return (stopped(picture, picture.focus, all=True),)
+        return (stopped(states, states.focus, all=True),)
 
     def unseen(self, looked: bool) -> bool:
         """Whether a late stop must be told like a first one; `looked`: it is at its focus."""
         return False
 
-    def late(self, picture: Picture, rows: tuple[int, ...]) -> Script:
+    def late(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """More rows stopped while the focus stays where it is."""
-        return (stopped(picture, picture.focus, all=True, hint=True),)
+        return (stopped(states, states.focus, all=True, hint=True),)
 
-    def slow(self, picture: Picture, rows: tuple[int, ...]) -> Script:
+    def slow(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """Others arrived from a step and the focus is still under way: it stays the focus."""
-        return (stopped(picture, rows[0], all=True, hint=True),)
+        return (stopped(states, rows[0], all=True, hint=True),)
 
-    def applied(self, picture: Picture, flying: int | None) -> Script:
-        """A stop of all has been applied: say who runs, and that the focus (`flying`) steps.
+    def applied(self, states: RowStates, stepping: int | None) -> Script:
+        """An `allThreadsStopped` is applied: tell which rows run; the focus, `stepping`, does.
 
         VS Code moves its focus 0.8 s after a step if the last `continued` named the focus alone.
         """
-        if flying is None:
-            return _each(picture.running)
-        others = tuple(row for row in picture.running if row != flying)
+        if stepping is None:
+            return _each(states.running)
+        others = tuple(row for row in states.running if row != stepping)
         if others:
-            return (continued(flying), *_each(others))
-        return (continued(flying), stopped(picture, picture.focus, all=False, hint=True))
+            return (continued(stepping), *_each(others))
+        return (continued(stepping), stopped(states, states.focus, all=False, hint=True))
 
-    def move(self, picture: Picture, old: int | None) -> Script:
-        """The focus moves from row `old` to the picture's; nobody runs on."""
-        return self.stop(picture)
+    def move(self, states: RowStates, old: int | None) -> Script:
+        """The focus moves from row `old` to that of `states`; nobody runs on."""
+        return self.stop(states)
 
     def resume_all(self, focus: int) -> Script:
         """Everything runs on, or a step has begun."""
         return (continued(focus, all=True),)
 
-    def resume_some(self, rows: tuple[int, ...], picture: Picture | None) -> Script:
-        """These rows run on while others stay; `picture` is what the focus still shows."""
+    def resume_some(self, rows: tuple[int, ...], states: RowStates | None) -> Script:
+        """These rows run on while others stay; `states` is what the focus still shows."""
         return _each(rows)
 
-    def joined(self, row: int, picture: Picture | None) -> Script:
+    def joined(self, row: int, states: RowStates | None) -> Script:
         """A row is new."""
         return (thread("started", row),)
 
@@ -103,24 +104,25 @@ class Pattern:
         return (thread("exited", row),)
 
 
-class VSCode(Pattern):
+class VSCode(Dialect):
     """Measured in VS Code 1.100. The thread id is all that a row's own button sends."""
 
     renames = True
     means_the_row = True
+    stack_applies = False
 
     def unseen(self, looked: bool) -> bool:
         """A stop of the same thread overtakes the first one, and with a hint nothing is focused."""
         return not looked
 
 
-class Generic(Pattern):
+class Generic(Dialect):
     """Others: before the focus moves away from a row, that row is said to run (nvim-dap's rule)."""
 
-    def move(self, picture: Picture, old: int | None) -> Script:
+    def move(self, states: RowStates, old: int | None) -> Script:
         """Free the old row first, or a client may resume the new one by itself."""
-        first = (continued(old),) if old is not None and old != picture.focus else ()
-        return first + self.stop(picture)
+        first = (continued(old),) if old is not None and old != states.focus else ()
+        return first + self.stop(states)
 
     def left(self, row: int, *, focus: bool) -> Script:
         """An `exited` alone does not clear a client's stopped thread."""
@@ -134,14 +136,14 @@ class NvimDap(Generic):
     fetches = True
     means_the_row = True
 
-    def late(self, picture: Picture, rows: tuple[int, ...]) -> Script:
+    def late(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """Mark each without a jump; `allThreadsStopped` or another reason would resume it."""
-        pause = Picture(picture.focus, picture.running, {"reason": "pause"})
+        pause = RowStates(states.focus, states.running, {"reason": "pause"})
         return tuple(stopped(pause, row, all=False) for row in rows)
 
-    def slow(self, picture: Picture, rows: tuple[int, ...]) -> Script:
+    def slow(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """As late stoppers: the focus' own stop follows."""
-        return self.late(picture, rows)
+        return self.late(states, rows)
 
 
 class Dape(Generic):
@@ -153,38 +155,38 @@ class Dape(Generic):
 
     fetches = True
 
-    def stop(self, picture: Picture) -> Script:
+    def stop(self, states: RowStates) -> Script:
         """One event for all; who runs follows."""
-        return (stopped(picture, picture.focus, all=True),)
+        return (stopped(states, states.focus, all=True),)
 
-    def applied(self, picture: Picture, flying: int | None) -> Script:
+    def applied(self, states: RowStates, stepping: int | None) -> Script:
         """End with the focus again, for the arrow."""
-        again = (stopped(picture, picture.focus, all=False),) if picture.running else ()
-        return _each(picture.running) + again
+        again = (stopped(states, states.focus, all=False),) if states.running else ()
+        return _each(states.running) + again
 
-    def late(self, picture: Picture, rows: tuple[int, ...]) -> Script:
-        """A few by themselves, the focus last; many as one picture."""
+    def late(self, states: RowStates, rows: tuple[int, ...]) -> Script:
+        """A few by themselves, the focus last; many as one event."""
         if len(rows) > FEW:
-            return self.stop(picture)
-        marks = tuple(stopped(picture, row, all=False) for row in rows)
-        return (*marks, stopped(picture, picture.focus, all=False))
+            return self.stop(states)
+        marks = tuple(stopped(states, row, all=False) for row in rows)
+        return (*marks, stopped(states, states.focus, all=False))
 
-    def slow(self, picture: Picture, rows: tuple[int, ...]) -> Script:
+    def slow(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """Nothing marks a row without selecting it: wait for the focus."""
         return ()
 
-    def move(self, picture: Picture, old: int | None) -> Script:
+    def move(self, states: RowStates, old: int | None) -> Script:
         """A `stopped` is all that it takes."""
-        return self.stop(picture)
+        return self.stop(states)
 
-    def resume_some(self, rows: tuple[int, ...], picture: Picture | None) -> Script:
+    def resume_some(self, rows: tuple[int, ...], states: RowStates | None) -> Script:
         """Put the arrow back."""
-        arrow = (stopped(picture, picture.focus, all=False),) if picture else ()
+        arrow = (stopped(states, states.focus, all=False),) if states else ()
         return _each(rows) + arrow
 
-    def joined(self, row: int, picture: Picture | None) -> Script:
+    def joined(self, row: int, states: RowStates | None) -> Script:
         """A new thread sets its mode line to running: put the arrow back."""
-        arrow = (stopped(picture, picture.focus, all=False),) if picture else ()
+        arrow = (stopped(states, states.focus, all=False),) if states else ()
         return (thread("started", row), *arrow)
 
     def left(self, row: int, *, focus: bool) -> Script:
@@ -192,28 +194,23 @@ class Dape(Generic):
         return (thread("exited", row),)
 
 
-class Console(Generic):
+class DapMuxConsole(Generic):
     """Our own console: its commands name the ranks that they act on."""
 
     means_the_row = True
 
 
-PATTERNS: Final = {
+GENERIC: Final = Generic()
+NVIM_DAP: Final = NvimDap()
+DIALECTS: Final[dict[str, Dialect]] = {  # by `clientID`
     "vscode": VSCode(),
-    "neovim": NvimDap(),
+    "neovim": NVIM_DAP,
+    "nvim-dap": NVIM_DAP,
     "dape": Dape(),
-    "console": Console(),
-    "generic": Generic(),
-}
-KINDS: Final = {
-    "vscode": "vscode",
-    "neovim": "neovim",
-    "nvim-dap": "neovim",
-    "dape": "dape",
-    "dap-mux console": "console",
+    "dap-mux console": DapMuxConsole(),
 }
 
 
-def pattern_for(client_id: object) -> str:
-    """Return the key in `PATTERNS` for the `clientID` of `initialize`."""
-    return KINDS.get(client_id, "generic") if isinstance(client_id, str) else "generic"
+def dialect_of(client_id: object) -> Dialect:
+    """Return the dialect of a client by the `clientID` of its `initialize`."""
+    return DIALECTS.get(client_id, GENERIC) if isinstance(client_id, str) else GENERIC

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 
 from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.state.client_dialects import GENERIC, Dialect
 from dap_mux.engine.state.client_translation import Edge
 from dap_mux.engine.state.phases import Phase
 from dap_mux.pathmap import PathMap
@@ -89,12 +90,12 @@ class StepRun:
     """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
 
     members: set[DebuggeeId]
-    flying: set[DebuggeeId]
+    pending: set[DebuggeeId]
     overdue: bool = False
 
 
 @dataclass(frozen=True)
-class Owed:
+class Deferred:
     """What a rank must do on its own when it arrives, to keep up with its class.
 
     `place` is where the class stood when it was told; None for a continue.
@@ -175,7 +176,7 @@ class Rank:
     pausing: bool = False
     run: StepRun | None = None  # the step that is under way
     last_run: StepRun | None = None  # the last one it took part in
-    owed: deque[Owed] = field(default_factory=deque)
+    deferred: deque[Deferred] = field(default_factory=deque)
     stepping: set[int] = field(default_factory=set)  # its threads that were told to step
     last_thread: int | None = None  # the thread that it ran on with, while it is not stopped
     threads: dict[int, str] = field(default_factory=dict)
@@ -227,12 +228,24 @@ class Dropped:
     size: int = 0
 
 
+@dataclass
+class StopSync:
+    """Whether a client has applied the last `allThreadsStopped` that it was sent.
+
+    Until then it is not told which rows run: applying the stop would undo that.
+    """
+
+    replies: int = 0  # to `threads`, that may come before it is applied, or apply it
+    row: int | None = None  # that was said to have stopped; None: nothing is left to be applied
+    timer: int | None = None  # for a client that asks nothing
+
+
 @dataclass(eq=False)
 class Client:
-    """Who speaks DAP to us. `kind` is chosen by `clientID`, `role` by its attach."""
+    """A DAP client of the session. Its `clientID` sets `dialect`, its attach sets `role`."""
 
     id: int
-    kind: str = "generic"
+    dialect: Dialect = GENERIC
     role: str = ""
     trusted: bool = True
     token: Token | None = None  # what it must show, unless it is trusted
@@ -251,9 +264,7 @@ class Client:
     focus: Focus = field(default_factory=Focus)
     events: frozenset[str] = frozenset()
     dropped: Dropped | None = None  # it does not read at present
-    doubts: int = 0  # `threads` replies that may still apply an allThreadsStopped
-    unapplied: int | None = None  # the row of a stop of all that is not applied for sure
-    then_timer: int | None = None
+    sync: StopSync = field(default_factory=StopSync)
 
     @property
     def listening(self) -> bool:

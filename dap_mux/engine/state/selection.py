@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.state.client_dialects import PATTERNS
 from dap_mux.engine.state.model import Client, Rank
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
@@ -44,7 +43,7 @@ def targets(
     """
     focus = focused(core, client)
     elsewhere = focus is not None and focus not in members
-    if single or (elsewhere and PATTERNS[client.kind].means_the_row):
+    if single or (elsewhere and client.dialect.means_the_row):
         return members
     mode = _mode(core.scope, command)
     if mode == "rank":

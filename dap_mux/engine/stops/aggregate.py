@@ -2,8 +2,9 @@
 
 A stop counts once its stack is known, for classes are compared by stacks. It is then announced
 with all others that settle within the window; at once when nobody is left running, or when the
-step it ends is complete. Who is late to a step gets what its class was told meanwhile (`owed`),
-so that the class stays together; who stops for another reason is shown where it is.
+step it ends is complete. A rank that is late to a step runs the command that its class was given
+meanwhile (`Rank.deferred`), so that the class stays together; one that stops for another reason is
+shown where it is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks.deaths import note_stop
-from dap_mux.engine.state.model import Body, Frame, Owed, Rank, Reply, StepRun, Stop
+from dap_mux.engine.state.model import Body, Deferred, Frame, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.stops.client_events import Announcer
@@ -33,12 +34,14 @@ class _Lesson:
 
 
 class Stops:
-    """The engine's part that owns `Rank.stop`, `run` and `owed`."""
+    """The engine's part that owns `Rank.stop`, `run` and `deferred`."""
 
-    def __init__(self, core: Core, announcer: Announcer, pay: Callable[[Rank, Owed], None]) -> None:
+    def __init__(
+        self, core: Core, announcer: Announcer, run_deferred: Callable[[Rank, Deferred], None]
+    ) -> None:
         self._core = core
         self._announcer = announcer
-        self._pay = pay
+        self._run_deferred = run_deferred
         self._new: dict[DebuggeeId, Stop] = {}
         self._timer: int | None = None
         self.moved: Callable[[Rank], None] = lambda rank: None
@@ -107,23 +110,23 @@ class Stops:
     def _settled(self, rank: Rank, stop: Stop) -> None:
         run, rank.run = rank.run, None
         if run:
-            run.flying.discard(rank.id)
-        if self._owes_nothing(rank, stop):
+            run.pending.discard(rank.id)
+        if self._stays(rank, stop):
             stop.settled = True
             self._new[rank.id] = stop
         self.moved(rank)
         self.consider()
 
-    def _owes_nothing(self, rank: Rank, stop: Stop) -> bool:
+    def _stays(self, rank: Rank, stop: Stop) -> bool:
         """Let a rank that is late to its class's step keep up; False when it runs on."""
-        if not rank.owed:
+        if not rank.deferred:
             return True
-        owed = rank.owed.popleft()
-        keeps_up = stop.reason in OWN_STOPS and owed.place in (None, stop.frames)
+        deferred = rank.deferred.popleft()
+        keeps_up = stop.reason in OWN_STOPS and deferred.place in (None, stop.frames)
         if not keeps_up:
-            rank.owed.clear()
+            rank.deferred.clear()
             return True
-        self._pay(rank, owed)
+        self._run_deferred(rank, deferred)
         return False
 
     def continued(self, rank: Rank) -> None:
@@ -151,8 +154,8 @@ class Stops:
         """The rank takes part in no step any more."""
         run, rank.run = rank.run, None
         if run:
-            run.flying.discard(rank.id)
-        rank.owed.clear()
+            run.pending.discard(rank.id)
+        rank.deferred.clear()
         rank.stepping.clear()
 
     def stands(self, rank: Rank, stop: Stop) -> None:
@@ -187,7 +190,7 @@ class Stops:
         run.overdue = True
         if self._new:
             self.consider()
-        elif run.flying:
+        elif run.pending:
             self._announcer.overdue(run)
 
     # Announcing
@@ -225,7 +228,7 @@ class Stops:
 
     def _step_under_way(self) -> bool:
         runs = (rank.run for rank in reversed(self._core.ranks.values()))
-        return any(run is not None and run.flying and not run.overdue for run in runs)
+        return any(run is not None and run.pending and not run.overdue for run in runs)
 
     def _announce(self) -> None:
         self._core.cancel(self._timer)

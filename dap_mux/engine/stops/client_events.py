@@ -1,4 +1,4 @@
-"""Tells every controller, in its own pattern and with its own focus, what the ranks do."""
+"""Tells every controller, in its own dialect and with its own focus, what the ranks do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.client_dialects import PATTERNS, Picture, Script, continued, thread
+from dap_mux.engine.state.client_dialects import RowStates, Script, continued, thread
 from dap_mux.engine.state.model import Body, Client, Rank, StepRun
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.selection import fallback, focused, give_focus
@@ -32,27 +32,27 @@ class Announcer:
             self._send(client, self._stop_script(client, new))
 
     def _stop_script(self, client: Client, new: list[Rank]) -> Script:
-        pattern = PATTERNS[client.kind]
+        dialect = client.dialect
         focus = focused(self._core, client)
         if focus and focus.stop and focus not in new:
             client.focus.beside.update(rank.id for rank in new)
-            if pattern.unseen(client.focus.explicit):
-                return pattern.stop(self._picture(client, focus))
-            return pattern.late(self._picture(client, focus), self._rows(client, new))
-        if focus and focus.run and focus.id in focus.run.flying:
+            if dialect.unseen(client.focus.explicit):
+                return dialect.stop(self._states(client, focus))
+            return dialect.late(self._states(client, focus), self._rows(client, new))
+        if focus and focus.run and focus.id in focus.run.pending:
             return self._slow(client, new)
         if not (focus and focus.stop):
             focus = _most_telling(new)
         give_focus(client, focus.id)
-        return pattern.stop(self._picture(client, focus))
+        return dialect.stop(self._states(client, focus))
 
     def _rows(self, client: Client, ranks: Iterable[Rank]) -> tuple[int, ...]:
         return tuple(dict.fromkeys(self._view.id_for_stop(client, rank) for rank in ranks))
 
-    def _picture(self, client: Client, focus: Rank) -> Picture:
+    def _states(self, client: Client, focus: Rank) -> RowStates:
         row = self._view.id_for_stop(client, focus)
         running = tuple(r.id for r in self._view.rows(client) if not r.stopped and r.id != row)
-        return Picture(row, running, self._details(client, focus))
+        return RowStates(row, running, self._details(client, focus))
 
     def _details(self, client: Client, rank: Rank) -> Body:
         if rank.stop is None:
@@ -85,13 +85,13 @@ class Announcer:
         stopped = self._stopped()
         for client in self._core.controllers():
             focus = focused(self._core, client)
-            if stopped and focus and focus.id in run.flying:
+            if stopped and focus and focus.id in run.pending:
                 self._send(client, self._slow(client, stopped))
 
     def _slow(self, client: Client, stopped: list[Rank]) -> Script:
         client.focus.beside.update(rank.id for rank in stopped)
-        picture = self._picture(client, stopped[0])
-        return PATTERNS[client.kind].slow(picture, self._rows(client, stopped))
+        states = self._states(client, stopped[0])
+        return client.dialect.slow(states, self._rows(client, stopped))
 
     def _stopped(self) -> list[Rank]:
         live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
@@ -100,21 +100,21 @@ class Announcer:
     def _anybody_stopped(self) -> bool:
         return any(r.stop for r in self._core.ranks.values() if r.phase is Phase.LIVE)
 
-    def _kept(self, client: Client) -> Picture | None:
+    def _kept(self, client: Client) -> RowStates | None:
         """Return what the client's focus still shows, if it is stopped."""
         focus = focused(self._core, client)
-        return self._picture(client, focus) if focus and focus.stop else None
+        return self._states(client, focus) if focus and focus.stop else None
 
     def _resume_all(self, client: Client, ranks: list[Rank]) -> None:
         row = self._view.id_for_stop(client, focused(self._core, client) or ranks[0])
-        self._send(client, PATTERNS[client.kind].resume_all(row))
+        self._send(client, client.dialect.resume_all(row))
         self._rename(client, row)
 
     def _rename(self, client: Client, row: int) -> None:
         """Classes are named by their place, which is another now: have the names read again."""
-        if PATTERNS[client.kind].renames and self._view.mode() == "classes":
+        if client.dialect.renames and self._view.mode() == "classes":
             self._send(client, (thread("started", row),))
-            client.doubts += 1
+            client.sync.replies += 1
 
     def resumed(self, ranks: list[Rank]) -> None:
         """These ranks run on."""
@@ -129,7 +129,7 @@ class Announcer:
 
     def _resume_rows(self, client: Client, ranks: list[Rank]) -> None:
         rows = self._rows(client, ranks)
-        self._send(client, PATTERNS[client.kind].resume_some(rows, self._kept(client)))
+        self._send(client, client.dialect.resume_some(rows, self._kept(client)))
         self._rename(client, rows[0])
 
     def _resumed_some(self, client: Client, ranks: list[Rank]) -> None:
@@ -144,8 +144,8 @@ class Announcer:
         """A rank is attached: its row appears."""
         for client in self._core.controllers():
             row = self._view.id_of(rank.id)
-            self._send(client, PATTERNS[client.kind].joined(row, self._kept(client)))
-            client.doubts += 1
+            self._send(client, client.dialect.joined(row, self._kept(client)))
+            client.sync.replies += 1
 
     def left(self, rank: Rank) -> None:
         """A rank's row disappears; who looked at it is shown another stopped rank, if any."""
@@ -153,7 +153,7 @@ class Announcer:
         for client in self._core.controllers():
             had_focus = client.focus.rank == rank.id
             shown = had_focus and rank.stop is not None
-            self._send(client, PATTERNS[client.kind].left(row, focus=shown))
+            self._send(client, client.dialect.left(row, focus=shown))
             if had_focus:
                 self._refocus(client, rank, None)
 
@@ -169,7 +169,7 @@ class Announcer:
         give_focus(client, rank.id)
         self._let_go(client)
         client.focus.held = self._core.after(APPLY_GRACE, lambda: self._let_go(client))
-        self._send(client, PATTERNS[client.kind].move(self._picture(client, rank), old))
+        self._send(client, client.dialect.move(self._states(client, rank), old))
 
     def _let_go(self, client: Client) -> None:
         """The client has arrived at its new focus: from now on it goes where it looks."""
@@ -181,7 +181,7 @@ class Announcer:
 
         VS Code asks `threads` after `configurationDone` and for new rows: neither applies a stop.
         """
-        client.doubts += 2
+        client.sync.replies += 2
         stopped = self._stopped()
         if stopped:
             self._send(client, self._stop_script(client, stopped))
@@ -190,7 +190,7 @@ class Announcer:
         """The rows changed without a stop (another view): let the client read them again."""
         focus = focused(self._core, client)
         if focus and focus.stop:
-            self._send(client, PATTERNS[client.kind].stop(self._picture(client, focus)))
+            self._send(client, client.dialect.stop(self._states(client, focus)))
             return
         for row in self._view.rows(client)[:1]:
             self._send(client, (thread("started", row.id),))
@@ -199,51 +199,51 @@ class Announcer:
 
     def threads_answered(self, client: Client) -> None:
         """The client has the rows: an `allThreadsStopped` is applied now, so say who runs."""
-        if PATTERNS[client.kind].fetches or not client.doubts:
+        if client.dialect.fetches or not client.sync.replies:
             return
-        client.doubts -= 1
-        self._say_then(client)
-        if not client.doubts and client.kind == "vscode":
-            self._drop_then(client)
+        client.sync.replies -= 1
+        self._tell_running(client)
+        if not client.sync.replies and not client.dialect.stack_applies:
+            self._end_sync(client)
 
     def stack_answered(self, client: Client, row: int) -> None:
         """The stack of a stop is fetched once the stop is applied, by some without `threads`."""
         focus = focused(self._core, client)
         if focus and row == self._view.id_for_stop(client, focus):
             self._let_go(client)
-        if client.kind != "vscode" and client.unapplied == row:
-            client.doubts = 0
-            self._say_then(client)
-            self._drop_then(client)
+        if client.dialect.stack_applies and client.sync.row == row:
+            client.sync.replies = 0
+            self._tell_running(client)
+            self._end_sync(client)
 
     def _send(self, client: Client, script: Script) -> None:
         """Send a script; a stop of all in it must be followed by who runs, once it is applied."""
         self._emit(client, script)
         stops = [body for name, body in script if name == "stopped" and body["allThreadsStopped"]]
         if stops:
-            self._drop_then(client)
-            client.doubts += 1
-            client.unapplied = stops[-1]["threadId"]
-            client.then_timer = self._core.after(APPLY_GRACE, lambda: self._grace_over(client))
+            self._end_sync(client)
+            client.sync.replies += 1
+            client.sync.row = stops[-1]["threadId"]
+            client.sync.timer = self._core.after(APPLY_GRACE, lambda: self._grace_over(client))
 
     def _grace_over(self, client: Client) -> None:
-        client.then_timer = None
-        self._say_then(client)
-        if not client.doubts:
-            self._drop_then(client)
+        client.sync.timer = None
+        self._tell_running(client)
+        if not client.sync.replies:
+            self._end_sync(client)
 
-    def _say_then(self, client: Client) -> None:
+    def _tell_running(self, client: Client) -> None:
         """Say who runs now, which may be others than when the stop was sent."""
-        if client.unapplied is None or client.id not in self._core.clients:
+        if client.sync.row is None or client.id not in self._core.clients:
             return
         focus = focused(self._core, client)
         if not self._anybody_stopped():
             self._say_all_run(client)
             return
-        flying = focus is not None and focus.run is not None and focus.id in focus.run.flying
-        row = self._view.id_for_stop(client, focus) if focus and flying else None
+        under_way = focus is not None and focus.run is not None and focus.id in focus.run.pending
+        row = self._view.id_for_stop(client, focus) if focus and under_way else None
         shown = focus if focus and focus.stop else self._stopped_first()
-        self._emit(client, PATTERNS[client.kind].applied(self._picture(client, shown), row))
+        self._emit(client, client.dialect.applied(self._states(client, shown), row))
 
     def _say_all_run(self, client: Client) -> None:
         """Nobody is stopped any more: said of a rank that is still there, if any is."""
@@ -251,15 +251,15 @@ class Announcer:
         rank = focused(self._core, client) or next(live, None)
         if rank is not None:
             row = self._view.id_for_stop(client, rank)
-            self._emit(client, PATTERNS[client.kind].resume_all(row))
+            self._emit(client, client.dialect.resume_all(row))
 
     def _stopped_first(self) -> Rank:
         live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
         return next(rank for rank in live if rank.stop)
 
-    def _drop_then(self, client: Client) -> None:
-        self._core.cancel(client.then_timer)
-        client.unapplied, client.then_timer = None, None
+    def _end_sync(self, client: Client) -> None:
+        self._core.cancel(client.sync.timer)
+        client.sync.row, client.sync.timer = None, None
 
     def _emit(self, client: Client, events: Script) -> None:
         for name, body in events:

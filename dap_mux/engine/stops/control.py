@@ -12,7 +12,16 @@ from functools import partial
 from typing import TypeAlias
 
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.model import Body, Client, ClientRequest, Owed, Rank, Reply, StepRun, Stop
+from dap_mux.engine.state.model import (
+    Body,
+    Client,
+    ClientRequest,
+    Deferred,
+    Rank,
+    Reply,
+    StepRun,
+    Stop,
+)
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import Core
@@ -41,7 +50,7 @@ class Control:
         self._announcer = announcer
         self._arguments = arguments
         self._refusals: dict[str, list[DebuggeeId]] = {}
-        self.stops = Stops(core, announcer, self._pay)
+        self.stops = Stops(core, announcer, self._run_deferred)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
@@ -91,7 +100,7 @@ class Control:
             self._tell(rank, "continue", {"threadId": main_thread(rank)})
             return True
         if rank.pausing or rank.run:
-            rank.owed.append(Owed("continue", {}, None))
+            rank.deferred.append(Deferred("continue", {}, None))
         return False
 
     def _holds_threads(self) -> bool:
@@ -111,13 +120,13 @@ class Control:
         self.pause_ranks(chosen)
 
     def pause_ranks(self, ranks: Iterable[Rank]) -> None:
-        """Ask running ranks to stop; what they still owed is off.
+        """Ask running ranks to stop; what was deferred for them is off.
 
         Also of one that has just stopped and is about to run on: there it stays.
         """
         for rank in ranks:
             if rank.phase is Phase.LIVE and not (rank.stop and rank.stop.settled):
-                rank.owed.clear()
+                rank.deferred.clear()
                 if rank.stop is None and not rank.pausing:
                     rank.pausing = True
                     self.stops.moved(rank)
@@ -132,7 +141,7 @@ class Control:
         if not reply.ok and not reply.missing and rank.pausing:
             self._say_refusal(rank, "pause", reply)
             rank.pausing = False
-            rank.owed.clear()
+            rank.deferred.clear()
             self.stops.moved(rank)
 
     # Stepping: `next`, `stepIn`, `stepOut`
@@ -161,7 +170,7 @@ class Control:
         place = row.stop.frames
         run = self._step(stopped, late, request.command, rest, {row.id: thread})
         for rank in late:
-            rank.owed.append(Owed(request.command, rest, place, run))
+            rank.deferred.append(Deferred(request.command, rest, place, run))
         self._announcer.stepping(stopped)
 
     def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
@@ -185,7 +194,7 @@ class Control:
         if chosen == [row] and class_of(self._core, row) != [row]:
             return []  # this rank alone was asked for
         late = (self._core.ranks[id] for id in sorted(run.members) if id in self._core.ranks)
-        return [rank for rank in late if rank not in stopped and (rank.run or rank.owed)]
+        return [rank for rank in late if rank not in stopped and (rank.run or rank.deferred)]
 
     def _step(
         self,
@@ -211,7 +220,7 @@ class Control:
         """
         run = self._step(ranks, late, command, {}, {}, heard)
         for rank in late:
-            rank.owed.append(Owed(command, {}, None, run))
+            rank.deferred.append(Deferred(command, {}, None, run))
         self._announcer.stepping(ranks)
 
     def tell_resumed(self, ranks: list[Rank]) -> None:
@@ -270,17 +279,19 @@ class Control:
     def _log(self, rank: Rank, command: str, reply: Reply) -> None:
         self._core.log(logging.WARNING, "rank", f"{command}: {_why(reply)}", rank)
 
-    def _pay(self, rank: Rank, owed: Owed) -> None:
+    def _run_deferred(self, rank: Rank, deferred: Deferred) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
-        if owed.command == "continue":
+        if deferred.command == "continue":
             self.resume(rank)
             return
         assert rank.stop is not None
         thread = rank.stop.thread
-        rank.run = owed.run
-        if owed.run:
-            owed.run.flying.add(rank.id)
-        self._tell(rank, owed.command, {**owed.arguments, "threadId": thread}, thread=thread)
+        rank.run = deferred.run
+        if deferred.run:
+            deferred.run.pending.add(rank.id)
+        self._tell(
+            rank, deferred.command, {**deferred.arguments, "threadId": thread}, thread=thread
+        )
 
     # focus
 
