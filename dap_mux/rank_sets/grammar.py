@@ -6,7 +6,8 @@ The grammar itself stands in the package's docstring.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
 
 from dap_mux.rank_sets.algebra import (
     All,
@@ -20,8 +21,8 @@ from dap_mux.rank_sets.algebra import (
 )
 from dap_mux.rank_sets.complaints import no_dim, no_rank, no_set, trailing, trailing_index, unknown
 from dap_mux.rank_sets.errors import Place, RankSetError
-from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Number, Numbers, Run, Slice
-from dap_mux.rank_sets.tokens import Token, tokenize
+from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Numbers, Run, Slice
+from dap_mux.rank_sets.tokens import Token, singly, tokenize
 from dap_mux.rank_sets.world import STATES
 
 _NESTING = 16
@@ -29,6 +30,8 @@ _NESTING = 16
 
 _MOST_SETS = 512
 """How many sets operators may join: each is worked out, and a list of numbers is one."""
+
+_NUMBERS = ("number", "run", "list")
 
 _Item = TypeVar("_Item")
 
@@ -40,7 +43,14 @@ def parse(text: str) -> RankSet:
 
 def parse_within(text: str, start: int, end: int) -> RankSet:
     """Read `text[start:end]`; errors have columns in the whole text."""
-    return _Parser(list(tokenize(text, start, end))).whole()
+    return _Parser(tokenize(text, start, end)).whole()
+
+
+class _Located(NamedTuple):
+    """Indices, and the columns where they begin, or the spaces in front of them."""
+
+    indices: tuple[Index, ...]
+    columns: tuple[int, ...]
 
 
 class _Parser:
@@ -53,7 +63,7 @@ class _Parser:
     def whole(self) -> RankSet:
         result = self._set()
         if self._peek().kind != "end":
-            raise trailing(self._peek())
+            raise trailing(self._take())
         return result
 
     # Operators, loosest first.
@@ -103,7 +113,7 @@ class _Parser:
         if self._sets > _MOST_SETS:
             message = f"more than {_MOST_SETS} sets in one: commas join numbers, as in 0-3,7"
             raise RankSetError(message, token.place)
-        if token.kind in ("number", "run"):
+        if token.kind in _NUMBERS:
             return self._list(None)
         if token.kind == "at":
             return Named(self._take().text, token.place)
@@ -126,12 +136,12 @@ class _Parser:
 
     def _of_group(self, group: Token) -> RankSet:
         token = self._peek()
-        if token.kind in ("number", "run"):
+        if token.kind in _NUMBERS:
             return self._list(group)
         if token.kind == "name" and token.text != "ranks":
             return self._state(group.text, self._take())
         message = f"after a group's colon come ranks, as in {group.text}:0-3"
-        raise RankSetError(message, token.place)
+        raise RankSetError(message, self._one().place)
 
     def _state(self, group: str | None, word: Token) -> RankSet:
         if word.text == "all":
@@ -142,8 +152,8 @@ class _Parser:
 
     def _list(self, group: Token | None) -> RankSet:
         place = (group or self._peek()).place
-        pieces = self._separated((",",), self._piece)
-        return Numbers(group.text if group else None, pieces, place)
+        pieces = self._located(self._piece)
+        return Numbers(group.text if group else None, *pieces, place)
 
     # Inside ranks(...).
 
@@ -158,10 +168,10 @@ class _Parser:
     def _selection(self, group: str | None, place: Place) -> RankSet:
         kind = self._peek().kind
         if kind == ")":
-            return Numbers(group, (), place)
+            return Numbers(group, (), (), place)
         if kind == "name":
             return Coordinates(group, self._dims(), place)
-        return Numbers(group, self._indices(), place)
+        return Numbers(group, *self._located(self._index), place)
 
     def _dims(self) -> tuple[Dim, ...]:
         dims = self._separated((",",), self._dim)
@@ -179,19 +189,38 @@ class _Parser:
             raise no_dim(name)
         if not self._accept("="):
             message = f"expected = and coordinates after '{name.text}', as in {name.text}=0"
-            raise RankSetError(message, self._peek().place)
-        opening = self._peek()
+            raise RankSetError(message, self._one().place)
+        opening = self._one()
         if not self._accept("("):
-            return Dim(name.text, (self._index(),), name.place)
-        indices = self._indices()
+            return Dim(name.text, (self._index(),), (opening.column,), name.place)
+        indices = self._located(self._index)
         self._close(opening, trailing_index)
-        return Dim(name.text, indices, name.place)
+        return Dim(name.text, *indices, name.place)
 
-    def _indices(self) -> tuple[Index, ...]:
-        return self._separated((",",), self._index)
+    def _located(self, one: Callable[[], Index]) -> _Located:
+        """Several indices; `one` reads what is no list of numbers."""
+        parts = self._separated((",",), lambda: self._list_or(one))
+        if len(parts) == 1:
+            return parts[0]
+        indices = tuple(index for part in parts for index in part.indices)
+        return _Located(indices, tuple(column for part in parts for column in part.columns))
+
+    def _list_or(self, one: Callable[[], Index]) -> _Located:
+        token = self._peek()
+        if token.kind != "list":
+            return _Located((one(),), (token.column,))
+        self._next += 1
+        pieces = token.text.split(",")
+        widths = (len(piece) + 1 for piece in pieces)
+        columns = tuple(accumulate(widths, initial=token.column))[:-1]
+        if "-" not in token.text:
+            return _Located(tuple(map(int, pieces)), columns)
+        each = zip(pieces, columns, strict=True)
+        indices = (_piece(piece, Place(token.source, column)) for piece, column in each)
+        return _Located(tuple(indices), columns)
 
     def _index(self) -> Index:
-        kind = self._peek().kind
+        kind = self._one().kind
         sliced = kind == ":" or (kind == "number" and self._tokens[self._next + 1].kind == ":")
         return self._slice() if sliced else self._piece()
 
@@ -201,7 +230,7 @@ class _Parser:
         stop = self._number()
         step = None
         if self._accept(":"):
-            place = self._peek().place
+            place = self._one().place
             step = self._number()
             if step == 0:
                 raise RankSetError("the step of a slice is 1 or more", place)
@@ -209,27 +238,27 @@ class _Parser:
 
     def _number(self) -> int | None:
         """A slice's part, which may be left out."""
-        return int(self._take().text) if self._peek().kind == "number" else None
+        return int(self._take().text) if self._one().kind == "number" else None
 
-    def _piece(self) -> Number | Run:
+    def _piece(self) -> int | Run:
         token = self._take()
-        if token.kind == "number":
-            return Number(int(token.text), token.place)
-        if token.kind != "run":
+        if token.kind not in ("number", "run"):
             raise no_rank(token, self._peek())
-        first, last = map(int, token.text.split("-"))
-        if first > last:
-            message = f"{token.text} runs backwards: did you mean {last}-{first}?"
-            raise RankSetError(message, token.place)
-        return Run(first, last)
+        return _piece(token.text, token.place)
 
     # Tokens.
 
     def _peek(self) -> Token:
         return self._tokens[self._next]
 
+    def _one(self) -> Token:
+        """The next token, where a list is not wanted: its first number."""
+        if self._peek().kind == "list":
+            self._tokens[self._next : self._next + 1] = singly(self._peek())
+        return self._peek()
+
     def _take(self) -> Token:
-        token = self._peek()
+        token = self._one()
         self._next += token.kind != "end"
         return token
 
@@ -251,4 +280,16 @@ class _Parser:
             return
         if self._peek().kind == "end":
             raise RankSetError("this parenthesis is never closed", opening.place)
-        raise complain(self._peek())
+        raise complain(self._one())
+
+
+def _piece(text: str, place: Place) -> int | Run:
+    """A number, or a range with both ends; spaces may be around it."""
+    if "-" not in text:
+        return int(text)
+    first, last = map(int, text.split("-"))
+    if first > last:
+        text, column = text.strip(), place.column + len(text) - len(text.lstrip())
+        message = f"{text} runs backwards: did you mean {last}-{first}?"
+        raise RankSetError(message, Place(place.text, column, len(text)))
+    return Run(first, last)

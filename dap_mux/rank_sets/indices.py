@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,16 +14,7 @@ from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.world import RankId
 from dap_mux.suggestions import did_you_mean
 
-
-@dataclass(frozen=True)
-class Number:
-    """`3`: must exist."""
-
-    value: int
-    place: Place = field(compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return str(self.value)
+_NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,8 @@ class Slice:
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
 
-Index: TypeAlias = Number | Run | Slice
+Index: TypeAlias = int | Run | Slice
+"""A number must exist; its column stands in the columns of what holds it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +58,7 @@ class Numbers(RankSet):
 
     group: str | None
     indices: tuple[Index, ...]
+    columns: tuple[int, ...] = field(compare=False, repr=False)
     place: Place = field(compare=False, repr=False)
 
     def members(self, scope: Scope) -> frozenset[RankId]:
@@ -75,10 +69,11 @@ class Numbers(RankSet):
         return frozenset((group, rank) for rank in _pick(self.indices, known))
 
     def _check(self, group: str, known: frozenset[int]) -> None:
-        for index in self.indices:
-            if isinstance(index, Number) and index.value not in known:
+        for index, column in zip(self.indices, self.columns, strict=True):
+            if isinstance(index, int) and index not in known:
                 there = f"it has {fold_numbers(known)}" if known else "no rank is known yet"
-                raise RankSetError(f"no rank {index} in group {group}: {there}", index.place)
+                place = _number_at(self.place.text, column)
+                raise RankSetError(f"no rank {index} in group {group}: {there}", place)
 
     def __str__(self) -> str:
         text = ",".join(map(str, self.indices))
@@ -93,14 +88,15 @@ class Dim:
 
     name: str
     indices: tuple[Index, ...]
+    columns: tuple[int, ...] = field(compare=False, repr=False)
     place: Place = field(compare=False, repr=False)
 
     def wanted(self, size: int) -> frozenset[int]:
         """The coordinates below `size` that are meant. Raises RankSetError for one beyond."""
-        for index in self.indices:
-            if isinstance(index, Number) and index.value >= size:
+        for index, column in zip(self.indices, self.columns, strict=True):
+            if isinstance(index, int) and index >= size:
                 message = f"no {self.name}={index}: {self.name} has {fold_numbers(range(size))}"
-                raise RankSetError(message, index.place)
+                raise RankSetError(message, _number_at(self.place.text, column))
         return _pick(self.indices, frozenset(range(size)))
 
     def __str__(self) -> str:
@@ -154,13 +150,19 @@ def _pick(indices: tuple[Index, ...], known: frozenset[int]) -> frozenset[int]:
     """What there is of the indices; without indices everything there is."""
     if not indices:
         return known
+    found = known.intersection(index for index in indices if isinstance(index, int))
     limit = max(known, default=-1) + 1
-    return frozenset().union(*(_one(index, limit, known) for index in indices))
+    spans = (index.span(limit) for index in indices if not isinstance(index, int))
+    return found.union(*(_within(span, known) for span in spans))
 
 
-def _one(index: Index, limit: int, known: frozenset[int]) -> Iterable[int]:
-    if isinstance(index, Number):
-        return known & {index.value}
-    span = index.span(limit)
+def _within(span: range, known: frozenset[int]) -> Iterable[int]:
     # Either may be far longer: rank numbers come from outside, and so do ranges.
     return known.intersection(span) if len(span) < len(known) else {n for n in known if n in span}
+
+
+def _number_at(text: str, column: int) -> Place:
+    """Where the number stands that begins at the column, or behind spaces there."""
+    found = _NUMBER.search(text, column)
+    assert found is not None
+    return Place(text, found.start(), len(found[0]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
@@ -14,17 +13,21 @@ _DIGITS = 9
 WORD = r"[^\W\d]\w*"
 NAME = rf"{WORD}(?:-\w+){{0,15}}"  # bounded, so that matching stays linear
 
-_TOKEN = re.compile(
+_SINGLY = rf"""(?P<symbol>[-&|~();,:.=])
+    | (?P<number>[0-9]+(?![0-9]|-[0-9]))
+    | (?P<run>[0-9]+-[0-9]+(?![0-9]|-[0-9]))
+    | (?P<chain>[0-9]+(?:-[0-9]+)+)
     # A hyphen belongs to a name only where a name can stand, before ":" or "." and after
     # "@"; `all-stopped` is a difference.
-    rf"""(?P<space>\s+)
     | (?P<name>{NAME}(?=\s*[:.]) | {WORD})
     | @(?P<at>{NAME})
-    | (?P<chain>[0-9]+(?:-[0-9]+){{2,}})
-    | (?P<run>[0-9]+-[0-9]+)
-    | (?P<number>[0-9]+)
-    | (?P<symbol>[-&|~();,:.=])""",
-    re.VERBOSE,
+    | (?P<space>\s+)"""
+_PIECE = rf"[0-9]{{1,{_DIGITS}}}(?:-[0-9]{{1,{_DIGITS}}})?"
+_SINGLE = re.compile(_SINGLY, re.VERBOSE)
+# Long texts are long lists, so a list is one token: but for a last number that is too long, or
+# belongs to a chain or to a slice.
+_TOKEN = re.compile(
+    rf"(?P<list>{_PIECE}(?:\s*,\s*{_PIECE})+(?!\s*:|-?[0-9])) | {_SINGLY}", re.VERBOSE
 )
 
 _HINTS = {
@@ -38,7 +41,7 @@ _HINTS = {
 
 
 class Token(NamedTuple):
-    """`kind` is name, at, run, number, end, or for a symbol the symbol itself."""
+    """`kind` is name, at, list, run, number, end, or for a symbol the symbol itself."""
 
     kind: str
     text: str
@@ -47,8 +50,9 @@ class Token(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
-        return Place(self.source, self.column, max(1, len(self.text) + (self.kind == "at")))
+        """Where it stands; of a list, where its first number does."""
+        text = self.text.partition(",")[0].rstrip() if self.kind == "list" else self.text
+        return Place(self.source, self.column, max(1, len(text) + (self.kind == "at")))
 
 
 def is_name(text: str) -> bool:
@@ -56,33 +60,48 @@ def is_name(text: str) -> bool:
     return re.fullmatch(NAME, text) is not None
 
 
-def tokenize(text: str, start: int, end: int) -> Iterator[Token]:
+def tokenize(text: str, start: int, end: int) -> list[Token]:
     """The tokens of `text[start:end]`, with columns in the whole text; an `end` is last."""
     if end - start > LONGEST:
         message = f"a rank set has {LONGEST:,} characters at most: name parts of it, as in @slow"
         raise RankSetError(message, Place(text, start + LONGEST))
-    while start < end:
-        match = _TOKEN.match(text, start, end)
-        if match is None:
-            raise _unexpected(Place(text, start))
-        if match.lastgroup != "space":
-            yield _token(match)
-        start = match.end()
-    yield Token("end", "", text, end)
+    return [*_tokens(_TOKEN, text, start, end), Token("end", "", text, end)]
 
 
-def _token(match: re.Match[str]) -> Token:
-    group = match.lastgroup or ""
-    word = match[group]
-    token = Token(word if group == "symbol" else group, word, match.string, match.start())
-    if group == "chain":
-        first, last, *_ = word.split("-")
+def singly(token: Token) -> list[Token]:
+    """The numbers, ranges and commas of a list."""
+    end = token.column + len(token.text)
+    return _tokens(_SINGLE, token.source, token.column, end)
+
+
+def _tokens(pattern: re.Pattern[str], text: str, start: int, end: int) -> list[Token]:
+    found = []
+    for match in pattern.finditer(text, start, end):
+        column, behind = match.span()
+        if column != start:
+            break
+        start = behind
+        kind = match.lastgroup or ""
+        if kind == "symbol":
+            symbol = match[0]
+            found.append(Token(symbol, symbol, text, column))
+        elif kind != "space":
+            found.append(Token(kind, match[kind], text, column))
+            if kind in ("run", "number", "chain"):
+                _check_number(found[-1])
+    if start != end:
+        raise _unexpected(Place(text, start))
+    return found
+
+
+def _check_number(token: Token) -> None:
+    text = token.text
+    if token.kind == "chain":
+        first, last, *_ = text.split("-")
         hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
-        raise RankSetError(f"{word} is no range: {hint}", token.place)
-    digits = len(word) > _DIGITS and group in ("number", "run")
-    if digits and max(map(len, word.split("-"))) > _DIGITS:
+        raise RankSetError(f"{text} is no range: {hint}", token.place)
+    if len(text) > _DIGITS and max(map(len, text.split("-"))) > _DIGITS:
         raise RankSetError("this number is too large for a rank", token.place)
-    return token
 
 
 def _unexpected(place: Place) -> RankSetError:

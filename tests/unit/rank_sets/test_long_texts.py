@@ -110,6 +110,12 @@ def test_the_work_is_linear(reader: str, kind: str) -> None:
     assert work(lambda: READERS[reader](text_of(kind, 4000))) <= 5 * short + 500
 
 
+@pytest.mark.parametrize("text", ["1," * 2000 + "1", f"ranks({'1,' * 2000}1)"])
+def test_a_list_of_numbers_is_one_token(text: str) -> None:
+    """Some calls for each number, also to find its rank, and no dozens."""
+    assert work(lambda: parse(text).select(WORLD)) < 4 * len(text)
+
+
 @each_reader
 def test_nothing_is_looked_at_again_and_again(reader: str) -> None:
     """A million blanks are passed over once: no pattern tries all of their parts."""
