@@ -17,6 +17,7 @@ SIDE_BY_SIDE ?= 3
 TOGETHER = -n $(SIDE_BY_SIDE) --dist worksteal
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
+FUZZ_STAMP := $(VENV)/.installed-fuzz
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
 
@@ -71,7 +72,7 @@ MINUTES ?= 30
 soak: $(DEV_STAMP)  ## MINUTES (30) of the faults of a SCENE (lines), and what became of the ranks
 	DAP_MUX_SOAK_SECONDS=$$(($(MINUTES) * 60)) $(PYTEST) tests/real/faults/test_soak_$(SCENE).py
 
-fuzz: $(DEV_STAMP)  ## messages without sense to the engine: COUNT of them, from SEED on
+fuzz: $(FUZZ_STAMP)  ## messages without sense to the engine: COUNT of them, from SEED on
 	$(BIN)/python -m tests.fuzz $(or $(COUNT),100000) $(or $(SEED),0)
 
 clean:  ## remove what these targets made
@@ -89,6 +90,11 @@ $(USER_STAMP): pyproject.toml | $(BIN)/python
 $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(USER_STAMP)
+
+# Alone, so that no other target needs what only some Pythons and systems have.
+$(FUZZ_STAMP): pyproject.toml | $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	@touch $@
 
 # No package's own install script runs; none of these needs one.
 $(NODE_STAMP): $(EXTENSION)/package-lock.json

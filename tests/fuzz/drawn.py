@@ -1,15 +1,15 @@
-"""Sessions as `strategies` has them, drawn some thirty times faster from a seed, and cut down.
+"""Sessions as `strategies` has them, drawn some thirty times faster, and cut down.
 
 Hypothesis spends nearly all of a session on drawing it. This draws the same kinds of steps from
-`random`, so that a million messages take minutes; what it finds is cut down here, and kept as an
-example of Hypothesis's.
+any source of choices, a `random.Random` or the bytes of a fuzzer (`guided`), so that a million
+messages take minutes; what it finds is cut down here, and kept as an example of Hypothesis's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from dap_mux.engine.events.dispatch import EVENT_TABLE
 from tests.fuzz.strategies import ANSWERED, COMMANDS, NAMES, RIGHT
@@ -20,12 +20,24 @@ TEXTS: Final = ("ranks(0): x", "@all", "ranks(", "0-3,", "%list", "cast all p x"
 PLAIN: Final = [one for one in WRONG if not isinstance(one, list | dict)]
 EVENTS: Final = [*sorted(EVENT_TABLE), "x"]
 DEPTH: Final = 3
+MOST_STEPS: Final = 120
+_Item = TypeVar("_Item")
+
+
+class Choices(Protocol):
+    """Where what is drawn comes from: what is used here of `random.Random`."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+    def randint(self, first: int, last: int, /) -> int: ...
+
+    def choice(self, items: Sequence[_Item], /) -> _Item: ...
 
 
 def session(seed: int) -> list[Said]:
     """Return the steps of one session."""
     random = Random(seed)
-    return [_step(random) for _ in range(random.randint(60, 120))]
+    return [step(random) for _ in range(random.randint(MOST_STEPS // 2, MOST_STEPS))]
 
 
 def cut_down(steps: list[Said], fails: Callable[[list[Said]], bool]) -> list[Said]:
@@ -49,14 +61,15 @@ def fails(steps: list[Said]) -> bool:
     return False
 
 
-def _step(random: Random) -> Said:
-    kind = random.randrange(4)
-    if kind < 2:
+def step(random: Choices) -> Said:
+    """Return one step of a session."""
+    kind = random.randrange(6)
+    if kind < 3:
         return Said(random.randrange(255 * 256))
-    return _request(random) if kind == 2 else _of_rank(random)
+    return (_request, _of_rank, _error)[kind - 3](random)
 
 
-def _json(random: Random, depth: int = DEPTH) -> Any:
+def _json(random: Choices, depth: int = DEPTH) -> Any:
     kind = random.randrange(8 if depth else 4)
     if kind == 0:
         return random.randint(-2, 12)
@@ -69,7 +82,7 @@ def _json(random: Random, depth: int = DEPTH) -> Any:
     return {random.choice(NAMES): _json(random, depth - 1) for _ in range(random.randrange(6))}
 
 
-def _request(random: Random) -> Said:
+def _request(random: Choices) -> Said:
     command = random.choice(COMMANDS)
     ids = Ids(*(random.randint(0, 40) for _ in range(5)))
     arguments: Any = dict(RIGHT[command](ids)) if command in RIGHT else {"threadId": ids.thread}
@@ -82,7 +95,7 @@ def _request(random: Random) -> Said:
     return Said(random.randrange(8), message)
 
 
-def _of_rank(random: Random) -> Said:
+def _of_rank(random: Choices) -> Said:
     kind = random.choice(["event", "event", "response", "response", "request"])
     message: dict[str, Any] = {"seq": random.randrange(100), "type": kind, "body": _json(random)}
     if kind == "event":
@@ -91,6 +104,12 @@ def _of_rank(random: Random) -> Said:
         command = random.choice(["startDebugging", "runInTerminal", "x"])
         message |= {"command": command, "arguments": _json(random)}
     else:
-        message |= {"request_seq": random.randint(1, 30), "success": random.random() < 0.5}
+        seq = random.randint(1, 30) if random.randrange(2) else 0
+        message |= {"request_seq": seq, "success": not random.randrange(2)}
         message |= {"command": random.choice(ANSWERED), "message": random.choice(["", "no"])}
     return Said(random.randrange(8), message, by_rank=True)
+
+
+def _error(random: Choices) -> Said:
+    path = tuple(random.randrange(16) for _ in range(random.randint(1, 5)))
+    return Said(random.randrange(8), _json(random), by_rank=True, path=path)

@@ -63,12 +63,19 @@ def of_ranks(draw: st.DrawFn) -> Said:
         message |= {"command": draw(st.sampled_from(["startDebugging", "runInTerminal", "x"]))}
         message |= {"arguments": draw(JSON)}
     else:
-        message |= {"request_seq": draw(st.integers(1, 30)), "success": draw(st.booleans())}
+        message |= {"request_seq": draw(st.integers(0, 30)), "success": draw(st.booleans())}
         message |= {
             "command": draw(st.sampled_from(ANSWERED)),
             "message": draw(st.text(max_size=5)),
         }
     return Said(draw(st.integers(0, 7)), {**message, "body": draw(JSON)}, by_rank=True)
+
+
+@st.composite
+def errors(draw: st.DrawFn) -> Said:
+    """What a rank says, but for one place of it."""
+    path = draw(st.lists(st.integers(0, 15), min_size=1, max_size=5))
+    return Said(draw(st.integers(0, 7)), draw(JSON), by_rank=True, path=tuple(path))
 
 
 ANSWERED: Final = [
@@ -77,5 +84,5 @@ ANSWERED: Final = [
 ]
 ACTION: Final = st.integers(0, 255 * 256).map(Said)
 STEPS: Final = st.lists(
-    st.one_of(ACTION, ACTION, requests(), of_ranks()), min_size=60, max_size=120
+    st.one_of(ACTION, ACTION, ACTION, requests(), of_ranks(), errors()), min_size=60, max_size=120
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import time
@@ -23,11 +24,16 @@ class TooSlow(AssertionError):
 
 
 class Said(NamedTuple):
-    """One step of a fuzzed session: a drawn action, or a message as somebody says it."""
+    """One step of a fuzzed session: a drawn action, or a message as somebody says it.
+
+    A rank's response to request 0 is one to the next request that is under way to it. With a
+    `path`, the rank says what it would have said, but for `message` at that place of it.
+    """
 
     action: int
     message: Any = None
     by_rank: bool = False
+    path: tuple[int, ...] = ()
 
 
 class World(Storm):
@@ -48,7 +54,11 @@ class World(Storm):
         gc.enable()
         World.fed += 1
         World.slowest = max(World.slowest, took)
-        assert not self.engine.core.faults, [one.text for one in _logs(done)]
+        told = [one.text for one in done if isinstance(one, outputs.Log)]
+        assert not self.engine.core.faults, told
+        assert all(one and not one.endswith(": ") for one in told), (
+            f"a line of the log that says nothing, {told}, after {happened!r:.2000}"
+        )
         if took > SLOWEST:
             raise TooSlow(f"{took:.3f} s for {happened!r:.2000}")
         for output in done:
@@ -77,11 +87,13 @@ class World(Storm):
             guest.threads.append(body["threadId"])
 
     def run(self, steps: Iterable[Said]) -> None:
-        """Take these steps, and come to rest."""
+        """Take these steps."""
         for opening in (self.guest_comes, *[self.connect] * RANKS, *[self.ask_rank] * 4):
             opening(1)
         for step in steps:
-            if step.message is None:
+            if step.path:
+                self._rank_errs(step)
+            elif step.message is None:
                 action, pick = divmod(step.action, 256)
                 ACTIONS[action % len(ACTIONS)](self, pick)
             elif step.by_rank:
@@ -91,9 +103,26 @@ class World(Storm):
 
     def _rank_says(self, step: Said) -> None:
         links = sorted(self.engine.core.links)
-        message = _decoded(step.message)
-        if links and message:
-            self.feed(inputs.LinkSaid(links[step.action % len(links)], message))
+        if not links:
+            return
+        link = links[step.action % len(links)]
+        message = _decoded(self._answered(link, step.message))
+        if message:
+            self.feed(inputs.LinkSaid(link, message))
+
+    def _answered(self, link: int, message: Any) -> Any:
+        wire = self.wires.get(link)
+        if message["type"] != "response" or message["request_seq"] or not wire or not wire.down:
+            return message
+        request = json.loads(wire.down.popleft())
+        return {**message, "request_seq": request["seq"], "command": request["command"]}
+
+    def _rank_errs(self, step: Said) -> None:
+        wire = self._wire(step.action, lambda wire: bool(wire.rank.outbox))
+        if wire:
+            message = _decoded(_replaced(wire.rank.outbox.pop(0), step.path, step.message))
+            if message:
+                self.feed(inputs.LinkSaid(wire.link, message))
 
     def _client_says(self, step: Said) -> None:
         here = [guest for guest in self.guests if not guest.closed]
@@ -106,12 +135,19 @@ class World(Storm):
             self.feed(inputs.ClientSaid(guest.number, message))
 
 
+def _replaced(message: Any, path: tuple[int, ...], value: Any) -> Any:
+    """A copy that has the value at the path, whose numbers choose keys and places."""
+    if not path or not isinstance(message, dict | list) or not message:
+        return value
+    made = copy.copy(message)
+    keys: Any = list(made) if isinstance(made, dict) else range(len(made))
+    key = keys[path[0] % len(keys)]
+    made[key] = _replaced(made[key], path[1:], value)
+    return made
+
+
 def _decoded(message: Any) -> Any:
     try:
         return decode(json.dumps(message).encode())
     except (MessageError, PeerFault):
         return None
-
-
-def _logs(done: Iterable[outputs.Output]) -> list[outputs.Log]:
-    return [one for one in done if isinstance(one, outputs.Log)]
