@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.engine import Settings, inputs, outputs
 from dap_mux.engine.admission import Token
+from dap_mux.engine.state.model import NO_REASON
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import LINE, attached, frame_of, introduce, stopped
 from tests.support.scripted.playbook import PATH, Playbook
@@ -195,7 +196,7 @@ def test_a_rank_that_refuses_to_be_initialized(count: int, why: str) -> None:
     client = attached(book)
     book.wait(30)
     told = client.ask("list").body["ranks"][0]
-    assert (told["state"], told["reason"]) == ("waiting", why or "attach was refused")
+    assert (told["state"], told["reason"]) == ("waiting", why or NO_REASON)
     book.rank(0).refuses.clear()
     book.wait(15)
     assert client.ask("list").body["counts"]["running"] == count

@@ -34,10 +34,10 @@ class Watch:
     def attempt(self, steps: list[Said]) -> None:
         """Raise what goes wrong. The process ends once there were messages enough."""
         from tests.fuzz.drawn import cut_down, fails  # not before `guided` can instrument them
-        from tests.fuzz.world import World
+        from tests.fuzz.world import World, attempt
 
         try:
-            World().run(steps)
+            attempt(steps)
         except BaseException:
             print("what it comes down to:", flush=True)
             for step in cut_down(steps, fails):

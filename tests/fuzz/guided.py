@@ -1,49 +1,26 @@
 """Sessions by Atheris: mutated from what reached new code of the engine, kept in build/fuzz.
 
-An input is a row of frames of a fixed size, one for each step of a session, and mutations leave
-out, repeat, mix and change frames. So a mutated session differs in few steps, and the rest of it
-still means what it meant.
+An input is a row of frames (`drawn`), and mutations leave out, repeat, mix and change frames. So a
+mutated session differs in few steps, and the rest of it still means what it meant.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Final, TypeVar
+from typing import Final
 
 import atheris
 
 with atheris.instrument_imports(include=["dap_mux"]):
-    from tests.fuzz.drawn import MOST_STEPS, step
+    from tests.fuzz.drawn import FRAME, MOST_STEPS, step
     from tests.fuzz.world import Said
 
-FRAME: Final = 32  # bytes; few steps need more choices than that
 FIRST: Final = 50  # sessions to mutate, drawn where no earlier run has left any
 FOLDER: Final = Path(__file__).parents[2] / "build" / "fuzz"
-_Item = TypeVar("_Item")
-
-
-class Frame:
-    """Choices read from the bytes of one frame; the first of everything behind its end."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = iter(data)
-
-    def randrange(self, stop: int, /) -> int:
-        """Choose from 0 to `stop`, which is left out."""
-        high = next(self._data, 0) if stop > 256 else 0
-        return (high * 256 + next(self._data, 0)) % stop
-
-    def randint(self, first: int, last: int, /) -> int:
-        """Choose from both ends and between."""
-        return first + self.randrange(last - first + 1)
-
-    def choice(self, items: Sequence[_Item], /) -> _Item:
-        """Choose one."""
-        return items[self.randrange(len(items))]
 
 
 def fuzz(attempt: Callable[[list[Said]], None], first: int) -> None:
@@ -63,7 +40,7 @@ def fuzz(attempt: Callable[[list[Said]], None], first: int) -> None:
             "-timeout=60",
             "-verbosity=0",
         ],
-        lambda data: attempt([step(Frame(frame)) for frame in _frames(data)]),
+        lambda data: attempt([step(frame) for frame in _frames(data)]),
         custom_mutator=_mutated,
         custom_crossover=_crossed,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import re
 import time
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -17,6 +18,7 @@ from tests.support.scripted.interleaving_fuzz import Storm, Wire
 
 SLOWEST: Final = 0.1  # s that one input may take
 RANKS: Final = 2
+SAYS_NOTHING: Final = re.compile(r"(^|\w: ?)$")  # of a line of the log; it may be cut off in JSON
 
 
 class TooSlow(AssertionError):
@@ -56,9 +58,7 @@ class World(Storm):
         World.slowest = max(World.slowest, took)
         told = [one.text for one in done if isinstance(one, outputs.Log)]
         assert not self.engine.core.faults, told
-        assert all(one and not one.endswith(": ") for one in told), (
-            f"a line of the log that says nothing, {told}, after {happened!r:.2000}"
-        )
+        assert not any(map(SAYS_NOTHING.search, told)), told
         if took > SLOWEST:
             raise TooSlow(f"{took:.3f} s for {happened!r:.2000}")
         for output in done:
@@ -133,6 +133,14 @@ class World(Storm):
         message = _decoded({"seq": guest.seq, **step.message})
         if message:
             self.feed(inputs.ClientSaid(guest.number, message))
+
+
+def attempt(steps: list[Said]) -> None:
+    """Take these steps in a world of their own. Raises what goes wrong."""
+    try:
+        World().run(steps)
+    except TooSlow:
+        World().run(steps)  # the engine is slow each time, and a machine that is busy only once
 
 
 def _replaced(message: Any, path: tuple[int, ...], value: Any) -> Any:

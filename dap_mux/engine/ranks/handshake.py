@@ -35,7 +35,6 @@ ABOUT_US: Final[Body] = {
 
 
 MAY_WAIT: Final = "child processes may wait for the debugger"
-REFUSED: Final = "attach was refused"
 TAKEN: Final = "already being debugged"  # debugpy's words (R4)
 BUSY: Final = (
     f"{TAKEN}: by another debugger, or still over a connection that broke "
@@ -72,7 +71,7 @@ class Handshake(Links):
         elif rank.leaving_early:
             self._say_goodbye(rank)
         elif rank.link is not None:
-            self._give_up(rank, reply.problem or REFUSED)
+            self._give_up(rank, reply.problem)
 
     def _await_adapter(self, rank: Rank) -> None:
         if not rank.adapter_ready:
@@ -210,7 +209,7 @@ class Handshake(Links):
             if reply.ok:
                 self.runs(rank)
             elif rank.link is not None:
-                self._give_up(rank, reply.problem or REFUSED)
+                self._give_up(rank, reply.problem)
 
     def _attached(self, rank: Rank, reply: Reply) -> None:
         if reply.ok and rank.main and rank.phase is Phase.ATTACHING:
@@ -219,7 +218,7 @@ class Handshake(Links):
             if not rank.endpoint.dials:
                 self.runs(rank)
         elif not reply.missing and rank.phase.linked and rank.phase is not Phase.LEAVING:
-            self._give_up(rank, BUSY if TAKEN in reply.message else reply.message or REFUSED)
+            self._give_up(rank, BUSY if TAKEN in reply.message else reply.problem)
 
     def runs(self, rank: Rank) -> None:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Raw, Struct
 
@@ -25,6 +25,7 @@ from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
 Body: TypeAlias = dict[str, Any]
+NO_REASON: Final = "debugpy refused it and gave no reason"
 
 
 class Reply(Struct, frozen=True, gc=False):
@@ -42,7 +43,7 @@ class Reply(Struct, frozen=True, gc=False):
     @property
     def problem(self) -> str:
         """What was wrong, in the rank's words or ours; '' for one that went well."""
-        return self.missing or self.message
+        return self.missing or self.message or ("" if self.ok else NO_REASON)
 
 
 class Pending(Struct):

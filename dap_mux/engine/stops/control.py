@@ -267,7 +267,7 @@ class Control:
         """Say why a rank does not do it; many that refuse for the same reason are one line."""
         if not self._refusals:
             self._core.after(self._core.settings.settle, self._say_refusals)
-        self._refusals.setdefault(f"refused {command!r}: {_why(reply)}", []).append(rank.id)
+        self._refusals.setdefault(f"refused {command!r}: {reply.problem}", []).append(rank.id)
 
     def _say_refusals(self) -> None:
         refusals, self._refusals = self._refusals, {}
@@ -277,7 +277,7 @@ class Control:
             to_clients.broadcast(self._core, "output", {"category": "stderr", "output": text})
 
     def _log(self, rank: Rank, command: str, reply: Reply) -> None:
-        self._core.log(logging.WARNING, "rank", f"{command}: {_why(reply)}", rank)
+        self._core.log(logging.WARNING, "rank", f"{command}: {reply.problem}", rank)
 
     def _run_deferred(self, rank: Rank, deferred: Deferred) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
@@ -301,10 +301,6 @@ class Control:
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
             self._announcer.move(client, rank, old)
-
-
-def _why(reply: Reply) -> str:
-    return reply.problem or "debugpy refused it and gave no reason"
 
 
 def held(rank: Rank) -> bool:
