@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from dap_mux.engine import inputs
+from dap_mux.engine import Engine, inputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import decode
@@ -15,16 +15,30 @@ from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, wri
 if TYPE_CHECKING:
     import socket
 
-    from dap_mux.shell.driver import Driver
-
 CONNECT_TIMEOUT: Final = 10.0  # s
 LAST_WORDS: Final = 0.8  # s; see `_be_deaf`
 
 
-class RankLink(asyncio.Protocol):
-    """One connection (R2). Tells the driver once when it is up, and once when it is down."""
+class LinkOwner(Protocol):
+    """What a link needs of the driver that owns it."""
 
-    def __init__(self, driver: Driver, link: int) -> None:
+    engine: Engine
+    max_message: int
+
+    def feed(self, *happened: inputs.Input) -> None:
+        """Pass inputs to the engine."""
+
+    def link_up(self, number: int, link: RankLink) -> None:
+        """The connection is established."""
+
+    def link_down(self, number: int, reason: str) -> None:
+        """The connection has ended."""
+
+
+class RankLink(asyncio.Protocol):
+    """One connection. Tells its owner once when it is up, and once when it is down."""
+
+    def __init__(self, driver: LinkOwner, link: int) -> None:
         self._driver = driver
         self._link = link
         self._framer = Framer(max_body=driver.max_message)
