@@ -14,20 +14,20 @@ from dap_mux.session_files import SessionFile
 
 if TYPE_CHECKING:
     from dap_mux.client import DapClient
-    from dap_mux.doctor.gather import Order
+    from dap_mux.doctor.gather import DoctorOptions
 
 
 def main(args: Namespace) -> int:
     """Look, print what was found, and say by the exit code whether there was anything."""
     import anyio
 
-    from dap_mux.doctor.gather import Order
+    from dap_mux.doctor.gather import DoctorOptions
 
-    order = Order(tuple(args.words), tuple(args.file), tuple(args.python), Path.cwd())
-    return anyio.run(_examine, order, load_config(args), args.json)
+    options = DoctorOptions(tuple(args.words), tuple(args.file), tuple(args.python), Path.cwd())
+    return anyio.run(_examine, options, load_config(args), args.json)
 
 
-async def _examine(order: Order, config: Config, as_json: bool) -> int:
+async def _examine(options: DoctorOptions, config: Config, as_json: bool) -> int:
     from dap_mux.cli.joining import joined
     from dap_mux.doctor import report
     from dap_mux.doctor.causes import examine
@@ -36,10 +36,10 @@ async def _examine(order: Order, config: Config, as_json: bool) -> int:
     def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
         return joined(session, config, "dap-mux doctor")
 
-    async with gathered(order, join) as scene:
-        findings = await examine(scene)
+    async with gathered(options, join) as observed:
+        findings = await examine(observed)
     if as_json:
-        print(json.dumps(report.as_json(scene, findings), indent=1))
+        print(json.dumps(report.as_json(observed, findings), indent=1))
     else:
-        print(report.as_text(scene, findings))
+        print(report.as_text(observed, findings))
     return 1 if findings else 0

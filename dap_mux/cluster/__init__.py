@@ -1,12 +1,12 @@
 """Finding and starting ranks.
 
-- `records`   one rank and where it listens: what everything here produces.
-- `endpoints` the ranks that a user named: `host:5678-5681`, `@ranks.json`.
-- `local`     N processes of this machine, started here.
-- `launcher`  a launcher started here, whose Python programs become ranks.
-- `slurm`     the tasks of a SLURM job; `slurm_commands` asks SLURM.
+- `records`   one rank and its address: what every module here produces.
+- `endpoints` endpoint arguments: `host:5678-5681`, `@ranks.json`, `k8s:job/train`.
+- `local`     starts N processes on this machine.
+- `launcher`  starts a launcher, whose Python programs become ranks.
+- `slurm`     the tasks of a SLURM job; `slurm_commands` runs SLURM's commands.
 - `ssh`       ranks on a host's loopback.
-- `pid`       running processes; `processes` looks at them, `injection` brings debugpy in.
+- `pid`       running processes; `python_process` inspects them, `injection` brings debugpy in.
 
-One module for each engine; whatever it talks to, it ends in a list of `RankRecord`.
+Each kind of source is one module, and whatever it talks to, it returns a list of `RankRecord`.
 """

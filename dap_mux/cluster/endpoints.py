@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from dap_mux.cluster.ranks_file import RanksFile
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Source, Word
+from dap_mux.cluster.source import Source, SourceSpec
 from dap_mux.cluster.sources import source_of
 from dap_mux.errors import UsageError
 
@@ -31,11 +31,11 @@ ADDRESS = re.compile(
     r":(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?",
     re.ASCII,
 )
-LATER = ("dask", "monarch", "ray")
+PLANNED_SCHEMES = ("dask", "monarch", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named:
+class NamedRanks:
     """What one word names: ranks that it spells out, or a source to ask for them.
 
     `group` is None where the word names none.
@@ -51,14 +51,14 @@ class Named:
         return [replace(one, group=self.group) if self.group else one for one in records]
 
 
-def read_word(word: str) -> Named:
+def read_endpoint(word: str) -> NamedRanks:
     """What one word names; a rank's number is None where it gives none. Raises `UsageError`."""
     match = GROUP.fullmatch(word)
     group, text = (match["group"], match["rest"]) if match else (None, word)
     source = _source_of(text)
     if source is not None:
-        return Named(word=word, group=group, source=source)
-    named = Named(word=word, group=group)
+        return NamedRanks(word=word, group=group, source=source)
+    named = NamedRanks(word=word, group=group)
     return replace(named, records=named.grouped(_ranks_of(text, word)))
 
 
@@ -106,12 +106,12 @@ def _source_of(text: str) -> Source | None:
     match = SCHEME.fullmatch(text)
     if match is None or match["scheme"] == "localhost":
         return None
-    return source_of(Word(match["scheme"], match["rest"]))
+    return source_of(SourceSpec(match["scheme"], match["rest"]))
 
 
 def _ranks_of(text: str, word: str) -> list[RankRecord]:
     scheme = SCHEME.fullmatch(text)
-    if scheme is not None and scheme["scheme"] in LATER:
+    if scheme is not None and scheme["scheme"] in PLANNED_SCHEMES:
         raise UsageError(
             f"{word}: {scheme['scheme']}: comes with a later release; for now name the ranks "
             f"by address ({EXAMPLES})"

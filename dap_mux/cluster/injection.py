@@ -17,19 +17,21 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.native_debuggers import FORBIDDEN, cause_in, is_forbidden, working_debugger
-from dap_mux.cluster.processes import RunningPython
+from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.open_files import restore_limit
 
-LIMIT: Final = 60.0  # s; gdb reads the symbols of every library that the process has loaded
-LOOK_AGAIN: Final = 0.05  # s
-REMOTE_EXEC: Final = (3, 14)
-_NO_PROGRAMS: Final = "/nonexistent"  # a PATH
+INJECTION_TIMEOUT_S: Final = (
+    60.0  # s; gdb reads the symbols of every library that the process has loaded
+)
+POLL_INTERVAL_S: Final = 0.05  # s
+REMOTE_EXEC_PYTHON: Final = (3, 14)
+_EMPTY_PATH: Final = "/nonexistent"  # a PATH
 
 
 async def debugger_for(processes: Iterable[RunningPython]) -> str:
     """gdb or lldb, tried on a process of ours; "" where none is needed. Raises `DapMuxError`."""
-    if all(process.version >= REMOTE_EXEC for process in processes):
+    if all(process.version >= REMOTE_EXEC_PYTHON for process in processes):
         return ""
     return await working_debugger()
 
@@ -47,11 +49,11 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
             preexec_fn=restore_limit,  # noqa: PLW1509  (takes no lock)
         )
         try:
-            with anyio.move_on_after(LIMIT):
+            with anyio.move_on_after(INJECTION_TIMEOUT_S):
                 return await _listening(process, injector)
             raise DapMuxError(
-                f"process {process.pid} did not let debugpy in within {LIMIT:g} s: perhaps its "
-                "main thread does not get back to Python; once it does, try again"
+                f"process {process.pid} did not let debugpy in within {INJECTION_TIMEOUT_S:g} s: "
+                "perhaps its main thread does not get back to Python; once it does, try again"
             )
         except _InjectorFailed:
             log.seek(0)
@@ -64,7 +66,7 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
 def injector_command(process: RunningPython, host: str, port: int, debugger: str) -> list[str]:
     """What brings debugpy in. `sys.remote_exec` wants the very same Python on both sides."""
     python, module = sys.executable, "debugpy"
-    if process.version < REMOTE_EXEC:
+    if process.version < REMOTE_EXEC_PYTHON:
         module = "dap_mux.rank.inject" if debugger == "lldb" else module
     elif process.version != sys.version_info[:2]:
         python = str(Path(f"/proc/{process.pid}/exe").readlink())
@@ -79,8 +81,8 @@ def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> 
     result = {**environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     result.pop("PYDEVD_ATTACH_PREFER_LLDB", None)
     spec = find_spec("debugpy")
-    if process.version >= REMOTE_EXEC:
-        result["PATH"] = _NO_PROGRAMS
+    if process.version >= REMOTE_EXEC_PYTHON:
+        result["PATH"] = _EMPTY_PATH
         if spec is not None and spec.origin is not None:
             result["PYTHONPATH"] = str(Path(spec.origin).parent.parent)
     return result
@@ -104,7 +106,7 @@ async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) 
         port = process.listening_port() if code == 0 else None
         if port is not None:
             return port
-        await anyio.sleep(LOOK_AGAIN)
+        await anyio.sleep(POLL_INTERVAL_S)
 
 
 def _failure(process: RunningPython, said: str) -> DapMuxError:

@@ -24,22 +24,22 @@ from types import TracebackType
 
 import anyio
 
-from dap_mux.cluster.foreign import ForeignProcess
+from dap_mux.cluster.foreign_process import ForeignProcess
 from dap_mux.cluster.rank_process import end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
-from dap_mux.rank.claim import MARK, launcher_variables
-from dap_mux.rank.hooked import ORDERS
+from dap_mux.rank.detection import MARK, launcher_variables
+from dap_mux.rank.launched import HOOK_OPTIONS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
-from dap_mux.rank.starter import told_to_ranks
+from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 from dap_mux.user_files import parse_json, read_regular
 
 DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
-POLL_STARTING = 0.02  # s between two looks while ranks are still to come
-POLL_LATER = 0.25  # s; then only a restart can bring one
-PATIENCE = 35.0  # s for a launcher to end its ranks: torchrun gives them 30
+POLL_INTERVAL_STARTING_S = 0.02  # s between two looks while ranks are still to come
+POLL_INTERVAL_S = 0.25  # s; then only a restart can bring one
+STOP_TIMEOUT_S = 35.0  # s for a launcher to end its ranks: torchrun gives them 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class LauncherJob:
         outer = {name: text for name, text in os.environ.items() if name not in others}
         given: dict[str, str | None] = {**outer, **self.env}
         environ = {name: text for name, text in given.items() if text is not None}
-        environ.update(told_to_ranks(environ, ends_with_us=self.ends_with_us))
+        environ.update(starter_variables(environ, ends_with_us=self.ends_with_us))
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)
@@ -80,7 +80,7 @@ class LauncherJob:
             "debugpy": _debugpy(),
             "outer": launcher_variables(environ),
         }
-        environ[ORDERS] = json.dumps(orders)
+        environ[HOOK_OPTIONS] = json.dumps(orders)
         return environ
 
     def program(self) -> str:
@@ -98,7 +98,7 @@ class LauncherJob:
 
 
 @dataclass(frozen=True)
-class Report:
+class RankReport:
     """A rank has said that it listens. `process` is None where that is not of this machine."""
 
     record: RankRecord
@@ -178,16 +178,16 @@ class LaunchedJob:
         """Whether the launcher has not ended."""
         return self._process.poll() is None
 
-    async def reports(self) -> AsyncIterator[Report]:
+    async def reports(self) -> AsyncIterator[RankReport]:
         """Each rank as it says that it listens."""
         while True:
             for path in sorted(self.rendezvous.glob("*.json")):
                 if path.name not in self._seen:
                     self._seen.add(path.name)
                     yield self._read(path)
-            await anyio.sleep(POLL_STARTING if self._missing else POLL_LATER)
+            await anyio.sleep(POLL_INTERVAL_STARTING_S if self._missing else POLL_INTERVAL_S)
 
-    def _read(self, path: Path) -> Report:
+    def _read(self, path: Path) -> RankReport:
         record = record_of(parse_json(read_regular(path)), path.name)
         host, _, pid = path.stem.rpartition("-")
         self._missing -= 1
@@ -198,7 +198,7 @@ class LaunchedJob:
             with suppress(ProcessLookupError):
                 process = ForeignProcess(int(pid))
                 self._processes.append(process)
-        return Report(replace(record, rank=record.rank or 0, ready=True), host, process)
+        return RankReport(replace(record, rank=record.rank or 0, ready=True), host, process)
 
     async def ended(self) -> int:
         """Wait for the launcher's end; its exit code, -n for signal n."""
@@ -217,7 +217,7 @@ class LaunchedJob:
             signal_group(self._process.pid, number)
 
     async def stop(
-        self, first: signal.Signals = signal.SIGTERM, patience: float = PATIENCE
+        self, first: signal.Signals = signal.SIGTERM, patience: float = STOP_TIMEOUT_S
     ) -> None:
         """Ask the launcher to end its job; after `patience` seconds kill it and its ranks."""
         if self._process.poll() is not None:

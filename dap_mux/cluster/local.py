@@ -27,7 +27,7 @@ from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.rank.ready import failure_file
-from dap_mux.rank.starter import told_to_ranks
+from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 
 __all__ = [
@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 LOOPBACK = "127.0.0.1"
-_NOT_GIVEN = range(10_000, 20_000)  # by Linux, macOS or Windows to who connects, unless told to
-_TRIES = 20
+_NON_EPHEMERAL_PORTS = range(
+    10_000, 20_000
+)  # by Linux, macOS or Windows to who connects, unless told to
+_MAX_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,7 @@ class LocalJob:
         given = {**os.environ, **self.env}
         return {
             **{name: value for name, value in given.items() if value is not None},
-            **told_to_ranks(os.environ, ends_with_us=self.ends_with_us),
+            **starter_variables(os.environ, ends_with_us=self.ends_with_us),
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
             "WORLD_SIZE": str(self.world_size),
@@ -231,7 +233,7 @@ def _free_port() -> int:
     Until then each rank has connected to its adapter, from a port that the system gave it: so
     not one of those, where that can be had.
     """
-    for wanted in (*random.sample(_NOT_GIVEN, _TRIES), 0):
+    for wanted in (*random.sample(_NON_EPHEMERAL_PORTS, _MAX_TRIES), 0):
         with socket.socket() as probe, suppress(OSError):
             probe.bind((LOOPBACK, wanted))
             port: int = probe.getsockname()[1]

@@ -23,9 +23,9 @@ from dap_mux.printable import one_line
 from dap_mux.rank.inject import debugger_environment, lldb_command
 
 DEBUGGERS: Final = ("gdb", "lldb")
-TRIAL_LIMIT: Final = 60.0  # s, as for the real thing
+TRIAL_TIMEOUT_S: Final = 60.0  # s, as for the real thing
 # Asleep in the two ways in which a Python waits; its end tells whether either was broken off.
-SLEEPER: Final = """\
+SLEEPING_PROGRAM: Final = """\
 import select, sys, threading, time
 failed = []
 threading.excepthook = failed.append
@@ -39,7 +39,7 @@ FORBIDDEN: Final = (
     "allows it"
 )
 _NOT_PERMITTED: Final = re.compile(r"Operation not permitted|PermissionError", re.IGNORECASE)
-_DEBUGPYS_ACCOUNT: Final = re.compile(r"^(?:[EWDI]\+\d|Traceback \()", re.MULTILINE)
+_DEBUGPY_LOG: Final = re.compile(r"^(?:[EWDI]\+\d|Traceback \()", re.MULTILINE)
 _CAUSE: Final = re.compile(r"(?:Couldn't|Could not|Cannot|No symbol|error:|ptrace:) ?")
 _ROUTINE: Final = re.compile(r"\[Inferior |Running: |warning: |\(lldb\) ")
 _EXCEPTION: Final = re.compile(r"^\s*(?!subprocess\.)[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
@@ -74,7 +74,7 @@ async def working_debugger() -> str:
 
 def cause_in(said: str) -> str:
     """The line in which an injector says what went wrong; never the command that it ran."""
-    account = _DEBUGPYS_ACCOUNT.search(said)
+    account = _DEBUGPY_LOG.search(said)
     own = [*_lines(said[: account.start()] if account else said)]
     causes = [line for line in own if _CAUSE.match(line)]
     exceptions = _EXCEPTION.findall(said)
@@ -110,13 +110,13 @@ def _no_working_debugger(missing: list[str], failed: dict[str, str]) -> str:
 async def _try_on_a_child(name: str) -> None:
     """Have it call a function in a process that sleeps. Raises `_TrialFailed`."""
     # -I: it's no rank, whatever our own environment makes of a Python.
-    command = [sys.executable, "-I", "-c", SLEEPER]
+    command = [sys.executable, "-I", "-c", SLEEPING_PROGRAM]
     async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as child:
         try:
-            with anyio.fail_after(TRIAL_LIMIT):
+            with anyio.fail_after(TRIAL_TIMEOUT_S):
                 await _call_in(child, name)
         except TimeoutError:
-            raise _TrialFailed(f"no answer within {TRIAL_LIMIT:g} s") from None
+            raise _TrialFailed(f"no answer within {TRIAL_TIMEOUT_S:g} s") from None
         finally:
             with suppress(ProcessLookupError):
                 child.kill()

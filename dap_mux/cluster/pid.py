@@ -15,22 +15,22 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
-from dap_mux.cluster.processes import RunningPython, refuse_to_trace
+from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Word, reach_directly
+from dap_mux.cluster.source import SourceSpec, reach_directly
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.rank.environ import place_of
 
 HOST: Final = "127.0.0.1"
 BASE_PORT: Final = 5678
-LOOK_AGAIN: Final = 1.0  # s between two looks whether they run
+POLL_INTERVAL_S: Final = 1.0  # s between two looks whether they run
 _WORD: Final = re.compile(r"[1-9]\d*(?:,[1-9]\d*)*", re.ASCII)
 
 
 class Pids:
     """The processes that the user named by their numbers."""
 
-    def __init__(self, word: Word) -> None:
+    def __init__(self, word: SourceSpec) -> None:
         if not _WORD.fullmatch(word.rest):
             raise UsageError(f"{word}: not process numbers; they look like pid:1234 or pid:12,34")
         self._pids = [int(text) for text in word.rest.split(",")]
@@ -53,7 +53,7 @@ class Pids:
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """Those that still run, after each end."""
         while self._ranks:
-            await anyio.sleep(LOOK_AGAIN)
+            await anyio.sleep(POLL_INTERVAL_S)
             left = {process: record for process, record in self._ranks.items() if process.runs}
             if len(left) < len(self._ranks):
                 self._ranks = left

@@ -17,7 +17,7 @@ from dap_mux.errors import DapMuxError
 from dap_mux.printable import printable
 from dap_mux.rank.ready import failure_file
 
-READY_POLL = 0.02  # seconds
+READY_POLL_INTERVAL_S = 0.02  # seconds
 TAIL_LINES = 20
 TAIL_BYTES = 8192
 
@@ -65,7 +65,7 @@ class RankProcess:
         while not self._ready_file.exists():
             if self._ended.is_set() and not self._ready_file.exists():
                 raise RankEnded(self._obituary())
-            await anyio.sleep(READY_POLL)
+            await anyio.sleep(READY_POLL_INTERVAL_S)
         entry = json.loads(self._ready_file.read_text("utf-8"))
         return replace(record_of(entry, f"rank {self.rank}"), rank=self.rank, ready=True)
 

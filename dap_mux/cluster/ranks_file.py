@@ -13,9 +13,9 @@ import anyio
 from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.cluster.source import reach_directly
 
-LOOK: Final = 1.0  # s between two looks at the file
+POLL_INTERVAL_S: Final = 1.0  # s between two looks at the file
 # A file changed this recently may change again without its time showing it.
-FRESH: Final = 2.0  # s
+MTIME_GRANULARITY_S: Final = 2.0  # s
 
 
 class RanksFile:
@@ -33,14 +33,16 @@ class RanksFile:
     async def discover(self) -> Sequence[RankRecord]:
         """Read it. Raises `UsageError`, naming file and entry."""
         self._ranks, self._read = None, self._state()
-        self._fresh = self._read is not None and time.time() - self._read[0] / 1e9 < FRESH
+        self._fresh = (
+            self._read is not None and time.time() - self._read[0] / 1e9 < MTIME_GRANULARITY_S
+        )
         self._ranks = [_identified(one) for one in read_ranks_file(self._path)]
         return self._ranks
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """Yield the ranks whenever the file says others than before. Raises `UsageError`."""
         while True:
-            await anyio.sleep(LOOK)
+            await anyio.sleep(POLL_INTERVAL_S)
             if self._fresh or self._state() != self._read:
                 before, ranks = self._ranks, await self.discover()
                 if ranks != before:

@@ -19,20 +19,20 @@ import anyio
 
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.slurm_commands import (
-    Job,
-    Step,
+    SlurmJob,
+    SlurmStep,
     addresses_of,
     first_node,
     job_of,
     layout_of,
     steps_of,
 )
-from dap_mux.cluster.source import Changed, Tell, Word, reach_directly
+from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
 from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, UsageError
 
 BASE_PORT: Final = 5678
-ASK_AGAIN: Final = 5.0  # s; one small question to a controller that serves thousands
+POLL_INTERVAL_S: Final = 5.0  # s; one small question to a controller that serves thousands
 BATCH: Final = "batch"
 _NAME: Final = re.compile(
     r"(?P<job>[1-9]\d*(?:_\d+)?)(?:\.(?P<step>\d+|batch|interactive))?"
@@ -52,7 +52,7 @@ class Name:
     by_ssh: bool = False
 
     @classmethod
-    def read(cls, word: Word) -> Name:
+    def read(cls, word: SourceSpec) -> Name:
         """Raises `UsageError`."""
         found = _NAME.fullmatch(word.rest)
         if found is None:
@@ -78,7 +78,7 @@ class Slurm:
 
     lingers = inf  # a requeued job loses all of its ranks for a while
 
-    def __init__(self, word: Word) -> None:
+    def __init__(self, word: SourceSpec) -> None:
         self._name = Name.read(word)
         self._records: tuple[RankRecord, ...] = ()
         self._step = ""
@@ -99,7 +99,7 @@ class Slurm:
         while True:
             job = await self._present()
             if job is None:  # one that is requeued may be in no state of the queue for a moment
-                await anyio.sleep(ASK_AGAIN)
+                await anyio.sleep(POLL_INTERVAL_S)
                 job = await self._present()
             self._records = await self._ranks_of(job) if job else ()
             if self._records != shown or job is None:
@@ -109,17 +109,17 @@ class Slurm:
                 return
             if not shown:
                 raise NothingToConnect(_why_none(job))
-            await anyio.sleep(ASK_AGAIN)
+            await anyio.sleep(POLL_INTERVAL_S)
 
     def reach(
-        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+        self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
         """As they are, or by ssh to their node."""
         if self._name.by_ssh:
             return reach_by_ssh(records[0].host, records, changed, tell)
         return reach_directly(records, changed, tell)
 
-    async def _present(self) -> Job | None:
+    async def _present(self) -> SlurmJob | None:
         """The job, None once it has ended; SLURM forgets it some minutes later."""
         try:
             job = await job_of(self._name.job)
@@ -127,14 +127,14 @@ class Slurm:
             return None
         return job if job.runs or job.waits else None
 
-    async def _ranks_of(self, job: Job) -> tuple[RankRecord, ...]:
+    async def _ranks_of(self, job: SlurmJob) -> tuple[RankRecord, ...]:
         step = None if job.waits else self._pick(await steps_of(self._name.job))
         if step is None:
             return tuple(replace(record, waits=_why_none(job)) for record in self._records)
         self._step = step.number
         return await self._placed(step)
 
-    def _pick(self, steps: Sequence[Step]) -> Step | None:
+    def _pick(self, steps: Sequence[SlurmStep]) -> SlurmStep | None:
         """The step that the user named, or the one there is; of several the one we followed."""
         wanted = [step for step in steps if step.number == (self._name.step or self._step)]
         if wanted or self._name.step:
@@ -145,7 +145,7 @@ class Slurm:
             raise NothingToConnect(f"job {self._name.job} runs several steps, {each}: name one")
         return running[0] if running else None
 
-    async def _placed(self, step: Step) -> tuple[RankRecord, ...]:
+    async def _placed(self, step: SlurmStep) -> tuple[RankRecord, ...]:
         """One record for each rank, at the address that SLURM itself reaches its node by."""
         if step.number.isdigit():
             tasks = await layout_of(step)
@@ -176,7 +176,7 @@ class Slurm:
             )
 
 
-def _why_none(job: Job) -> str:
+def _why_none(job: SlurmJob) -> str:
     if job.waits:
         return f"job {job.id} waits in SLURM's queue ({job.reason})"
     return f"job {job.id} runs no step now (srun starts one)"

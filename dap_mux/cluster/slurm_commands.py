@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from dap_mux.errors import DapMuxError, NothingToConnect
 from dap_mux.printable import printable
-from dap_mux.tunnel.children import ask
+from dap_mux.tunnel.children import run_command
 
 WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 RUNNING_STATES = (
@@ -30,7 +30,7 @@ class SlurmTrouble(DapMuxError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SlurmJob:
     """One job, as the queue shows it; `state` and `reason` in SLURM's words."""
 
     id: str
@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class SlurmStep:
     """One running step of a job; `name` is its `JOB.STEP`, `start` the time of its start."""
 
     name: str
@@ -63,7 +63,7 @@ class Step:
         return self.name.rpartition(".")[2]
 
 
-async def job_of(job: str) -> Job:
+async def job_of(job: str) -> SlurmJob:
     """The job, also a while after its end. Raises `NothingToConnect` where there is none."""
     code, out, err = await _run("squeue", "-h", "-t", "all", "-j", job, "-o", "%i|%T|%r")
     rows = [line.split("|", 2) for line in out.splitlines() if line]
@@ -78,10 +78,10 @@ async def job_of(job: str) -> Job:
         names = ", ".join(sorted(row[0] for row in rows))
         raise NothingToConnect(f"job {job} is an array of several: name one of {names}")
     id, state, reason = rows[0]
-    return Job(id=id, state=state, reason=reason)
+    return SlurmJob(id=id, state=state, reason=reason)
 
 
-async def steps_of(job: str) -> list[Step]:
+async def steps_of(job: str) -> list[SlurmStep]:
     """The steps that the job runs now; a job of the past has none."""
     code, out, err = await _run("squeue", "-h", "-s", "-j", job, "-o", "%i|%N|%S|%j")
     if code:
@@ -90,11 +90,12 @@ async def steps_of(job: str) -> list[Step]:
         raise _trouble("squeue", err)
     rows = (line.strip().split("|", 3) for line in out.splitlines() if line.strip())
     return [
-        Step(name=name, nodes=nodes, start=start, program=prog) for name, nodes, start, prog in rows
+        SlurmStep(name=name, nodes=nodes, start=start, program=prog)
+        for name, nodes, start, prog in rows
     ]
 
 
-async def layout_of(step: Step) -> dict[int, str]:
+async def layout_of(step: SlurmStep) -> dict[int, str]:
     """Which node each task runs on, however they were distributed; {} where it has just ended.
 
     `sattach --layout` only asks the controller; it does not attach to anything.
@@ -145,7 +146,7 @@ async def _run(*words: str) -> tuple[int, str, str]:
             f"{words[0]} is not on this machine: SLURM is asked by its own commands; "
             "run dap-mux on a login node of the cluster"
         )
-    answer = await ask(words)
+    answer = await run_command(words)
     return answer.code, answer.out, answer.err
 
 

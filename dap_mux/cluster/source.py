@@ -17,7 +17,7 @@ from dap_mux.cluster.records import RankRecord
 
 
 @dataclass(frozen=True)
-class Word:
+class SourceSpec:
     """A word of the command line that names a source: `rest` follows `scheme:`."""
 
     scheme: str
@@ -40,8 +40,8 @@ class Reached:
     down: str = ""
 
 
-Changed: TypeAlias = Callable[[Reached], None]
-Tell: TypeAlias = Callable[[str], None]
+OnReached: TypeAlias = Callable[[Reached], None]
+Notify: TypeAlias = Callable[[str], None]
 
 
 class Source(Protocol):
@@ -70,7 +70,7 @@ class Source(Protocol):
         """
 
     def reach(
-        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+        self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
         """Make the ranks of one host reachable until the block is left.
 
@@ -80,7 +80,7 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class Reporting(Protocol):
+class ReportingSource(Protocol):
     """A `Source` that also knows of ranks that will never come, and how others ended."""
 
     def notices(self) -> Sequence[str]:
@@ -96,8 +96,8 @@ class Reporting(Protocol):
 @asynccontextmanager
 async def reach_directly(
     records: Sequence[RankRecord],
-    changed: Changed,
-    tell: Tell,  # noqa: ARG001  (the protocol's; there is nothing to say)
+    changed: OnReached,
+    tell: Notify,  # noqa: ARG001  (the protocol's; there is nothing to say)
 ) -> AsyncIterator[None]:
     """`Source.reach` for ranks that can be connected to from here as they are."""
     for record in records:

@@ -6,11 +6,11 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Final, cast
 
-from dap_mux.cluster.source import Source, Word
+from dap_mux.cluster.source import Source, SourceSpec
 
 GROUP: Final = "dap_mux.sources"
 # The same as in pyproject.toml: an editable install may be older than that.
-OURS: Final = {
+BUILT_IN: Final = {
     "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
     "oc": "dap_mux.cluster.kubernetes:Kubernetes",
     "pid": "dap_mux.cluster.pid:Pids",
@@ -19,10 +19,10 @@ OURS: Final = {
 }
 
 
-def source_of(word: Word) -> Source | None:
+def source_of(word: SourceSpec) -> Source | None:
     """Return the source that reads this word, None where nobody does. Raises `UsageError`."""
-    if word.scheme in OURS:
-        module, _, name = OURS[word.scheme].partition(":")
+    if word.scheme in BUILT_IN:
+        module, _, name = BUILT_IN[word.scheme].partition(":")
         made = getattr(import_module(module), name)
     else:
         found = entry_points(group=GROUP, name=word.scheme)

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Changed, Reached, Tell, Word
+from dap_mux.cluster.source import Notify, OnReached, Reached, SourceSpec
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
 
@@ -28,7 +28,7 @@ class Ssh:
 
     lingers = 0.0
 
-    def __init__(self, word: Word) -> None:
+    def __init__(self, word: SourceSpec) -> None:
         found = _NAME.fullmatch(word.rest)
         if found is None:
             raise UsageError(
@@ -53,7 +53,7 @@ class Ssh:
         yield self._records
 
     def reach(
-        self, records: Sequence[RankRecord], changed: Changed, tell: Tell
+        self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
         """By one ssh, which forwards a port for each."""
         return reach_by_ssh(self.target, records, changed, tell)
@@ -61,21 +61,21 @@ class Ssh:
 
 @asynccontextmanager
 async def reach_by_ssh(
-    target: str, records: Sequence[RankRecord], changed: Changed, tell: Tell
+    target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
 ) -> AsyncIterator[None]:
     """`Source.reach` for ranks on the loopback of `target`, a host as ssh knows it."""
-    way = _Way(target, records, changed, tell)
+    way = _Route(target, records, changed, tell)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(way.run)
         yield
         tasks.cancel_scope.cancel()
 
 
-class _Way:
+class _Route:
     """Tells of each rank how it is reached, and the user when that changes."""
 
     def __init__(
-        self, target: str, records: Sequence[RankRecord], changed: Changed, tell: Tell
+        self, target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> None:
         self._target = target
         self._records = records

@@ -51,7 +51,7 @@ class Source:
 
 
 # Secrets, who is believed to have them, and files that we would write or read for the project.
-NOT_A_PROJECTS = frozenset({"insecure", "log_dir", "tls_ca", "tls_cert", "tls_key", "token_file"})
+NOT_FOR_PROJECTS = frozenset({"insecure", "log_dir", "tls_ca", "tls_cert", "tls_key", "token_file"})
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 
@@ -96,7 +96,7 @@ def from_project(cwd: Path) -> Source | None:
 
 def _check_project(source: Source) -> None:
     """Somebody else's project must not open this machine, nor choose its secret."""
-    for name in sorted(NOT_A_PROJECTS & source.values.keys()):
+    for name in sorted(NOT_FOR_PROJECTS & source.values.keys()):
         option = BY_NAME[name]
         raise UsageError(
             f"{source.label}: {name!r} is not for a project to say; "

@@ -17,8 +17,8 @@ Plain = str | int | float | bool | None
 
 _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
 _SIZES = {"": 1, "KiB": 1024, "MiB": 1024**2}
-_WORDS = {"1": True, "true": True, "yes": True, "on": True}
-_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+_TRUTH_VALUES = {"1": True, "true": True, "yes": True, "on": True}
+_TRUTH_VALUES |= {"0": False, "false": False, "no": False, "off": False}
 
 
 class Address(NamedTuple):
@@ -119,7 +119,7 @@ def _read_truth(raw: object) -> bool:
     if isinstance(raw, bool):
         return raw
     try:
-        return _WORDS[_text(raw).lower()]
+        return _TRUTH_VALUES[_text(raw).lower()]
     except KeyError:
         raise ValueError(raw) from None
 

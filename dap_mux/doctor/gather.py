@@ -10,24 +10,31 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.addresses import is_loopback
-from dap_mux.cluster.endpoints import read_word
+from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.records import RankRecord
-from dap_mux.doctor import launch, pythons
-from dap_mux.doctor.conversation import talk
+from dap_mux.doctor import launch_json, pythons
 from dap_mux.doctor.machine import Machine, Process, pids, process
-from dap_mux.doctor.picture import ATTACHED, Join, Json, Picture, id_of, take
-from dap_mux.doctor.scene import WHO, FilePlace, Scene, Subject, Who, looks_well
+from dap_mux.doctor.observations import (
+    KIND_BY_OUTCOME,
+    FilePlace,
+    HolderKind,
+    Observations,
+    Subject,
+    looks_well,
+)
+from dap_mux.doctor.probe import probe
+from dap_mux.doctor.snapshot import ATTACHED, Join, Json, SessionSnapshot, id_of, take_snapshot
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session_files import SessionFile, find, running
 
 PID: Final = "pid:"
-MOMENT: Final = 1.0  # s
-OVER: Final = ("exited",)
-ENDED: Final = ("hung up", "refused")
+RECHECK_DELAY_S: Final = 1.0  # s
+EXITED_STATES: Final = ("exited",)
+CLOSED_OUTCOMES: Final = ("hung up", "refused")
 
 
 @dataclass(frozen=True)
-class Order:
+class DoctorOptions:
     """The user's words: sessions and endpoints, files with lines, commands that start a Python."""
 
     words: tuple[str, ...] = ()
@@ -37,30 +44,34 @@ class Order:
 
 
 @asynccontextmanager
-async def gathered(order: Order, join: Join) -> AsyncIterator[Scene]:
+async def gathered(options: DoctorOptions, join: Join) -> AsyncIterator[Observations]:
     """All there is to look at; its sessions are joined while the block runs.
 
     Raises what reading the user's words and joining a named session raise.
     """
-    scene = Scene(Machine.read(), places=[_place(text, order.folder) for text in order.files])
-    sessions, endpoints = await _sorted(order.words, scene)
+    observed = Observations(
+        Machine.read(), places=[_place(text, options.folder) for text in options.files]
+    )
+    sessions, endpoints = await _sorted(options.words, observed)
     async with AsyncExitStack() as stack:
         for session in sessions or running():
-            await _join(stack, scene, session, join, named=bool(sessions))
-        if endpoints or scene.processes:
-            _only_of(endpoints, scene, sessions)
-        if not order.words:
-            _read_launch(order.folder, scene)
-        scene.subjects += [each for each in endpoints if not _is_attached(each, scene)]
-        scene.elsewhere = _elsewhere(scene, order.folder)
-        scene.subjects = await _examined(scene)
-        commands = [*order.pythons, *_pythons_of(scene.configurations)]
-        scene.pythons = [await pythons.ask(command) for command in commands]
-        scene.looked_at += [f"the Python of `{command}`" for command in commands]
-        yield scene
+            await _join(stack, observed, session, join, named=bool(sessions))
+        if endpoints or observed.processes:
+            _only_of(endpoints, observed, sessions)
+        if not options.words:
+            _read_launch(options.folder, observed)
+        observed.subjects += [each for each in endpoints if not _is_attached(each, observed)]
+        observed.elsewhere = _elsewhere(observed, options.folder)
+        observed.subjects = await _examined(observed)
+        commands = [*options.pythons, *_pythons_of(observed.configurations)]
+        observed.pythons = [await pythons.inspect(command) for command in commands]
+        observed.looked_at += [f"the Python of `{command}`" for command in commands]
+        yield observed
 
 
-async def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile], list[Subject]]:
+async def _sorted(
+    words: Iterable[str], observed: Observations
+) -> tuple[list[SessionFile], list[Subject]]:
     sessions: list[SessionFile] = []
     endpoints: list[Subject] = []
     known = {each.address: each for each in running()}
@@ -68,18 +79,18 @@ async def _sorted(words: Iterable[str], scene: Scene) -> tuple[list[SessionFile]
         if word in known or (word.endswith(".json") and not word.startswith("@")):
             sessions.append(known.get(word) or find(word))
         elif word.startswith(PID):
-            scene.processes += _pids(word)
-            scene.looked_at.append(f"process {word.removeprefix(PID)}")
+            observed.processes += _pids(word)
+            observed.looked_at.append(f"process {word.removeprefix(PID)}")
         else:
             records = await _records(word)
             endpoints += [Subject(each.host, each.port, word) for each in records]
-            scene.looked_at.append(word)
+            observed.looked_at.append(word)
     return sessions, endpoints
 
 
 async def _records(word: str) -> Sequence[RankRecord]:
     """The ranks that a word spells out, or a file does; what needs a tunnel is a session's."""
-    named = read_word(word)
+    named = read_endpoint(word)
     if named.source is None:
         return named.records
     if not word.rpartition("=")[2].startswith("@"):
@@ -108,84 +119,86 @@ def _place(text: str, folder: Path) -> FilePlace:
 
 
 async def _join(
-    stack: AsyncExitStack, scene: Scene, session: SessionFile, join: Join, *, named: bool
+    stack: AsyncExitStack, observed: Observations, session: SessionFile, join: Join, *, named: bool
 ) -> None:
     try:
         client = await stack.enter_async_context(join(session))
-        picture = await take(session, client)
+        snapshot = await take_snapshot(session, client)
     except DapMuxError as error:
         if named:
             raise
-        scene.looked_at.append(f"session {session.address}, in vain: {error}")
+        observed.looked_at.append(f"session {session.address}, in vain: {error}")
         return
-    scene.pictures.append(picture)
-    ranks = [entry for entry in picture.ranks if entry["worker"] is None]
-    scene.looked_at.append(f"{_named(picture)} with {len(ranks)} ranks")
+    observed.snapshots.append(snapshot)
+    ranks = [entry for entry in snapshot.ranks if entry["worker"] is None]
+    observed.looked_at.append(f"{_named(snapshot)} with {len(ranks)} ranks")
     # Who calls the session listens nowhere: nobody can be looked at there, and nothing is wrong.
     listening = [one for one in ranks if one["endpoint"] is not None]
-    troubled = [one for one in listening if one["state"] not in (*ATTACHED, *OVER)]
-    scene.subjects += [_of_session(picture, one) for one in troubled]
+    troubled = [one for one in listening if one["state"] not in (*ATTACHED, *EXITED_STATES)]
+    observed.subjects += [_of_session(snapshot, one) for one in troubled]
 
 
-def _named(picture: Picture) -> str:
-    return f"session {picture.address}"
+def _named(snapshot: SessionSnapshot) -> str:
+    return f"session {snapshot.address}"
 
 
-def _only_of(endpoints: list[Subject], scene: Scene, sessions: list[SessionFile]) -> None:
+def _only_of(endpoints: list[Subject], observed: Observations, sessions: list[SessionFile]) -> None:
     """Keep to the sessions that have what was named, or were named themselves."""
     wanted = {each.endpoint for each in endpoints}
     named = {each.address for each in sessions}
-    for picture in list(scene.pictures):
-        has_it = any(entry["endpoint"] in wanted for entry in picture.ranks)
-        if not has_it and picture.address not in named:
-            scene.pictures.remove(picture)
-            scene.subjects = [one for one in scene.subjects if one.session != picture.address]
-            scene.looked_at = [
-                one for one in scene.looked_at if not one.startswith(_named(picture))
+    for snapshot in list(observed.snapshots):
+        has_it = any(entry["endpoint"] in wanted for entry in snapshot.ranks)
+        if not has_it and snapshot.address not in named:
+            observed.snapshots.remove(snapshot)
+            observed.subjects = [
+                one for one in observed.subjects if one.session != snapshot.address
+            ]
+            observed.looked_at = [
+                one for one in observed.looked_at if not one.startswith(_named(snapshot))
             ]
 
 
-def _of_session(picture: Picture, entry: Json) -> Subject:
+def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
     host, _, port = str(entry["endpoint"]).rpartition(":")
     host = host.strip("[]")
     there = process(entry["pid"]) if entry["pid"] and is_loopback(host) else None
     return Subject(
         host,
         int(port) if port.isdigit() else 0,
-        _named(picture),
+        _named(snapshot),
         rank=id_of(entry),
-        default_group=picture.default_group,
-        session=picture.address,
-        session_pid=picture.pid,
+        default_group=snapshot.default_group,
+        session=snapshot.address,
+        session_pid=snapshot.pid,
         state=entry["state"],
         reason=entry["reason"] or "",
         rank_process=there if there and there.debugs else None,
     )
 
 
-def _is_attached(subject: Subject, scene: Scene) -> bool:
+def _is_attached(subject: Subject, observed: Observations) -> bool:
     """Whether a session has this rank: then it is asked there, and nobody else connects."""
-    entries = [entry for picture in scene.pictures for entry in picture.ranks]
+    entries = [entry for snapshot in observed.snapshots for entry in snapshot.ranks]
     return any(entry["endpoint"] == subject.endpoint for entry in entries)
 
 
 # The folder
 
 
-def _read_launch(folder: Path, scene: Scene) -> None:
-    scene.configurations, problem = launch.read(folder)
+def _read_launch(folder: Path, observed: Observations) -> None:
+    observed.configurations, problem = launch_json.read(folder)
     if problem:
-        scene.looked_at.append(f"{launch.LAUNCH}, which cannot be read: {problem}")
-    elif scene.configurations:
-        scene.looked_at.append(str(launch.LAUNCH))
+        observed.looked_at.append(f"{launch_json.LAUNCH}, which cannot be read: {problem}")
+    elif observed.configurations:
+        observed.looked_at.append(str(launch_json.LAUNCH))
     doors = [session.port for session in running()]
-    for one in scene.configurations:
+    for one in observed.configurations:
         host, port = one.address or ("", 0)
         if port and not (is_loopback(host) and port in doors):
-            scene.subjects.append(Subject(host, port, one.where, for_editors=True))
+            observed.subjects.append(Subject(host, port, one.where, for_editors=True))
 
 
-def _pythons_of(configurations: Iterable[launch.Configuration]) -> list[str]:
+def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str]:
     """What they start ranks with."""
     started = [one.values for one in configurations if one.values.get("request") == "launch"]
     found = [values["python"] for values in started if isinstance(values.get("python"), str)]
@@ -195,31 +208,31 @@ def _pythons_of(configurations: Iterable[launch.Configuration]) -> list[str]:
 # This machine
 
 
-def _elsewhere(scene: Scene, folder: Path) -> dict[int, Process]:
+def _elsewhere(observed: Observations, folder: Path) -> dict[int, Process]:
     """Debugpys that were started in this folder, and that neither word nor session names."""
-    named = {each.port for each in scene.subjects}
+    named = {each.port for each in observed.subjects}
     named |= {
         int(str(entry["endpoint"]).rpartition(":")[2] or 0)
-        for picture in scene.pictures
-        for entry in picture.ranks
+        for snapshot in observed.snapshots
+        for entry in snapshot.ranks
         if entry["endpoint"] is not None
     }
     here = folder.resolve()
     return {
         port: holder
-        for port, holder in scene.machine.debugpy_ports()
+        for port, holder in observed.machine.debugpy_ports()
         if port not in named and holder.folder == here
     }
 
 
-async def _examined(scene: Scene) -> list[Subject]:
+async def _examined(observed: Observations) -> list[Subject]:
     """Look, again where something is odd, for connections come and go; then talk to all at once."""
-    looked = [_looked(each, scene.machine) for each in scene.subjects]
+    looked = [_looked(each, observed.machine) for each in observed.subjects]
     if not all(map(looks_well, looked)):
-        await asyncio.sleep(MOMENT)
-        scene.machine = Machine.read()
-        looked = [_looked(each, scene.machine) for each in scene.subjects]
-    return await asyncio.gather(*map(_told, looked))
+        await asyncio.sleep(RECHECK_DELAY_S)
+        observed.machine = Machine.read()
+        looked = [_looked(each, observed.machine) for each in observed.subjects]
+    return await asyncio.gather(*map(_probed, looked))
 
 
 def _looked(subject: Subject, machine: Machine) -> Subject:
@@ -242,7 +255,7 @@ def _looked(subject: Subject, machine: Machine) -> Subject:
     )
 
 
-def _who(holder: Process | None) -> Who:
+def _who(holder: Process | None) -> HolderKind:
     if holder is None:
         return "unknown"
     if holder.is_adapter or holder.debugs:
@@ -271,7 +284,7 @@ def _port_of(address: str) -> int:
     return int(last) if last.isdigit() else 0
 
 
-async def _told(subject: Subject) -> Subject:
+async def _probed(subject: Subject) -> Subject:
     """Talk where nothing else can tell, and no session has the rank.
 
     Of a debugpy on this machine nothing tells that it answers, either.
@@ -279,9 +292,9 @@ async def _told(subject: Subject) -> Subject:
     in_vain = subject.who not in ("unknown", "forwarder", "debugpy")
     if subject.session or in_vain or not looks_well(subject):
         return subject
-    told = await talk(subject.host, subject.port)
-    if subject.who == "debugpy" and told.outcome in ENDED:
+    told = await probe(subject.host, subject.port)
+    if subject.who == "debugpy" and told.outcome in CLOSED_OUTCOMES:
         now = _looked(subject, Machine.read())
         if now.who == "nobody":
             return now  # the adapter that we have seen has ended meanwhile
-    return replace(subject, talk=told, who=WHO.get(told.outcome, subject.who))
+    return replace(subject, talk=told, who=KIND_BY_OUTCOME.get(told.outcome, subject.who))

@@ -14,8 +14,10 @@ _ESTABLISHED: Final = "01"
 _CLOSE_WAIT: Final = "08"  # the other side has left, and the program has not noticed
 _LISTEN: Final = "0A"
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_WORD: Final = 8  # hexadecimal digits; the kernel prints addresses in words of the machine's order
-_HALTED: Final = "TtZ"
+_HEX_DIGITS_PER_WORD: Final = (
+    8  # hexadecimal digits; the kernel prints addresses in words of the machine's order
+)
+_HALTED_STATES: Final = "TtZ"
 FORWARDERS: Final = frozenset(
     {"docker-proxy", "kubectl", "oc", "rootlessport", "slirp4netns", "socat", "ssh", "sshd"}
 )
@@ -80,7 +82,7 @@ class Process:
     @property
     def is_halted(self) -> bool:
         """Whether it can answer nobody: suspended, or dead and not waited for."""
-        return self.state[:1] in _HALTED if self.state else False
+        return self.state[:1] in _HALTED_STATES if self.state else False
 
     def __str__(self) -> str:
         return f"{self.name} (pid {self.pid})"
@@ -194,7 +196,9 @@ def _sockets() -> Iterator[Socket]:
 
 
 def _address(text: str) -> str:
-    words = (text[at : at + _WORD] for at in range(0, len(text), _WORD))
+    words = (
+        text[at : at + _HEX_DIGITS_PER_WORD] for at in range(0, len(text), _HEX_DIGITS_PER_WORD)
+    )
     raw = b"".join(bytes.fromhex(word)[::-1] for word in words)
     found = ipaddress.ip_address(raw)
     return str(getattr(found, "ipv4_mapped", None) or found)

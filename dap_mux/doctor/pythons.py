@@ -7,8 +7,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
-PATIENCE: Final = 30.0  # s; `kubectl exec` takes its time
-_ASK: Final = "import debugpy, sys; print('debugpy', debugpy.__version__, sys.version.split()[0])"
+START_TIMEOUT_S: Final = 30.0  # s; `kubectl exec` takes its time
+_PROGRAM: Final = (
+    "import debugpy, sys; print('debugpy', debugpy.__version__, sys.version.split()[0])"
+)
 _MISSING: Final = "No module named"
 
 
@@ -25,14 +27,14 @@ class Python:
     problem: str = ""
 
 
-async def ask(command: str) -> Python:
+async def inspect(command: str) -> Python:
     """Have it import debugpy."""
     words = shlex.split(command)
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
             "-c",
-            _ASK,
+            _PROGRAM,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -40,11 +42,11 @@ async def ask(command: str) -> Python:
     except OSError as error:
         return Python(command, problem=f"{words[0]}: {error.strerror or error}")
     try:
-        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        out, err = await asyncio.wait_for(process.communicate(), START_TIMEOUT_S)
     except asyncio.TimeoutError:
         process.kill()
         await process.wait()
-        return Python(command, problem=f"no answer within {PATIENCE:g} s")
+        return Python(command, problem=f"no answer within {START_TIMEOUT_S:g} s")
     told = out.decode("utf-8", "replace").split()
     if process.returncode == 0 and told[:1] == ["debugpy"]:
         return Python(command, version=told[1])

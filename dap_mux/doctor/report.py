@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any, Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
 from dap_mux.printable import one_line
 
 VERSION: Final = 1
@@ -16,12 +16,12 @@ INDENT: Final = "   "
 HEALTHY: Final = "nothing wrong was found"
 
 
-def as_json(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:
+def as_json(observed: Observations, findings: Sequence[Finding]) -> dict[str, Any]:
     """Every key is always there; `causes` are numbered from 1 in the order of the text."""
     return {
         "version": VERSION,
         "healthy": not findings,
-        "lookedAt": scene.looked_at,
+        "lookedAt": observed.looked_at,
         "causes": [
             {
                 "number": number,
@@ -38,13 +38,13 @@ def as_json(scene: Scene, findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def as_text(scene: Scene, findings: Sequence[Finding]) -> str:
+def as_text(observed: Observations, findings: Sequence[Finding]) -> str:
     """A page to read; what ranks and processes say never reaches a terminal raw."""
-    return "\n".join(_lines(scene, findings))
+    return "\n".join(_lines(observed, findings))
 
 
-def _lines(scene: Scene, findings: Sequence[Finding]) -> Iterator[str]:
-    looked_at = "; ".join([*scene.looked_at, "this machine"])
+def _lines(observed: Observations, findings: Sequence[Finding]) -> Iterator[str]:
+    looked_at = "; ".join([*observed.looked_at, "this machine"])
     yield _wrapped(f"looked at: {looked_at}", "", "  ")
     if not findings:
         yield HEALTHY

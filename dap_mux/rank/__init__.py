@@ -8,24 +8,24 @@ It is what each rank of a job is started with in place of plain `python`:
 It needs the standard library and debugpy, and imports nothing else of this project, so
 that a rank pays for nothing but its debugger.
 
-- `options` the command line, and the exit codes of its own.
-- `agent`   what it does, in order.
-- `api`     the same for programs: `dap_mux.listen()` and its like, and `start` for launchers.
-- `environ` which rank am I: pure, from the variables of the launchers.
-- `ports`   which port is ours: pure, from the same and from the platform's.
-- `pod`     what a rank in a pod of Kubernetes is called from outside.
-- `listen`  debugpy on the rank's port, or on the next one that no other rank will want.
-- `ready`   the word to whoever waits for us: one record, written when `listen` returned.
-- `hold`    wait for a debugger, within a time limit.
-- `post_mortem` keep the rank at an uncaught exception until somebody has looked.
-- `forked`  let a forked child run on without the debugger that it seems to have.
-- `claim`, `hooked`, `hook` which of the processes that a launcher starts are ranks, and how.
-- `frameworks` libraries that say which rank a process is, where no launcher has.
-- `hide`    keep the agent's own frames out of the user's stacks.
-- `runpy`   run the program as `python` itself would.
+- `options` the command line, and the agent's own exit codes.
+- `agent`   runs the steps in order.
+- `api`     the same for programs (`dap_mux.listen()` and others), and `start` for launchers.
+- `environ` finds this process's rank in the launchers' variables; pure.
+- `ports`   chooses this rank's port from the same variables and the platform's; pure.
+- `pod`     the name of a rank in a Kubernetes pod, as seen from outside.
+- `listen`  starts debugpy on the rank's port, or on the next one that no other rank uses.
+- `ready`   the record of where this rank listens, written once `listen` has returned.
+- `debugger_wait` waits for a debugger, within a time limit.
+- `post_mortem` holds the rank at an uncaught exception so that it can be inspected.
+- `forked_child` removes debugpy's hooks from a forked child, which has no debugger threads.
+- `detection`, `launched`, `hook` find the ranks among the processes that a launcher starts.
+- `frameworks` libraries that reveal the rank of a process where no launcher does.
+- `hidden_frames` keeps the agent's own frames out of the user's stacks.
+- `runpy`   runs the program as `python` itself would.
 
-Exit codes are the program's own, but for: 2 wrong usage or no such script; 124 nobody
-attached in time (`--on-timeout exit`); 125 debugpy could not listen.
+The exit code is the program's own, except 2: wrong usage or no such script; 124: no debugger
+attached in time (`--on-timeout exit`); 125: debugpy could not listen.
 """
 
 import os

@@ -15,19 +15,19 @@ from pathlib import Path
 import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
-from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
-from dap_mux.rank.environ import Place, place_of
-from dap_mux.rank.forked import run_on_without_debugger
-from dap_mux.rank.hide import hide_our_frames
-from dap_mux.rank.hold import (
+from dap_mux.rank.debugger_wait import (
     OnTimeout,
-    note_who_comes,
+    note_debugger_visits,
     on_timeout_of,
     stop_at_first_line,
     timeout_of,
     wait_or_end,
 )
-from dap_mux.rank.listen import candidate_ports, is_debugged, refuse_old_debugpy, run_fast
+from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
+from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.forked_child import run_on_without_debugger
+from dap_mux.rank.hidden_frames import hide_our_frames
+from dap_mux.rank.listen import candidate_ports, is_debugged, refuse_old_debugpy, speed_up
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
@@ -81,7 +81,7 @@ class Setup:
     stop_on_entry: bool = False
     quiet: bool = False
     """Who has started us knows where we listen, and tells the user."""
-    hold: float | None = post_mortem.DEFAULT_LIMIT
+    hold: float | None = post_mortem.DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
 
 
@@ -114,7 +114,7 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     """
     # A program of its own, with nobody else to look after it, waits for no debugger at its end.
     launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
-    hold = post_mortem.DEFAULT_LIMIT if launched else 0
+    hold = post_mortem.DEFAULT_LIMIT_S if launched else 0
     return start(Setup(host=host, port=port, hold=hold))
 
 
@@ -170,8 +170,8 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     if is_debugged():
         say(place, "runs under debugpy already; a debugger attaches where that listens")
         hide_our_frames()
-        note_who_comes()
-        run_fast()
+        note_debugger_visits()
+        speed_up()
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
@@ -179,8 +179,8 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
     hide_our_frames()
-    note_who_comes()
-    run_fast()
+    note_debugger_visits()
+    speed_up()
     _announce(place, address, setup)
     return address
 

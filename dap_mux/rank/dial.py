@@ -27,9 +27,9 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
+from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.environ import Place
-from dap_mux.rank.hold import note_who_comes
-from dap_mux.rank.listen import CannotListen, run_fast
+from dap_mux.rank.listen import CannotListen, speed_up
 from dap_mux.rank.options import seconds
 from dap_mux.rank.ready import record_of
 from dap_mux.rank.token_proof import Refused, introduce
@@ -38,9 +38,9 @@ ADDRESS = "DAP_MUX_DIAL"
 TOKEN = "DAP_MUX_DIAL_TOKEN"  # noqa: S105  (a variable's name)
 TOKEN_FILE = "DAP_MUX_DIAL_TOKEN_FILE"  # noqa: S105
 TIMEOUT = "DAP_MUX_DIAL_TIMEOUT"
-FIRST_WITHIN = 60.0  # s; a session that starts after its ranks is waited for
-CONNECT_WITHIN = 10.0  # s
-BACKOFF_FIRST, BACKOFF_MOST = 0.25, 10.0  # s
+FIRST_CALL_TIMEOUT_S = 60.0  # s; a session that starts after its ranks is waited for
+CONNECT_TIMEOUT_S = 10.0  # s
+BACKOFF_MIN_S, BACKOFF_MAX_S = 0.25, 10.0  # s
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 4), ("TCP_KEEPCNT", 3))
 _HOST_PORT = re.compile(r"(?:\[([^\]]+)\]|([^:\s\[\]]+)):([0-9]{1,5})")
 
@@ -56,7 +56,7 @@ class Target:
     host: str
     port: int
     token: str = field(repr=False)
-    timeout: float = FIRST_WITHIN
+    timeout: float = FIRST_CALL_TIMEOUT_S
 
     def __str__(self) -> str:
         """`host:port`, with brackets around an IPv6 host."""
@@ -75,7 +75,7 @@ def target_of(environ: Mapping[str, str]) -> Target | None:
 
 
 def _limit_of(environ: Mapping[str, str]) -> float:
-    text = environ.get(TIMEOUT) or str(FIRST_WITHIN)
+    text = environ.get(TIMEOUT) or str(FIRST_CALL_TIMEOUT_S)
     try:
         return seconds(text)
     except argparse.ArgumentTypeError as error:
@@ -112,8 +112,8 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
     with _listening_on(line):
         debugpy.listen((target.host, target.port), in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
-    note_who_comes()
-    run_fast()
+    note_debugger_visits()
+    speed_up()
     line.may_call.set()
     # Before debugpy's own, which tells the session that the process ends: it hangs up then.
     atexit.register(line.give_up)
@@ -195,7 +195,7 @@ class Line:
             if not self._closed.is_set():
                 _run_on()
                 self._link.close()
-        pause = BACKOFF_FIRST
+        pause = BACKOFF_MIN_S
         self.may_call.wait()
         while not self._given_up.is_set():
             try:
@@ -209,7 +209,7 @@ class Line:
                 self.settled.set()
                 return self._link, self.getsockname()
             self._given_up.wait(pause)
-            pause = min(2 * pause, BACKOFF_MOST)
+            pause = min(2 * pause, BACKOFF_MAX_S)
         self._closed.wait()  # debugpy would ask again at once
         raise OSError("closed")
 
@@ -227,7 +227,7 @@ class Line:
 
 def _call(target: Target, registration: dict[str, object]) -> _Link:
     """One call. Raises OSError, ValueError (it is no session) and `Refused`."""
-    plain = socket.create_connection((target.host, target.port), CONNECT_WITHIN)
+    plain = socket.create_connection((target.host, target.port), CONNECT_TIMEOUT_S)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -12,8 +12,10 @@ import debugpy  # noqa: T100
 
 from dap_mux.injected import conditions, evaluation, tracing
 
-OLDEST = (1, 8, 0)
-NEEDED = "1.8.14"  # as in pyproject.toml; what lies between the two works as far as tried
+OLDEST_DEBUGPY = (1, 8, 0)
+SUPPORTED_DEBUGPY = (
+    "1.8.14"  # as in pyproject.toml; what lies between the two works as far as tried
+)
 LAST_PORT = 65535
 ANY_PORT = 0
 
@@ -61,7 +63,7 @@ def is_debugged() -> bool:
     return pydevd is not None and pydevd.get_global_debugger() is not None
 
 
-def run_fast() -> None:
+def speed_up() -> None:
     """debugpy, which must be listening already, costs next to nothing until somebody attaches.
 
     Conditions cost less afterwards, and an `evaluate` without a frame is answered. Where debugpy's
@@ -81,10 +83,10 @@ def run_fast() -> None:
 def refuse_old_debugpy() -> None:
     """Raises `CannotListen` where nothing is known of this debugpy."""
     found = re.match(r"\d+\.\d+\.\d+", debugpy.__version__)
-    if found and tuple(map(int, found[0].split("."))) < OLDEST:
+    if found and tuple(map(int, found[0].split("."))) < OLDEST_DEBUGPY:
         raise CannotListen(
-            f"debugpy {debugpy.__version__} is too old, dap-mux needs {NEEDED} or newer: "
-            f"{sys.executable} -m pip install 'debugpy>={NEEDED}'"
+            f"debugpy {debugpy.__version__} is too old, dap-mux needs {SUPPORTED_DEBUGPY} "
+            f"or newer: {sys.executable} -m pip install 'debugpy>={SUPPORTED_DEBUGPY}'"
         )
 
 

@@ -27,23 +27,23 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
+from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
 from dap_mux.rank.exception_stop import entries, note_what_is_shown, stop_at, was_shown
-from dap_mux.rank.hide import users_part
-from dap_mux.rank.hold import wait_for_debugger
+from dap_mux.rank.hidden_frames import users_part
 from dap_mux.rank.ready import say, write_ready_file
 
 VARIABLE = "DAP_MUX_POST_MORTEM"
-DEFAULT_LIMIT = 300.0
+DEFAULT_LIMIT_S = 300.0
 """Seconds. Shorter than what collectives of the other ranks wait (gloo 30 min, NCCL 10 min)."""
-FIRST_OF_ALL = 10_000
+EXIT_PRIORITY = 10_000
 """Among the finalizers of a worker: its queues must not have been emptied yet."""
-LONGEST_TEXT = 200
-WORDS: dict[str, float | None] = {
+MAX_TEXT = 200
+SWITCHES: dict[str, float | None] = {
     "off": None,
     "no": None,
-    "on": DEFAULT_LIMIT,
-    "yes": DEFAULT_LIMIT,
+    "on": DEFAULT_LIMIT_S,
+    "yes": DEFAULT_LIMIT_S,
 }
 
 
@@ -55,8 +55,8 @@ def limit_of(environ: Mapping[str, str], default: float | None) -> float | None:
     text = environ.get(VARIABLE, "").strip().lower()
     if not text:
         return default
-    if text in WORDS:
-        return WORDS[text]
+    if text in SWITCHES:
+        return SWITCHES[text]
     try:
         seconds = float(text)
     except ValueError:
@@ -113,7 +113,7 @@ class Watch:
 
         def register(watch: Watch) -> None:
             if os.getpid() == watch._pid:
-                util.Finalize(None, watch.end_of_worker, exitpriority=FIRST_OF_ALL)
+                util.Finalize(None, watch.end_of_worker, exitpriority=EXIT_PRIORITY)
 
         register(self)
         util.register_after_fork(self, register)
@@ -211,7 +211,7 @@ def _in_short(error: BaseException, trace: TracebackType) -> str:
     """`ValueError: no (train.py, line 41)`, on one line."""
     *_, last = entries(trace)
     try:
-        text = " ".join(str(error).split())[:LONGEST_TEXT]
+        text = " ".join(str(error).split())[:MAX_TEXT]
     except Exception:  # noqa: BLE001  (the user's own __str__)
         text = ""
     where = f"{Path(last.tb_frame.f_code.co_filename).name}, line {last.tb_lineno}"

@@ -19,7 +19,7 @@ from pathlib import Path
 from pkgutil import read_code
 from types import CodeType, ModuleType, TracebackType
 
-from dap_mux.rank.hide import users_part
+from dap_mux.rank.hidden_frames import users_part
 
 
 def run_script(path: str, arguments: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ _START = 19  # among the fields of proc(5) stat from the third on
 _DEAD = "ZXx"
 
 
-def told_to_ranks(environ: Mapping[str, str], *, ends_with_us: bool) -> dict[str, str]:
+def starter_variables(environ: Mapping[str, str], *, ends_with_us: bool) -> dict[str, str]:
     """What the environment of ranks has of it, on top of `environ`."""
     if ends_with_us:
         return {STARTER: this_process()}

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 GREETING, TAKEN, REFUSED = "dapMuxGreeting", "dapMuxTaken", "dapMuxRefused"
-LARGEST = 64 * 1024  # bytes of one message
+MAX_MESSAGE = 64 * 1024  # bytes of one message
 
 
 class Refused(Exception):
@@ -80,7 +80,7 @@ def _read(line: socket.socket) -> dict[str, Any]:
         if len(header) > 256:
             raise ValueError("whoever takes the call is no dap-mux session")
     name, _, length = header.strip().partition(b":")
-    if name != b"Content-Length" or not length.strip().isdigit() or int(length) > LARGEST:
+    if name != b"Content-Length" or not length.strip().isdigit() or int(length) > MAX_MESSAGE:
         raise ValueError("whoever takes the call is no dap-mux session")
     body = b""
     while len(body) < int(length):

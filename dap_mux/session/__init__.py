@@ -1,17 +1,19 @@
 """The composition root: engine, sockets, ranks and session file put together.
 
-- `serving`: what every session has: an engine with its driver, a listener, a session file.
-- `access`: who may come in, and how.
-- `running`: `dap-mux run`, local ranks and their session. `launching`: the ranks of a launcher.
-- `attaching`: ranks that run already.
-- `announcing`: telling the editor in whose terminal we run.
-- `adapter`: DAP on standard input and output; the client says who the ranks are.
-- `voices`: what a person at the terminal reads.
+- `session`: what every session has: an engine with its driver, a listener, a session file.
+- `access`: the token, TLS, and which addresses may be listened on.
+- `job`: a job that the session started: signals, restarts, its end.
+- `local_job`: `dap-mux run -n N`. `launcher_job`: `dap-mux run -- LAUNCHER`.
+- `attach`: `dap-mux attach`, over ranks that already run; `rank_sources` finds and follows them.
+- `adapter`: DAP on standard input and output; an editor's `attach` or `launch` names the ranks.
+- `dial_out`: ranks that connect to the session (reverse connections).
+- `announcement`: tells the editor in whose terminal the session runs.
+- `terminal_output`: the log, and what ranks print.
 """
 
 from dap_mux.session.adapter import serve_adapter
-from dap_mux.session.attaching import attach_ranks
-from dap_mux.session.launching import run_launcher
-from dap_mux.session.running import run_job
+from dap_mux.session.attach import attach_ranks
+from dap_mux.session.launcher_job import run_launcher
+from dap_mux.session.local_job import run_job
 
 __all__ = ["attach_ranks", "run_job", "run_launcher", "serve_adapter"]

@@ -15,8 +15,10 @@ from dap_mux.private_files import check_private, new_token, token_of
 from dap_mux.shell.auth import Guard
 from dap_mux.user_files import check_regular
 
-SHOWN = 4  # hosts that a warning names
-BETTER = "Or listen on 127.0.0.1, and forward the port with ssh -L or kubectl port-forward"
+MAX_HOSTS_SHOWN = 4  # hosts that a warning names
+SAFER_ALTERNATIVE = (
+    "Or listen on 127.0.0.1, and forward the port with ssh -L or kubectl port-forward"
+)
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ def check_bind(config: Config) -> None:
         raise Refused(
             f"refused to listen on {host} without a token: whoever reaches this port can run code "
             "in every rank. Give a file for it (--token-file), and TLS (--tls-cert, --tls-key). "
-            f"{BETTER}"
+            f"{SAFER_ALTERNATIVE}"
         )
     if not (config.tls_cert or config.insecure):
         raise Refused(
             f"refused to listen on {host} without TLS: whoever sees the traffic has the token. "
             "Give a certificate (--tls-cert, --tls-key), or say --insecure where nobody can "
-            f"listen in. {BETTER}"
+            f"listen in. {SAFER_ALTERNATIVE}"
         )
 
 
@@ -92,9 +94,9 @@ def beyond_loopback(hosts: Iterable[str]) -> str:
     open_to_all = sorted({host for host in hosts if not is_loopback(host)})
     if not open_to_all:
         return ""
-    named = ", ".join(open_to_all[:SHOWN])
-    if len(open_to_all) > SHOWN:
-        named += f" and {len(open_to_all) - SHOWN} more hosts"
+    named = ", ".join(open_to_all[:MAX_HOSTS_SHOWN])
+    if len(open_to_all) > MAX_HOSTS_SHOWN:
+        named += f" and {len(open_to_all) - MAX_HOSTS_SHOWN} more hosts"
     return (
         f"ranks listen on {named}, not on loopback: debugpy asks for no password, so whoever "
         "reaches these ports can run code there, and the traffic is in the clear. Safer: ranks "

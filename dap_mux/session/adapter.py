@@ -19,14 +19,14 @@ from dap_mux.config import AdapterOptions, Config
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError
-from dap_mux.session.attaching import attach_settings
-from dap_mux.session.attributes import rank_words
-from dap_mux.session.following import Following
+from dap_mux.session.attach import attach_settings
+from dap_mux.session.attach_attributes import attach_endpoints
 from dap_mux.session.launch_attributes import launch_job, launcher_job
-from dap_mux.session.launching import LauncherRun, launcher_settings
-from dap_mux.session.running import Job, job_name
-from dap_mux.session.serving import Session, serving, settings_of
-from dap_mux.session.voices import set_up_log
+from dap_mux.session.launcher_job import LauncherRun, launcher_settings
+from dap_mux.session.local_job import Job, job_name
+from dap_mux.session.rank_sources import RankSources
+from dap_mux.session.session import Session, open_session, settings_of
+from dap_mux.session.terminal_output import set_up_log
 from dap_mux.shell.listeners import serve_stdio
 from dap_mux.temporary_folders import log_folder
 
@@ -41,7 +41,7 @@ async def serve_adapter(options: AdapterOptions) -> int:
     settings = settings_of(config, ranks_from_client=True)
     avoid = range(config.base_port, config.base_port + 1024)
     async with (
-        serving(config, settings, avoid=avoid) as session,
+        open_session(config, settings, avoid=avoid) as session,
         anyio.create_task_group() as tasks,
     ):
         finder = Finder(session, config, tasks)
@@ -109,10 +109,10 @@ class Finder:
         self._session.driver.feed(inputs.RanksFound(request.number, problem, settings))
 
     async def _attach(self, request: FindRanks, config: Config) -> None:
-        following = await Following.of(rank_words(request.arguments))
-        settings = replace(attach_settings(config, following), ranks_from_client=True)
-        following.introduce(self._session)
-        self._tasks.start_soon(following.run, self._session)
+        sources = await RankSources.of(attach_endpoints(request.arguments))
+        settings = replace(attach_settings(config, sources), ranks_from_client=True)
+        sources.announce_ranks(self._session)
+        self._tasks.start_soon(sources.run, self._session)
         self._answer(request, settings=settings)
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
@@ -130,7 +130,7 @@ class Finder:
         async with LocalCluster(job) as cluster:
             self._cluster = cluster
             self._job = local = Job(self._session, cluster, terminal=False)
-            local.introduce()
+            local.announce_ranks()
             self._answer(request, settings=settings)
             await local.run()
 

@@ -13,7 +13,7 @@ import anyio
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.protocol.framing import MAX_BODY
-from dap_mux.shell.links import CONNECT_TIMEOUT, RankLink
+from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.local_processes import LocalProcesses, is_over
 
@@ -50,7 +50,7 @@ class Driver:
         self.restart_job: Callable[[], None] = lambda: None
         self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
         self.tell: Callable[[str], None] = logger.info
-        self.take_call: Callable[[outputs.Connect], None] = self._nobody_called
+        self.accept_reverse_connection: Callable[[outputs.Connect], None] = self._nobody_called
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
@@ -145,7 +145,7 @@ class Driver:
 
     def _connect(self, output: outputs.Connect) -> None:
         if output.dials:
-            self._loop.call_soon(self.take_call, output)
+            self._loop.call_soon(self.accept_reverse_connection, output)
             return
         task = self._loop.create_task(self._open(output))
         self._connecting[output.link] = task
@@ -160,7 +160,7 @@ class Driver:
 
     async def _open(self, output: outputs.Connect) -> None:
         try:
-            with anyio.fail_after(CONNECT_TIMEOUT):
+            with anyio.fail_after(CONNECT_TIMEOUT_S):
                 await self._loop.create_connection(
                     lambda: RankLink(self, output.link), output.host, output.port
                 )
@@ -168,7 +168,7 @@ class Driver:
             over = is_over(output.process)
             self.link_down(output.link, "connection refused", refused=True, over=over)
         except TimeoutError:
-            self.link_down(output.link, f"no connection within {CONNECT_TIMEOUT:g} s")
+            self.link_down(output.link, f"no connection within {CONNECT_TIMEOUT_S:g} s")
         except OSError as error:
             self.link_down(output.link, f"cannot connect: {error.strerror or error}")
 

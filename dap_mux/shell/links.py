@@ -9,14 +9,14 @@ from dap_mux.engine import Engine, inputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import decode
-from dap_mux.shell.liveness import Pulse
+from dap_mux.shell.liveness import LivenessMonitor
 from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, write_now
 
 if TYPE_CHECKING:
     import socket
 
-CONNECT_TIMEOUT: Final = 10.0  # s
-LAST_WORDS: Final = 0.8  # s; see `_be_deaf`
+CONNECT_TIMEOUT_S: Final = 10.0  # s
+CLOSE_DELAY_S: Final = 0.8  # s; see `_be_deaf`
 
 
 class LinkOwner(Protocol):
@@ -45,7 +45,7 @@ class RankLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._socket: socket.socket | None = None
         self._file: int | None = None
-        self._pulse: Pulse | None = None
+        self._pulse: LivenessMonitor | None = None
         self._reason = "the rank closed the connection"
         self._deaf: asyncio.TimerHandle | None = None
         self._over = False
@@ -57,7 +57,7 @@ class RankLink(asyncio.Protocol):
         self._socket = tcp_of(transport)
         self._file = file_of(transport)
         prepare(self._socket)
-        self._pulse = Pulse(self._socket, self._dead)
+        self._pulse = LivenessMonitor(self._socket, self._dead)
         self._driver.link_up(self._link, self)
 
     def data_received(self, data: bytes) -> None:
@@ -93,7 +93,7 @@ class RankLink(asyncio.Protocol):
         An `evaluate` answered after we have hung up ends debugpy's adapter, and with it the rank's
         port (measured); which answers have come, nobody can tell behind garbage.
         """
-        self._deaf = asyncio.get_running_loop().call_later(LAST_WORDS, self.close)
+        self._deaf = asyncio.get_running_loop().call_later(CLOSE_DELAY_S, self.close)
 
     def _dead(self, why: str) -> None:
         assert self._transport is not None

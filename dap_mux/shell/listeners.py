@@ -23,8 +23,7 @@ from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import MessageError, decode
 from dap_mux.shell.auth import Guard
-from dap_mux.shell.doors import tls_options
-from dap_mux.shell.liveness import Pulse
+from dap_mux.shell.liveness import LivenessMonitor
 from dap_mux.shell.sockets import (
     acknowledge_now,
     file_of,
@@ -33,6 +32,7 @@ from dap_mux.shell.sockets import (
     tcp_of,
     write_now,
 )
+from dap_mux.shell.tls_unix import tls_options
 
 if TYPE_CHECKING:
     import socket
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from dap_mux.shell.driver import Driver
 
 logger = logging.getLogger("dap_mux.client")
-FIRST_LIMIT: Final = 64 * 1024  # bytes of `initialize` (S8)
-STALL: Final = {"header": 10.0, "body": 30.0}  # s (F4)
-FIRST_WITHIN: Final = 10.0  # s (S8)
+MAX_FIRST_MESSAGE: Final = 64 * 1024  # bytes of `initialize` (S8)
+STALL_TIMEOUTS_S: Final = {"header": 10.0, "body": 30.0}  # s (F4)
+FIRST_MESSAGE_TIMEOUT_S: Final = 10.0  # s (S8)
 TLS_HELLO: Final = b"\x16\x03"
-HIGH: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped (F5)
-LOW: Final = HIGH // 2
-MOST: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
-PORTS_TRIED: Final = 50
+HIGH_WATER: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped (F5)
+LOW_WATER: Final = HIGH_WATER // 2
+MAX_UNREAD: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
+MAX_PORTS_TRIED: Final = 50
 LAST_PORT: Final = 65536
 
 
@@ -64,7 +64,7 @@ class ClientConnection(asyncio.Protocol):
         self._driver = driver
         self._guard = guard
         self._trusted = guard is None
-        self._framer = Framer(max_body=min(FIRST_LIMIT, driver.max_message))
+        self._framer = Framer(max_body=min(MAX_FIRST_MESSAGE, driver.max_message))
         self._writer: asyncio.WriteTransport | None = None
         self._reader: asyncio.BaseTransport | None = None
         self._socket: socket.socket | None = None
@@ -73,7 +73,7 @@ class ClientConnection(asyncio.Protocol):
         self._known = False
         self._stall: asyncio.TimerHandle | None = None
         self._stalled_on = ""
-        self._pulse: Pulse | None = None
+        self._pulse: LivenessMonitor | None = None
 
     def write_to(self, transport: asyncio.WriteTransport) -> None:
         """Answer on another transport than the one we read from."""
@@ -89,11 +89,11 @@ class ClientConnection(asyncio.Protocol):
         if self._guard is not None:
             self._trusted = self._guard.trusts(transport.get_extra_info("socket"))
         prepare(self._socket)
-        self._pulse = Pulse(self._socket, self._stalled)
-        self._writer.set_write_buffer_limits(high=HIGH, low=LOW)
+        self._pulse = LivenessMonitor(self._socket, self._stalled)
+        self._writer.set_write_buffer_limits(high=HIGH_WATER, low=LOW_WATER)
         token = self._guard.token if self._guard is not None else None
         self._client = self._driver.client_connected(self, token, trusted=self._trusted)
-        self._arm("first message" if self._trusted else "token", FIRST_WITHIN)
+        self._arm("first message" if self._trusted else "token", FIRST_MESSAGE_TIMEOUT_S)
 
     def data_received(self, data: bytes) -> None:
         """Cut into messages and hand them on."""
@@ -133,7 +133,7 @@ class ClientConnection(asyncio.Protocol):
         self._disarm()
         if waiting:
             acknowledge_now(self._socket)  # it may be waiting for that with the rest
-            self._arm(waiting, STALL[waiting])
+            self._arm(waiting, STALL_TIMEOUTS_S[waiting])
 
     def _arm(self, what: str, seconds: float) -> None:
         self._stalled_on = what
@@ -171,8 +171,8 @@ class ClientConnection(asyncio.Protocol):
         """Write whole messages, in one go."""
         if self._writer and not self._writer.is_closing():
             write_now(self._writer, self._file, encode_frames(bodies))
-            if self._writer.get_write_buffer_size() > MOST:
-                self._stalled(f"{MOST >> 20} MiB wait for it unread")
+            if self._writer.get_write_buffer_size() > MAX_UNREAD:
+                self._stalled(f"{MAX_UNREAD >> 20} MiB wait for it unread")
 
     def pause_writing(self) -> None:
         """It does not read: from now on it loses output (promises F5, F6)."""
@@ -213,9 +213,9 @@ async def listen(
     `avoid`: ports that ranks want, never taken instead of a busy one.
     """
     loop = asyncio.get_running_loop()
-    inside = entrance(driver, guard or Guard())
+    inside = connection_factory(driver, guard or Guard())
     others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
-    for candidate in [port, *islice(others, PORTS_TRIED)] if port else [0]:
+    for candidate in [port, *islice(others, MAX_PORTS_TRIED)] if port else [0]:
         try:
             server = await loop.create_server(inside, host, candidate, **tls_options(tls))
         except OSError as error:
@@ -223,7 +223,7 @@ async def listen(
                 continue
             raise DapMuxError(f"cannot listen on {host}:{candidate}: {error.strerror}") from None
         return server, int(server.sockets[0].getsockname()[1])
-    raise DapMuxError(f"no free port on {host}: tried {port} and {PORTS_TRIED} others above it")
+    raise DapMuxError(f"no free port on {host}: tried {port} and {MAX_PORTS_TRIED} others above it")
 
 
 class _Output(asyncio.BaseProtocol):
@@ -239,7 +239,7 @@ class _Output(asyncio.BaseProtocol):
         self._connection.resume_writing()
 
 
-def entrance(driver: Driver, guard: Guard) -> Callable[[], ClientConnection]:
+def connection_factory(driver: Driver, guard: Guard) -> Callable[[], ClientConnection]:
     """Return what makes a connection for each client that comes."""
     return partial(ClientConnection, driver, guard)
 

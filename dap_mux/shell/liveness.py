@@ -16,15 +16,15 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-LOOK: Final = 4.0  # s between two looks
-PATIENCE: Final = 12.0  # s without any acknowledgement; with LOOK within the 20 s of R1
+CHECK_INTERVAL_S: Final = 4.0  # s between two looks
+ACK_TIMEOUT_S: Final = 12.0  # s without any acknowledgement; with LOOK within the 20 s of R1
 # struct tcp_info of linux/tcp.h: tcpi_probes; tcpi_unacked and tcpi_last_ack_recv (ms)
 _INFO: Final = struct.Struct("=3xB4x4x4x4x4xI4x4x4x4x4x4x4xI")
 _TCP_INFO: Final = getattr(socket, "TCP_INFO", None)
 _SOME_PROBES: Final = 2  # one may just be under way
 
 
-class Pulse:
+class LivenessMonitor:
     """Looks at one connection now and then; calls `dead` with the reason when its peer is gone."""
 
     def __init__(self, sock: socket.socket | None, dead: Callable[[str], None]) -> None:
@@ -42,14 +42,14 @@ class Pulse:
         self._timer = None
 
     def _wait(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(LOOK, self._look)
+        self._timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_S, self._look)
 
     def _look(self) -> None:
         assert self._sock is not None
         silent = unacknowledged_for(self._sock)
         # What was sent only just now is not late, however long ago the last acknowledgement came:
         # a closed window is probed ever more seldom.
-        if silent < PATIENCE or not self._owed:
+        if silent < ACK_TIMEOUT_S or not self._owed:
             self._owed = silent > 0
             self._wait()
             return

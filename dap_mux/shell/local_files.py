@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 from dap_mux.engine.source_files.probe import LARGEST
 
 Stamp: TypeAlias = tuple[int, int, int]
-REMEMBERED: Final = 4096  # files
+MAX_REMEMBERED: Final = 4096  # files
 # A file changed this recently may change again without its time showing it.
-FRESH: Final = 2.0  # s
+MTIME_GRANULARITY_S: Final = 2.0  # s
 
 
 class LocalFiles:
@@ -60,10 +60,10 @@ class LocalFiles:
     def _hashed(self, path: str, stamp: Stamp) -> str:
         known = self._known.get(path)
         if known is None or known[0] != stamp:
-            settled = time.time() - stamp[0] / 1e9 > FRESH  # before it is read
+            settled = time.time() - stamp[0] / 1e9 > MTIME_GRANULARITY_S  # before it is read
             with open(path, "rb") as file:  # noqa: PTH123
                 known = stamp, hashlib.sha256(file.read()).hexdigest()
-            if len(self._known) >= REMEMBERED:
+            if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             if settled:
                 self._known[path] = known

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-_WHO: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
-FIRST_POLL: Final = 0.005  # s between two looks, doubled to the slowest
-SLOWEST_POLL: Final = 0.32
+_IDENTITY: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
+FIRST_POLL_INTERVAL_S: Final = 0.005  # s between two looks, doubled to the slowest
+MAX_POLL_INTERVAL_S: Final = 0.32
 _STATE, _START = 0, 19  # among the fields of proc(5) stat from the third on
 _DEAD: Final = frozenset("ZXx")
 
@@ -22,7 +22,7 @@ def is_over(process: str) -> bool:
     `process` is as `engine.lessons.WHO` says it: the boot of its machine, its namespace of pids,
     its pid there, and its start in ticks of the clock since that boot. It is a rank's own word.
     """
-    said = _WHO.fullmatch(process)
+    said = _IDENTITY.fullmatch(process)
     if said is None or not _is_here(said[1], said[2]):
         return False
     try:
@@ -35,7 +35,7 @@ def is_over(process: str) -> bool:
 
 def is_here(process: str) -> bool:
     """Whether a process is of this machine, so that its end can be seen."""
-    said = _WHO.fullmatch(process)
+    said = _IDENTITY.fullmatch(process)
     return said is not None and _is_here(said[1], said[2])
 
 
@@ -63,12 +63,12 @@ class LocalProcesses:
             task.cancel()
 
     async def _follow(self, process: str, tell: Callable[[bool | None], None]) -> None:
-        pause = FIRST_POLL
+        pause = FIRST_POLL_INTERVAL_S
         while not is_over(process):
             await asyncio.sleep(pause)
-            if pause < SLOWEST_POLL <= 2 * pause:
+            if pause < MAX_POLL_INTERVAL_S <= 2 * pause:
                 tell(True)
-            pause = min(2 * pause, SLOWEST_POLL)
+            pause = min(2 * pause, MAX_POLL_INTERVAL_S)
         tell(False)
 
 

@@ -24,13 +24,13 @@ import anyio
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 
-GRACE: Final = 2.0  # s to end in when asked, before it is killed
-ANSWER: Final = 30.0  # s for the answer to a question
-LONGEST: Final = 16 * 1024 * 1024  # bytes of a line; a pod is one, and can be large
+STOP_GRACE_S: Final = 2.0  # s to end in when asked, before it is killed
+COMMAND_TIMEOUT_S: Final = 30.0  # s for the answer to a question
+MAX_LINE: Final = 16 * 1024 * 1024  # bytes of a line; a pod is one, and can be large
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
     """What a program said and how it ended; `code` is -n for signal n."""
 
     code: int
@@ -44,22 +44,22 @@ class Answer:
         return lines[-1].strip() if lines else f"it ended with code {self.code}"
 
 
-async def ask(
-    words: Sequence[str], *, env: Mapping[str, str] | None = None, within: float = ANSWER
-) -> Answer:
+async def run_command(
+    words: Sequence[str], *, env: Mapping[str, str] | None = None, within: float = COMMAND_TIMEOUT_S
+) -> CommandResult:
     """Run a program to its end. Raises `UsageError` where it cannot be started or takes long."""
-    async with started(words, env=env) as process:
+    async with running_child(words, env=env) as process:
         with anyio.move_on_after(within):
             out, err = await process.communicate()
             assert process.returncode is not None
-            return Answer(
+            return CommandResult(
                 process.returncode, out.decode(errors="replace"), err.decode("utf-8", "replace")
             )
     raise UsageError(f"{' '.join(words)}: no answer within {within:g} s")
 
 
 @asynccontextmanager
-async def started(
+async def running_child(
     words: Sequence[str],
     *,
     env: Mapping[str, str] | None = None,
@@ -76,7 +76,7 @@ async def started(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if one_stream else subprocess.PIPE,
             env={**os.environ, **(env or {})},
-            limit=LONGEST,
+            limit=MAX_LINE,
             start_new_session=True,
             preexec_fn=_ending_with_us(),
         )
@@ -108,11 +108,11 @@ async def _stop(process: Process) -> None:
             break
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
-        with anyio.move_on_after(GRACE):
+        with anyio.move_on_after(STOP_GRACE_S):
             await process.wait()
     for stream in (process.stdout, process.stderr):
         if stream:
-            with anyio.move_on_after(GRACE):  # to its end: then the pipe is closed
+            with anyio.move_on_after(STOP_GRACE_S):  # to its end: then the pipe is closed
                 await stream.read()
 
 

@@ -13,12 +13,12 @@ from typing import Final, Protocol
 from dap_mux.tunnel.supervised import Supervised
 
 FORWARDING: Final = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
-TAKEN: Final = re.compile(r"Unable to listen on port (\d+)", re.IGNORECASE)
+PORT_IN_USE: Final = re.compile(r"Unable to listen on port (\d+)", re.IGNORECASE)
 CHATTER: Final = re.compile(r"^(Forwarding from|Handling connection for) ")
 REFUSED: Final = re.compile(r"failed to connect to localhost:\d+ inside|connection refused")
 
 
-class Owner(Protocol):
+class PortForwardOwner(Protocol):
     """Who wants the ports."""
 
     async def worth_starting(self) -> None:
@@ -44,7 +44,7 @@ class PortForward:
         pod: str,
         ports: Sequence[int],
         local: MutableMapping[tuple[str, int], int],
-        owner: Owner,
+        owner: PortForwardOwner,
     ) -> None:
         self._base = base
         self._pod = pod
@@ -69,7 +69,7 @@ class PortForward:
 
     def said(self, line: str) -> bool:
         """One line for each port that it listens on, and one for each that it cannot have."""
-        taken, forwarding = TAKEN.search(line), FORWARDING.match(line)
+        taken, forwarding = PORT_IN_USE.search(line), FORWARDING.match(line)
         if taken:
             for place in [each for each, port in self.local.items() if port == int(taken[1])]:
                 del self.local[place]

@@ -19,7 +19,7 @@ from dap_mux.tunnel.supervised import Supervised
 
 LOOPBACK: Final = "127.0.0.1"
 COMMAND: Final = "DAP_MUX_SSH"
-OPEN: Final = "dap-mux: the way is open"
+OPEN_MARK: Final = "dap-mux: the way is open"
 OPTIONS: Final = (
     "BatchMode=yes",
     "ExitOnForwardFailure=yes",
@@ -28,9 +28,9 @@ OPTIONS: Final = (
     "ControlMaster=no",
     "ControlPath=none",
     "PermitLocalCommand=yes",
-    f"LocalCommand=echo '{OPEN}'",
+    f"LocalCommand=echo '{OPEN_MARK}'",
 )
-_HELP: Final = (
+_HINTS: Final = (
     ("Permission denied", "dap-mux cannot type a password: load a key (ssh-add), or set one up"),
     ("Host key verification failed", "connect once by hand (ssh {target}) and accept its key"),
 )
@@ -72,7 +72,7 @@ class SshTunnel:
 
     def said(self, line: str) -> bool:
         """Whether the way is open from now on."""
-        return line == OPEN
+        return line == OPEN_MARK
 
     def up(self) -> None:
         """Say where the ports are."""
@@ -80,7 +80,7 @@ class SshTunnel:
 
     def down(self, why: str) -> None:
         """Say why, and what helps where that is known."""
-        helps = [text.format(target=self._target) for words, text in _HELP if words in why]
+        helps = [text.format(target=self._target) for words, text in _HINTS if words in why]
         self._down("; ".join([why, *helps]))
 
 

@@ -19,18 +19,18 @@ from typing import Final, Protocol, TypeAlias
 import anyio
 
 from dap_mux.printable import one_line
-from dap_mux.tunnel.children import lines_of, started
+from dap_mux.tunnel.children import lines_of, running_child
 
 FIRST: Final = 0.25  # s before the next start (R3), doubling with each that came to nothing ...
 MOST: Final = 10.0  # s ... to this
-PATIENCE: Final = 20.0  # s to open the way in; a login or a slow server may take a while
-LAST_WORDS: Final = 2  # lines kept, to say why it ended
-LONGEST: Final = 200  # characters kept of each
+OPEN_TIMEOUT_S: Final = 20.0  # s to open the way in; a login or a slow server may take a while
+MAX_LAST_LINES: Final = 2  # lines kept, to say why it ended
+MAX_LINE_SHOWN: Final = 200  # characters kept of each
 
 Command: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
 
 
-class Keeper(Protocol):
+class TunnelObserver(Protocol):
     """Whose way it is: reads what the child prints, and is told how it fares."""
 
     def said(self, line: str) -> bool:
@@ -54,7 +54,7 @@ class Supervised:
     def __init__(
         self,
         command: Command,
-        keeper: Keeper,
+        keeper: TunnelObserver,
         *,
         env: Mapping[str, str] | None = None,
         chatter: re.Pattern[str] | None = None,
@@ -65,7 +65,7 @@ class Supervised:
         self._chatter = chatter
         self._failures = 0
         self._open = False
-        self._last: deque[str] = deque(maxlen=LAST_WORDS)
+        self._last: deque[str] = deque(maxlen=MAX_LAST_LINES)
         self.pid: int | None = None
         """Of the child that runs now."""
 
@@ -75,7 +75,7 @@ class Supervised:
             words = await self._command()
             self._open = False
             self._last.clear()
-            async with started(words, env=self._env, one_stream=True) as process:
+            async with running_child(words, env=self._env, one_stream=True) as process:
                 self.pid = process.pid
                 how = await self._see_through(process)
             self.pid = None
@@ -86,7 +86,7 @@ class Supervised:
     async def _see_through(self, process: Process) -> str:
         """Read what it prints until it ends; return how it ended."""
         assert process.stdout
-        with anyio.move_on_after(PATIENCE) as patience:
+        with anyio.move_on_after(OPEN_TIMEOUT_S) as patience:
             async for line in lines_of(process.stdout):
                 if self._keeper.said(line):
                     if not self._open:
@@ -94,9 +94,9 @@ class Supervised:
                         patience.deadline = float("inf")
                         self._keeper.up()
                 elif line.strip() and not (self._chatter and self._chatter.search(line)):
-                    self._last.append(one_line(line.strip())[:LONGEST])
+                    self._last.append(one_line(line.strip())[:MAX_LINE_SHOWN])
             return _how(await process.wait())
-        return f"had opened nothing within {PATIENCE:g} s"
+        return f"had opened nothing within {OPEN_TIMEOUT_S:g} s"
 
 
 def pause_after(failures: int) -> float:

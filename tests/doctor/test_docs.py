@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from dap_mux import doctor as package
-from dap_mux.doctor.causes.debugpy_version import NEEDED
+from dap_mux.doctor.causes.debugpy_version import OLDEST_SUPPORTED
 from tests.doctor.conftest import KEYS, user
 from tests.support.processes.commands import User
 
@@ -79,4 +79,4 @@ def test_the_json_of_the_page_has_the_keys() -> None:
 
 
 def test_the_oldest_debugpy_is_the_one_that_is_installed_at_least() -> None:
-    assert f'"debugpy>={NEEDED}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    assert f'"debugpy>={OLDEST_SUPPORTED}"' in (ROOT / "pyproject.toml").read_text("utf-8")

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from dap_mux.doctor.causes import examine
-from dap_mux.doctor.conversation import Outcome, Talk
 from dap_mux.doctor.machine import Machine
-from dap_mux.doctor.scene import WHO, Scene, Subject, Who
+from dap_mux.doctor.observations import KIND_BY_OUTCOME, HolderKind, Observations, Subject
+from dap_mux.doctor.probe import Outcome, ProbeResult
 
 
-def subject(reason: str, state: str = "waiting", who: Who = "unknown", number: int = 3) -> Subject:
+def subject(
+    reason: str, state: str = "waiting", who: HolderKind = "unknown", number: int = 3
+) -> Subject:
     """A rank of a session, on another host unless `who` is known."""
     return Subject(
         "node1",
@@ -42,7 +44,7 @@ def subject(reason: str, state: str = "waiting", who: Who = "unknown", number: i
     ],
 )
 async def test_what_a_session_says(reason: str, state: str, cause: str) -> None:
-    (found,) = await examine(Scene(Machine(), [subject(reason, state)]))
+    (found,) = await examine(Observations(Machine(), [subject(reason, state)]))
     assert (found.cause, found.ranks, found.where) == (cause, "3", "node1:5681")
     assert reason in found.evidence[0]
 
@@ -61,21 +63,23 @@ async def test_what_a_session_says(reason: str, state: str, cause: str) -> None:
     ],
 )
 async def test_every_end_of_a_conversation_is_a_cause(outcome: Outcome, cause: str) -> None:
-    alone = Subject("node1", 5678, "node1:5678", who=WHO.get(outcome, "unknown"))
-    (found,) = await examine(Scene(Machine(), [replace(alone, talk=Talk(outcome, "so it said"))]))
+    alone = Subject("node1", 5678, "node1:5678", who=KIND_BY_OUTCOME.get(outcome, "unknown"))
+    (found,) = await examine(
+        Observations(Machine(), [replace(alone, talk=ProbeResult(outcome, "so it said"))])
+    )
     assert found.cause == cause
-    fine = replace(alone, who="unknown", talk=Talk("fine"))
-    assert await examine(Scene(Machine(), [fine])) == []
+    fine = replace(alone, who="unknown", talk=ProbeResult("fine"))
+    assert await examine(Observations(Machine(), [fine])) == []
 
 
 @pytest.mark.parametrize("reason", ["", "the tunnel to pod trainer-0 is being opened"])
 async def test_what_is_under_way_is_no_cause(reason: str) -> None:
-    assert await examine(Scene(Machine(), [subject(reason, "connecting")])) == []
+    assert await examine(Observations(Machine(), [subject(reason, "connecting")])) == []
 
 
 async def test_a_thousand_ranks_with_one_cause_are_one_cause() -> None:
     subjects = [subject(f"nothing listens on node1:{n} yet", number=n) for n in range(1000)]
-    (found,) = await examine(Scene(Machine(), subjects))
+    (found,) = await examine(Observations(Machine(), subjects))
     assert found.ranks == "0-999"
     assert found.where == "node1:5678-6677"
     assert found.evidence[-1] == "and 994 more like these"

@@ -17,7 +17,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.cluster.kubernetes import Kubernetes
-from dap_mux.cluster.source import Word
+from dap_mux.cluster.source import SourceSpec
 from tests.launchers import tour
 from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, shell
 from tests.support.hosts.private_network import possible
@@ -166,7 +166,7 @@ async def test_a_pod_that_goes_just_before_it_is_watched(
             await scene.cluster.delete(pods[1].name)
 
     scene.server.on_list = listed
-    source = Kubernetes(Word("k8s", f"job/{JOB}"))
+    source = Kubernetes(SourceSpec("k8s", f"job/{JOB}"))
     before = await source.discover()
     async with aclosing(source.watch()) as news:  # type: ignore[type-var]
         after = await asyncio.wait_for(anext(news), LIMIT)

@@ -21,7 +21,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.cluster.slurm import Slurm
 from dap_mux.cluster.slurm_commands import time_left
-from dap_mux.cluster.source import Word
+from dap_mux.cluster.source import SourceSpec
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
 from tests.support.clients.conversation import Conversation
@@ -118,7 +118,7 @@ async def test_a_batch_job_is_attached_to_by_its_number(user: User, slurm: Slurm
 
 async def endpoints(rest: str) -> list[str]:
     """Where the ranks of a word are, in their order."""
-    records = await Slurm(Word("slurm", rest)).discover()
+    records = await Slurm(SourceSpec("slurm", rest)).discover()
     assert [record.rank for record in records] == [*range(len(records))]
     return [record.endpoint for record in records]
 

@@ -25,9 +25,9 @@ _AFTER: Final = "model.step(mean_grad)"
 
 
 _NO_CLOCKS: Final = """\
-from dap_mux.session import serving
+from dap_mux.session import session
 
-serving.CLOCK_PATIENCE = serving.LIBRARY_PATIENCE = 0.0
+session.CLOCK_CHECK_DELAY_S = session.TORCH_CHECK_DELAY_S = 0.0
 """
 
 

@@ -14,7 +14,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output, ToClient, ToRank
-from dap_mux.session.serving import RELEASE_LIMIT
+from dap_mux.session.session import RELEASE_TIMEOUT_S
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
 from tests.support.clients.conversation import Conversation
@@ -93,7 +93,7 @@ class Session:
     async def close(self) -> None:
         """End as SIGTERM does, and check the conversations."""
         self.driver.feed(inputs.Shutdown("the test is over"))
-        with anyio.move_on_after(RELEASE_LIMIT):
+        with anyio.move_on_after(RELEASE_TIMEOUT_S):
             await self.driver.no_links()  # ranks that we hang up on too early are lost
         for client, _ in self._clients:
             await client.close()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.config import OPTIONS, Address, Config, Option
-from dap_mux.config.sources import NOT_A_PROJECTS
+from dap_mux.config.sources import NOT_FOR_PROJECTS
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
 
@@ -113,7 +113,7 @@ def test_every_option_can_come_from_every_place(option: Option, tmp_path: Path) 
         (Config.load(environ={option.variable: text}), f"variable {option.variable}"),
         (Config.load(launch={option.attribute: text}), f"launch.json {option.attribute}"),
         (Config.load(home=home), home_label),
-        *([] if name in NOT_A_PROJECTS else [(Config.load(cwd=project), project_label)]),
+        *([] if name in NOT_FOR_PROJECTS else [(Config.load(cwd=project), project_label)]),
     ):
         assert getattr(config, name) == value
         assert origin(config, name) == label

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dap_mux.cluster.endpoints import LATER, number, read_word
+from dap_mux.cluster.endpoints import PLANNED_SCHEMES, number, read_endpoint
 from dap_mux.cluster.records import RankRecord
 from dap_mux.errors import UsageError
 
 
 def parse_endpoint(word: str) -> list[RankRecord]:
-    named = read_word(word)
+    named = read_endpoint(word)
     found = anyio.run(named.source.discover) if named.source else named.records
     return [replace(one, incarnation="") for one in named.grouped(found)]
 
@@ -95,7 +95,7 @@ def test_nonsense_is_named(word: str, complaint: str) -> None:
     assert word.lstrip("@") in str(caught.value)
 
 
-@pytest.mark.parametrize("scheme", LATER)
+@pytest.mark.parametrize("scheme", PLANNED_SCHEMES)
 def test_every_later_scheme_says_so(scheme: str) -> None:
     with pytest.raises(UsageError, match="later release"):
         parse_endpoint(f"{scheme}:something")

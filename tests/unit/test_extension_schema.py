@@ -12,8 +12,8 @@ import pytest
 
 from dap_mux.config import OPTIONS, Config, Option
 from dap_mux.errors import UsageError
-from dap_mux.session.attributes import rank_words
-from dap_mux.session.cluster_words import DEFAULT, EVERYWHERE, KINDS
+from dap_mux.session.attach_attributes import attach_endpoints
+from dap_mux.session.cluster_attribute import COMMON_PARTS, DEFAULT_KIND, KINDS
 from dap_mux.session.launch_attributes import launch_job, launcher_job
 from tests.unit.test_docs import ROOT, rows
 
@@ -52,7 +52,7 @@ def asked_by_attach() -> set[str]:
     names: set[str] = set()
     for arguments in (Asked(), Asked(host="h", port=1)):
         try:
-            rank_words(arguments)
+            attach_endpoints(arguments)
         except UsageError:
             assert "port" not in arguments
         names |= arguments.names
@@ -96,10 +96,13 @@ def test_launch_offers_what_the_adapter_reads(tmp_path: Path) -> None:
 
 def test_cluster_offers_what_is_read_of_it() -> None:
     offered = ATTACH["cluster"]["properties"]
-    read = {*EVERYWHERE, *(part for kind in KINDS.values() for part in (*kind.names, *kind.others))}
+    read = {
+        *COMMON_PARTS,
+        *(part for kind in KINDS.values() for part in (*kind.names, *kind.others)),
+    }
     assert set(offered) == read
     assert offered["kind"]["enum"] == list(KINDS)
-    assert offered["kind"]["default"] == DEFAULT
+    assert offered["kind"]["default"] == DEFAULT_KIND
 
 
 @pytest.mark.parametrize("option", [*ADAPTER, *LAUNCHED], ids=lambda each: each.attribute)

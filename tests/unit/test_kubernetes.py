@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dap_mux.cluster.kubernetes.news import MAX_NAMED, News
+from dap_mux.cluster.kubernetes.pod_failures import MAX_NAMED, PodFailures
+from dap_mux.cluster.kubernetes.pod_source import read
 from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, ranks_of
-from dap_mux.cluster.kubernetes.source import read
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
-from dap_mux.cluster.source import Word
+from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError
 
 ONE = range(5678, 5679)
@@ -46,7 +46,7 @@ def test_a_word_names_pods(
     context: str | None,
     ports: range,
 ) -> None:
-    wanted = read(Word("k8s", rest))
+    wanted = read(SourceSpec("k8s", rest))
     assert wanted.selection == selection
     assert (wanted.namespace, wanted.context, wanted.ports) == (namespace, context, ports)
 
@@ -68,7 +68,7 @@ def test_a_word_names_pods(
 )
 def test_a_word_that_names_none(rest: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint) as caught:
-        read(Word("oc", rest))
+        read(SourceSpec("oc", rest))
     assert f"oc:{rest}" in str(caught.value)
 
 
@@ -277,7 +277,7 @@ def crashed(state: str = "state") -> dict[str, Any]:
 
 
 def test_each_failure_is_told_once() -> None:
-    news = News(Tool(("/usr/bin/kubectl", "--namespace=team")))
+    news = PodFailures(Tool(("/usr/bin/kubectl", "--namespace=team")))
     failed = pod("t-0", phase="Failed", state=crashed()["state"])
     news.see([failed, pod("t-1"), pod("t-2", phase="Succeeded")])
     assert news.take() == [
@@ -290,7 +290,7 @@ def test_each_failure_is_told_once() -> None:
 
 def test_a_container_that_is_started_again_and_again() -> None:
     """Each time anew; and one that runs again since before we came says nothing."""
-    news = News(Tool(("oc",)))
+    news = PodFailures(Tool(("oc",)))
     waiting: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff"}}
     last = crashed("last")["last"]
     news.see([pod("t-0", restarts=1, last=last), pod("t-1", state=waiting, restarts=1, last=last)])
@@ -311,13 +311,13 @@ def test_the_container_that_comes_first_is_the_one_that_crashed() -> None:
     ]
     (record,) = ranks_of([one], ONE, by_name=True)
     assert record.waits == "pod t-0 is Pending: CrashLoopBackOff, after exit code 3 (Error)"
-    news = News(Tool(("oc",)))
+    news = PodFailures(Tool(("oc",)))
     news.see([one])
     assert news.take()[0].endswith("see `oc logs --previous t-0 -c fetch`")
 
 
 def test_a_job_of_a_thousand_fails_in_one_way() -> None:
-    news = News(Tool(("oc",)))
+    news = PodFailures(Tool(("oc",)))
     news.see([pod(f"t-{number}", phase="Failed") for number in range(1000)])
     *named, more = news.take()
     assert len(named) == MAX_NAMED

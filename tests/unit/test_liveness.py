@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dap_mux.shell import liveness, sockets
-from dap_mux.shell.liveness import Pulse, unacknowledged_for
+from dap_mux.shell.liveness import LivenessMonitor, unacknowledged_for
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes.waiting import until
 
@@ -57,16 +57,16 @@ def test_the_limits_keep_the_promise() -> None:
     option = dict(sockets._KEEPALIVE)
     idle = option["TCP_KEEPIDLE"] + option["TCP_KEEPINTVL"] * option["TCP_KEEPCNT"]
     assert idle <= 20
-    assert liveness.PATIENCE + liveness.LOOK <= 20
+    assert liveness.ACK_TIMEOUT_S + liveness.CHECK_INTERVAL_S <= 20
 
 
 async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     """What TCP_USER_TIMEOUT does not know."""
-    monkeypatch.setattr(liveness, "LOOK", 0.05)
-    monkeypatch.setattr(liveness, "PATIENCE", 0.3)
+    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.3)
     fill(ends[0])
     complaints: list[str] = []
-    pulse = Pulse(ends[0], complaints.append)
+    pulse = LivenessMonitor(ends[0], complaints.append)
     loop = asyncio.get_running_loop()
     since = loop.time()
     await until(lambda: loop.time() > since + 1.5, within=LIMIT, what="five times the patience")
@@ -79,10 +79,10 @@ async def test_what_was_sent_just_now_is_not_late(
 ) -> None:
     """Two looks in a row find something owed, without any acknowledgement between them."""
     found = iter((60.0, 0.0, 60.0, 0.0, 60.0, 64.0))
-    monkeypatch.setattr(liveness, "LOOK", 0.0)
+    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.0)
     monkeypatch.setattr(liveness, "unacknowledged_for", lambda sock: next(found))
     complaints: list[str] = []
-    Pulse(ends[0], complaints.append)
+    LivenessMonitor(ends[0], complaints.append)
     await until(lambda: complaints, within=LIMIT, what="a complaint")
     assert complaints == ["nothing that was sent is acknowledged since 64 s"]
 
@@ -91,11 +91,11 @@ async def test_what_was_sent_just_now_is_not_late(
 async def test_who_acknowledges_nothing_is_gone(
     network: PrivateNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(liveness, "LOOK", 0.05)
-    monkeypatch.setattr(liveness, "PATIENCE", 0.5)
+    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.5)
     here, there = connected()
     complaints: list[str] = []
-    Pulse(here, complaints.append)
+    LivenessMonitor(here, complaints.append)
     here.send(b"heard")
     await until(lambda: unacknowledged_for(here) == 0, within=LIMIT, what="acknowledged")
     network.lose(THERE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.cluster.kubernetes.source import read
-from dap_mux.cluster.source import Word
+from dap_mux.cluster.kubernetes.pod_source import read
+from dap_mux.cluster.source import SourceSpec
 from dap_mux.rank.pod import word_of
 
 IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
@@ -31,7 +31,7 @@ def test_the_way_to_a_pod(
     environ: dict[str, str], hostname: str, namespace: str, port: int, word: str
 ) -> None:
     assert word_of({**IN_A_POD, **environ}, hostname, namespace, port) == word
-    assert port in read(Word("k8s", word.partition(":")[2])).ports
+    assert port in read(SourceSpec("k8s", word.partition(":")[2])).ports
 
 
 def test_elsewhere_an_address_does() -> None:

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import dap_mux
-from dap_mux.rank.hold import on_timeout_of, timeout_of
-from dap_mux.rank.post_mortem import DEFAULT_LIMIT, VARIABLE, limit_of
+from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of
+from dap_mux.rank.post_mortem import DEFAULT_LIMIT_S, VARIABLE, limit_of
 
 
 def test_importing_the_package_loads_no_debugger() -> None:
@@ -35,7 +35,7 @@ def test_the_package_has_what_programs_call() -> None:
         ("", 7.0),
         ("off", None),
         ("No", None),
-        ("on", DEFAULT_LIMIT),
+        ("on", DEFAULT_LIMIT_S),
         ("0", 0.0),
         (" 1.5 ", 1.5),
     ],

@@ -35,7 +35,7 @@ async def test_a_change_that_its_time_does_not_show_is_read(
             write(path, 5679)
         return found
 
-    monkeypatch.setattr(ranks_file, "LOOK", 0.0)
+    monkeypatch.setattr(ranks_file, "POLL_INTERVAL_S", 0.0)
     monkeypatch.setattr(ranks_file, "read_ranks_file", reading)
     write(path, 5678)
     source = RanksFile(str(path))

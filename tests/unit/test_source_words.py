@@ -7,10 +7,10 @@ import re
 import anyio
 import pytest
 
-from dap_mux.cluster.endpoints import read_word
+from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.pid import Pids
 from dap_mux.cluster.slurm import Name
-from dap_mux.cluster.source import Word
+from dap_mux.cluster.source import SourceSpec
 from dap_mux.cluster.ssh import Ssh
 from dap_mux.errors import UsageError
 
@@ -29,13 +29,13 @@ from dap_mux.errors import UsageError
     ],
 )
 def test_a_slurm_job(rest: str, name: Name) -> None:
-    assert Name.read(Word("slurm", rest)) == name
+    assert Name.read(SourceSpec("slurm", rest)) == name
 
 
 @pytest.mark.parametrize("rest", ["", "x", "0", "12.", "12:", "12:99999", "12+0", "12 ", "12;id"])
 def test_not_a_slurm_job(rest: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"slurm:{rest}")):
-        read_word(f"slurm:{rest}")
+        read_endpoint(f"slurm:{rest}")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_not_a_slurm_job(rest: str) -> None:
     ],
 )
 def test_a_host_for_ssh(rest: str, target: str, addresses: list[str]) -> None:
-    ssh = Ssh(Word("ssh", rest))
+    ssh = Ssh(SourceSpec("ssh", rest))
     assert ssh.target == target
     assert [record.endpoint for record in anyio.run(ssh.discover)] == addresses
 
@@ -62,14 +62,14 @@ def test_a_host_for_ssh(rest: str, target: str, addresses: list[str]) -> None:
 def test_not_a_host_for_ssh(rest: str) -> None:
     """A word that begins with a dash would be an option of ssh."""
     with pytest.raises(UsageError, match="ssh:"):
-        read_word(f"ssh:{rest}")
+        read_endpoint(f"ssh:{rest}")
 
 
 @pytest.mark.parametrize("rest", ["", "x", "0", "12,", "12 34", "12,12", "-1"])
 def test_not_process_numbers(rest: str) -> None:
     with pytest.raises(UsageError, match="pid:"):
-        read_word(f"pid:{rest}")
+        read_endpoint(f"pid:{rest}")
 
 
 def test_process_numbers() -> None:
-    assert isinstance(read_word("trainer=pid:12,34").source, Pids)
+    assert isinstance(read_endpoint("trainer=pid:12,34").source, Pids)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cluster.endpoints import read_word
-from dap_mux.cluster.source import Word
-from dap_mux.cluster.sources import GROUP, OURS, source_of
+from dap_mux.cluster.endpoints import read_endpoint
+from dap_mux.cluster.source import SourceSpec
+from dap_mux.cluster.sources import BUILT_IN, GROUP, source_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,27 +37,27 @@ def lsf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_table_is_what_the_package_declares() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["entry-points"][GROUP] == OURS
+    assert project["entry-points"][GROUP] == BUILT_IN
 
 
-@pytest.mark.parametrize("scheme", OURS)
+@pytest.mark.parametrize("scheme", BUILT_IN)
 def test_each_of_ours_can_be_loaded(scheme: str) -> None:
-    module, _, name = OURS[scheme].partition(":")
+    module, _, name = BUILT_IN[scheme].partition(":")
     assert hasattr(__import__(module, fromlist=[name]), name)
 
 
 def test_another_package_brings_a_source(lsf: None) -> None:
-    named = read_word("trainer=lsf:4711")
+    named = read_endpoint("trainer=lsf:4711")
     assert type(named.source).__name__ == "Lsf"
-    assert getattr(named.source, "word", None) == Word("lsf", "4711")
+    assert getattr(named.source, "word", None) == SourceSpec("lsf", "4711")
     assert named.group == "trainer"
 
 
 def test_a_host_that_is_called_like_a_scheme_needs_its_domain(lsf: None) -> None:
-    assert read_word("lsf:5678").source
-    (record,) = read_word("lsf.cluster:5678").records
+    assert read_endpoint("lsf:5678").source
+    (record,) = read_endpoint("lsf.cluster:5678").records
     assert record.endpoint == "lsf.cluster:5678"
 
 
 def test_nobody_reads_this() -> None:
-    assert source_of(Word("lsf", "4711")) is None
+    assert source_of(SourceSpec("lsf", "4711")) is None

@@ -15,7 +15,7 @@ import pytest
 
 from dap_mux.errors import UsageError
 from dap_mux.tunnel import supervised
-from dap_mux.tunnel.children import ask, started
+from dap_mux.tunnel.children import run_command, running_child
 from dap_mux.tunnel.supervised import Supervised
 from tests.support.processes.waiting import until
 
@@ -25,10 +25,10 @@ REFUSES = "import sys; print('no such\\x1b[2Jpod', file=sys.stderr); sys.exit(3)
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + OPENS
 PARENT = """\
 import os, sys, anyio
-from dap_mux.tunnel.children import lines_of, started
+from dap_mux.tunnel.children import lines_of, running_child
 
 async def main():
-    async with started([sys.executable, "-c", sys.argv[1]]) as child:
+    async with running_child([sys.executable, "-c", sys.argv[1]]) as child:
         async for line in lines_of(child.stdout):
             print(child.pid, flush=True)
 
@@ -111,7 +111,7 @@ def test_back_off() -> None:
 
 
 async def test_a_child_that_opens_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "PATIENCE", 0.2)
+    monkeypatch.setattr(supervised, "OPEN_TIMEOUT_S", 0.2)
     async with kept(Keeper("import time; time.sleep(600)")) as keeper:
         await until(lambda: keeper.heard, within=LIMIT, what="given up")
     assert "opened nothing within 0.2 s" in keeper.heard[0]
@@ -127,7 +127,7 @@ async def test_one_that_does_not_listen_to_reason_is_killed() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children of the killed")
 async def test_it_does_not_outlive_us_even_if_we_are_killed() -> None:
-    async with started([sys.executable, "-c", PARENT, OPENS]) as parent:
+    async with running_child([sys.executable, "-c", PARENT, OPENS]) as parent:
         assert parent.stdout
         child = int(await parent.stdout.readline())
         assert is_there(child)
@@ -137,16 +137,18 @@ async def test_it_does_not_outlive_us_even_if_we_are_killed() -> None:
 
 async def test_a_program_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="cannot start no-such-program: No such file"):
-        await ask(["no-such-program"])
+        await run_command(["no-such-program"])
 
 
 async def test_a_question_and_its_answer() -> None:
-    answer = await ask([sys.executable, "-c", "import os; print(os.environ['A'])"], env={"A": "1"})
+    answer = await run_command(
+        [sys.executable, "-c", "import os; print(os.environ['A'])"], env={"A": "1"}
+    )
     assert (answer.code, answer.out) == (0, "1\n")
-    answer = await ask([sys.executable, "-c", REFUSES])
+    answer = await run_command([sys.executable, "-c", REFUSES])
     assert (answer.code, answer.why) == (3, "no such\x1b[2Jpod")
 
 
 async def test_a_question_that_is_not_answered() -> None:
     with pytest.raises(UsageError, match=r"no answer within 0\.2 s"):
-        await ask([sys.executable, "-c", OPENS], within=0.2)
+        await run_command([sys.executable, "-c", OPENS], within=0.2)

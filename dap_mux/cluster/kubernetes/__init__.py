@@ -1,12 +1,12 @@
 """Ranks in pods of Kubernetes and OpenShift, reached by `kubectl` or `oc` port-forwards.
 
-- `source`  the words `k8s:...` and `oc:...`, and the `Source` behind them.
-- `pods`    what a cluster says of its pods, read into ranks: numbers, restarts, who waits for what.
-- `news`    pods that have failed, told once each.
-- `tool`    kubectl or oc: asked once, watched, and what its complaints mean.
-- `way`     the forwards to one pod, opened once something listens there.
+- `pod_source`    the endpoints `k8s:...` and `oc:...`, and their `Source`.
+- `pods`          reads pod objects into ranks: numbers, restarts, reasons for waiting.
+- `pod_failures`  reports each failed pod once.
+- `tool`          runs kubectl or oc, and explains their errors.
+- `pod_forward`   port forwards to one pod, opened once something listens there.
 """
 
-from dap_mux.cluster.kubernetes.source import Kubernetes
+from dap_mux.cluster.kubernetes.pod_source import Kubernetes
 
 __all__ = ["Kubernetes"]

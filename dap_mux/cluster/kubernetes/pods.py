@@ -16,8 +16,8 @@ INDEXES: Final = (
     "apps.kubernetes.io/pod-index",
 )
 ENDED: Final = ("Succeeded", "Failed")  # phases
-MISSED: Final = ("deleted", "failed")  # phases of ours: another may come in its place
-LONGEST: Final = 200  # characters kept of what a cluster says
+REPLACEABLE: Final = ("deleted", "failed")  # phases of ours: another may come in its place
+MAX_TEXT: Final = 200  # characters kept of what a cluster says
 ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
@@ -41,7 +41,7 @@ def how_it_failed(pod: Json) -> str:
     ends = [_exit_of(each.get("state") or {}) for each in _every_container(pod)]
     status = _status(pod)  # evicted, say, before or while its containers ran
     told = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
-    return next(filter(None, ends), one_line(told)[:LONGEST])
+    return next(filter(None, ends), one_line(told)[:MAX_TEXT])
 
 
 def exit_code_of(pod: Json) -> int | None:
@@ -82,9 +82,9 @@ def missed(pod: Json, now: Json | None) -> Json | None:
     if has_ended(pod):
         return None
     if now is None:
-        phase = MISSED[0]
+        phase = REPLACEABLE[0]
     elif has_failed(now) and _is_controlled(now):
-        phase = MISSED[1]
+        phase = REPLACEABLE[1]
     else:
         return None
     containers = [{**each, "state": {}} for each in _containers(pod)]
@@ -148,8 +148,8 @@ def _waits(pod: Json) -> str:
     phase = _status(pod).get("phase", "Unknown")
     if phase == "Running" and states:
         return f"pod {name} does not run now{why or ': its container has ended'}"
-    if phase in MISSED:
-        what = "was deleted" if phase == MISSED[0] else "has failed"
+    if phase in REPLACEABLE:
+        what = "was deleted" if phase == REPLACEABLE[0] else "has failed"
         return f"pod {name} {what}; perhaps another is made in its place"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
 
@@ -176,7 +176,7 @@ def _unscheduled(pod: Json) -> str:
     for condition in _status(pod).get("conditions") or []:
         if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
             said = [str(condition[key]) for key in ("reason", "message") if condition.get(key)]
-            return one_line(": ".join(["", *said]))[:LONGEST]
+            return one_line(": ".join(["", *said]))[:MAX_TEXT]
     return ""
 
 

@@ -16,14 +16,14 @@ import anyio
 
 from dap_mux.cluster.kubernetes.pods import Json
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.tunnel.children import Answer, ask, lines_of, started
+from dap_mux.tunnel.children import CommandResult, lines_of, run_command, running_child
 
 PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
 SOCKETS: Final = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ ([0-9A-F]{2}) ", re.MULTILINE)
 
 # What it complains of, and what helps; any case.
-HELP: Final = {
+HINTS: Final = {
     "Unauthorized|must be logged in|provide credentials|token.*expired": (
         "you are not logged in: log in as you do for {tool} (oc login, or your provider's tool)"
     ),
@@ -39,12 +39,12 @@ HELP: Final = {
     ),
 }
 # Not allowed, or a container without `cat`: asking again does not help.
-NEVER: Final = re.compile(
+PERMANENT: Final = re.compile(
     "forbidden|executable file not found|no such file|not found in|exit code 12[67]",
     re.IGNORECASE,
 )
 # The container in which it would run has ended, as kubelets and containerd say it.
-GONE: Final = re.compile(
+CONTAINER_GONE: Final = re.compile(
     "completed pod|container not found|container is not running|pods .* not found|"
     "no running task|CONTAINER_EXITED",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ class Tool:
 
     async def pods(self, selection: Sequence[str]) -> list[Json]:
         """Return the pods that there are. Raises `DapMuxError`."""
-        answer = await ask([*self.base, "get", "pods", *selection, "-o", "json"])
+        answer = await run_command([*self.base, "get", "pods", *selection, "-o", "json"])
         if answer.code:
             raise self._complaint("get pods", answer)
         try:
@@ -93,7 +93,7 @@ class Tool:
 
     async def check_namespace(self, name: str) -> None:
         """Raise `NothingToConnect` where there is none; having no right to ask is no error."""
-        answer = await ask([*self.base, "get", "namespace", name, "-o", "name"])
+        answer = await run_command([*self.base, "get", "namespace", name, "-o", "name"])
         if answer.code and "NotFound" in answer.err:
             raise NothingToConnect(
                 f"there is no namespace {name!r}: `{self.name} get namespaces` shows those that "
@@ -105,7 +105,7 @@ class Tool:
 
         '' where it goes on, where there is none, and where we may not ask.
         """
-        answer = await ask([*self.base, "get", "job", name, "-o", "json"])
+        answer = await run_command([*self.base, "get", "job", name, "-o", "json"])
         if answer.code:
             return ""
         try:
@@ -126,7 +126,9 @@ class Tool:
     async def watching(self, selection: Sequence[str]) -> AsyncIterator[Changes]:
         """Hear of changes to pods; at first of each pod that there is."""
         how = ("--watch", "-o", "json", "--output-watch-events")
-        async with started([*self.base, "get", "pods", *selection, *how], one_stream=True) as child:
+        async with running_child(
+            [*self.base, "get", "pods", *selection, *how], one_stream=True
+        ) as child:
             yield Changes(child)
 
     async def listening(self, pod: str) -> set[int] | None:
@@ -136,18 +138,18 @@ class Tool:
         `ContainerGone` where nothing runs in it.
         """
         files = ("/proc/net/tcp", "/proc/net/tcp6")
-        answer = await ask([*self.base, "exec", pod, "--", "cat", *files])
+        answer = await run_command([*self.base, "exec", pod, "--", "cat", *files])
         if "local_address" in answer.out:
             found = SOCKETS.findall(answer.out)
             return {int(port, 16) for port, state in found if state == LISTEN}
-        if NEVER.search(answer.err) and not GONE.search(answer.err):
+        if PERMANENT.search(answer.err) and not CONTAINER_GONE.search(answer.err):
             return None
-        gone = GONE.search(answer.err) is not None
+        gone = CONTAINER_GONE.search(answer.err) is not None
         raise (ContainerGone if gone else NothingToConnect)(f"{self.name} exec {pod}: {answer.why}")
 
-    def _complaint(self, what: str, answer: Answer) -> NothingToConnect:
+    def _complaint(self, what: str, answer: CommandResult) -> NothingToConnect:
         text = f"{self.name} {what}: {answer.why}"
-        for pattern, help in HELP.items():
+        for pattern, help in HINTS.items():
             if re.search(pattern, answer.err, re.IGNORECASE):
                 return NothingToConnect(f"{text}; {help.format(tool=self.name)}")
         return NothingToConnect(text)

@@ -27,7 +27,7 @@ from dap_mux.doctor.causes import (
     wrong_port,
 )
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Reaching:
     """Why a rank cannot be reached."""
 
     name: str
-    applies: Callable[[Subject, Scene], bool]
-    describe: Callable[[Sequence[Subject], Scene], Finding]
+    applies: Callable[[Subject, Observations], bool]
+    describe: Callable[[Sequence[Subject], Observations], Finding]
 
 
 REACHING: Final = tuple(
     Reaching(module.CAUSE, module.applies, module.describe)
     for module in (already_attached, wedged, port_range, tunnel_down, wrong_port, refused)
 )
-Examine = Callable[[Scene], Awaitable[list[Finding]]]
+Examine = Callable[[Observations], Awaitable[list[Finding]]]
 OTHERS: Final[tuple[Examine, ...]] = tuple(
     module.examine
     for module in (
@@ -59,19 +59,19 @@ OTHERS: Final[tuple[Examine, ...]] = tuple(
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Everything that is found, those first that keep ranks away."""
-    findings = list(_reaching(scene))
+    findings = list(_reaching(observed))
     for look_for in OTHERS:
-        findings += await look_for(scene)
+        findings += await look_for(observed)
     return findings
 
 
-def _reaching(scene: Scene) -> list[Finding]:
+def _reaching(observed: Observations) -> list[Finding]:
     found: dict[tuple[str, str], list[Subject]] = {}
-    for subject in scene.troubled():
-        cause = next((one for one in REACHING if one.applies(subject, scene)), None)
+    for subject in observed.troubled():
+        cause = next((one for one in REACHING if one.applies(subject, observed)), None)
         if cause is not None:
             found.setdefault((cause.name, subject.named), []).append(subject)
     by_name = {cause.name: cause for cause in REACHING}
-    return [by_name[name].describe(subjects, scene) for (name, _), subjects in found.items()]
+    return [by_name[name].describe(subjects, observed) for (name, _), subjects in found.items()]

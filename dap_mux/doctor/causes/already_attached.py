@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
-from dap_mux.doctor.conversation import TAKEN
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.machine import named
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
+from dap_mux.doctor.probe import TAKEN
 
 CAUSE = "already-attached"
 
 
-def applies(subject: Subject, _: Scene) -> bool:
+def applies(subject: Subject, _: Observations) -> bool:
     """debugpy has said so, or a client's connection to it is seen."""
     if subject.who == "debugpy":
         return bool(subject.clients) and (TAKEN in subject.reason or not subject.session)
     return subject.outcome == "taken" or TAKEN in subject.reason
 
 
-def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
     """Who it is, as far as that shows."""
     return Finding(
         CAUSE,

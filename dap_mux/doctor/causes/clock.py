@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from dap_mux.cluster.slurm_commands import time_left
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import SessionSnapshot
 from dap_mux.errors import DapMuxError
 from dap_mux.insight.clocks import Clocks, clocks, look
 from dap_mux.insight.threats import Threat, threats
@@ -19,25 +19,25 @@ from dap_mux.rank_sets.world import World
 CAUSE: Final = "clock"
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """What every session's ranks tell of their clocks."""
     return [
-        _finding(threat, picture)
-        for picture in scene.pictures
-        for threat in await _threats(picture)
-        if threat.urgent and (threat.kind != "collective" or _waits_for_us(picture))
+        _finding(threat, snapshot)
+        for snapshot in observed.snapshots
+        for threat in await _threats(snapshot)
+        if threat.urgent and (threat.kind != "collective" or _waits_for_us(snapshot))
     ]
 
 
-def _waits_for_us(picture: Picture) -> bool:
+def _waits_for_us(snapshot: SessionSnapshot) -> bool:
     """A collective that waits for nobody of ours is the job's own affair."""
-    return any(entry["state"] in ("stopped", "pausing") for entry in picture.attached)
+    return any(entry["state"] in ("stopped", "pausing") for entry in snapshot.attached)
 
 
-async def _threats(picture: Picture) -> list[Threat]:
+async def _threats(snapshot: SessionSnapshot) -> list[Threat]:
     told: dict[RankId, Clocks] = {}
     limits: dict[str, Clocks] = {}  # asked once for each job
-    for ranks, said in (await picture.ask(look(extends=False))).items():
+    for ranks, said in (await snapshot.ask(look(extends=False))).items():
         try:
             one = clocks(said)
         except ValueError:
@@ -45,8 +45,8 @@ async def _threats(picture: Picture) -> list[Threat]:
         if one.job and one.left is None:
             limits[one.job] = limits.get(one.job) or await _limit(one.job)
             one = replace(one, left=limits[one.job].left)
-        told.update(dict.fromkeys(_ranks(ranks, picture), one))
-    return threats(told, picture.default_group)
+        told.update(dict.fromkeys(_ranks(ranks, snapshot), one))
+    return threats(told, snapshot.default_group)
 
 
 async def _limit(job: str) -> Clocks:
@@ -58,13 +58,13 @@ async def _limit(job: str) -> Clocks:
     return Clocks(job=job, left=left.total_seconds() if left is not None else None)
 
 
-def _ranks(text: str, picture: Picture) -> list[RankId]:
-    ids = tuple(sorted((str(one["group"]), int(one["rank"])) for one in picture.ranks))
-    world = World(ranks=ids, meshes={}, states={}, names={}, default_group=picture.default_group)
+def _ranks(text: str, snapshot: SessionSnapshot) -> list[RankId]:
+    ids = tuple(sorted((str(one["group"]), int(one["rank"])) for one in snapshot.ranks))
+    world = World(ranks=ids, meshes={}, states={}, names={}, default_group=snapshot.default_group)
     return list(parse(text.replace("; ", " | ")).select(world, strict=False))
 
 
-def _finding(threat: Threat, picture: Picture) -> Finding:
+def _finding(threat: Threat, snapshot: SessionSnapshot) -> Finding:
     return Finding(
         CAUSE,
         "a clock of the job is about to run out",
@@ -76,6 +76,6 @@ def _finding(threat: Threat, picture: Picture) -> Finding:
                 "init_process_group(timeout=...), and a scheduler's limit to match"
             ),
         ),
-        ranks=fold(threat.ranks, picture.default_group),
-        where=f"session {picture.address}",
+        ranks=fold(threat.ranks, snapshot.default_group),
+        where=f"session {snapshot.address}",
     )

@@ -5,33 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import SessionSnapshot
 from dap_mux.engine.evaluate.torch_probe import COMPILED, compiled
 
 CAUSE: Final = "compiled"
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Breakpoints in compiled functions, and lines that were asked about."""
     findings = []
-    for picture in scene.pictures:
+    for snapshot in observed.snapshots:
         told = {
             f"{one['path']}:{one['line']}": (str(one["message"]),)
-            for one in picture.breakpoints
+            for one in snapshot.breakpoints
             if COMPILED in str(one["message"])
         }
-        places = [(str(one["path"]), one["line"]) for one in picture.breakpoints if one["path"]]
-        places += [(place.path, place.line) for place in scene.places]
-        asked = await _seen(picture, sorted({(path, line) for path, line in places if line}))
+        places = [(str(one["path"]), one["line"]) for one in snapshot.breakpoints if one["path"]]
+        places += [(place.path, place.line) for place in observed.places]
+        asked = await _seen(snapshot, sorted({(path, line) for path, line in places if line}))
         findings += [_finding(where, seen) for where, seen in {**asked, **told}.items()]
     return findings
 
 
-async def _seen(picture: Picture, places: list[tuple[str, int]]) -> dict[str, tuple[str, ...]]:
+async def _seen(
+    snapshot: SessionSnapshot, places: list[tuple[str, int]]
+) -> dict[str, tuple[str, ...]]:
     """What ranks say of these lines, as far as they know the files by the same paths."""
     seen: dict[str, tuple[str, ...]] = {}
-    answers = await picture.ask(compiled(places)) if places else {}
+    answers = await snapshot.ask(compiled(places)) if places else {}
     for ranks, answer in answers.items():
         for one in answer if isinstance(answer, list) else []:
             if isinstance(one, list) and len(one) == 4:  # a path, a line and two functions

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Json, Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import Json, SessionSnapshot
 from dap_mux.rank_sets import RankSetError, split_prefix
 from dap_mux.suggestions import closest
 
@@ -30,24 +30,24 @@ UNKNOWN: Final = (
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Every breakpoint with a condition."""
     return [
         finding
-        for picture in scene.pictures
-        for one in picture.breakpoints
-        if one["condition"] and (finding := await _of_breakpoint(picture, one))
+        for snapshot in observed.snapshots
+        for one in snapshot.breakpoints
+        if one["condition"] and (finding := await _of_breakpoint(snapshot, one))
     ]
 
 
-async def _of_breakpoint(picture: Picture, one: Json) -> Finding | None:
+async def _of_breakpoint(snapshot: SessionSnapshot, one: Json) -> Finding | None:
     wanted = names_in(one["condition"])
     known = _known_at(one["path"], one["line"])
     open_ = sorted(wanted - known) if known is not None else []
     if not open_:
         return None
     file = str(one["path"]).replace("\\", "/").rpartition("/")[2]
-    answers = await picture.ask(UNKNOWN.format(open_, file))
+    answers = await snapshot.ask(UNKNOWN.format(open_, file))
     lists = [names for names in answers.values() if isinstance(names, list)]
     if not lists or len(lists) < len(answers):
         return None

@@ -5,44 +5,46 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import SessionSnapshot
 
 CAUSE: Final = "condition-cost"
-EACH_S: Final = 5e-6  # what one evaluation takes with all that is around it (make bench)
-DEAR: Final = 0.1  # of the rank's time
+EVALUATION_COST_S: Final = 5e-6  # what one evaluation takes with all that is around it (make bench)
+COST_THRESHOLD: Final = 0.1  # of the rank's time
 # What a rank notes of its conditions (dap_mux/injected/conditions.py), those that are dear.
-ASK: Final = (
+RATE_EXPRESSION: Final = (
     "[(line, b.condition, round(cost.rate))"
     " for db in [__import__('pydevd').get_global_debugger()]"
     " for path, lines in db.breakpoints.items() for line, b in lines.items()"
     " for cost in [getattr(b, 'dap_mux_cost', None)]"
-    f" if cost is not None and cost.rate * {EACH_S} > {DEAR}]"
+    f" if cost is not None and cost.rate * {EVALUATION_COST_S} > {COST_THRESHOLD}]"
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Every breakpoint with a condition, in the ranks that have it."""
     found: list[Finding] = []
-    for picture in scene.pictures:
-        if any(one["condition"] for one in picture.breakpoints):
-            for ranks, dear in (await picture.ask(ASK)).items():
+    for snapshot in observed.snapshots:
+        if any(one["condition"] for one in snapshot.breakpoints):
+            for ranks, dear in (await snapshot.ask(RATE_EXPRESSION)).items():
                 if isinstance(dear, list):
-                    found += [_finding(picture, ranks, *one) for one in dear]
+                    found += [_finding(snapshot, ranks, *one) for one in dear]
     return found
 
 
-def _finding(picture: Picture, ranks: str, line: int, condition: str, rate: int) -> Finding:
-    paths = {one["path"] for one in picture.breakpoints if one["line"] == line}
+def _finding(
+    snapshot: SessionSnapshot, ranks: str, line: int, condition: str, rate: int
+) -> Finding:
+    paths = {one["path"] for one in snapshot.breakpoints if one["line"] == line}
     where = f"{paths.pop() if len(paths) == 1 else 'line'}:{line}"
-    share = min(rate * EACH_S, 0.99)
+    share = min(rate * EVALUATION_COST_S, 0.99)
     return Finding(
         CAUSE,
         f"the condition of {where} slows the program down: its line runs very often",
         (
             (
                 f"{condition!r} is evaluated {rate:,} times a second, at about "
-                f"{EACH_S * 1e6:g} µs: {share:.0%} of the time"
+                f"{EVALUATION_COST_S * 1e6:g} µs: {share:.0%} of the time"
             ),
         ),
         (

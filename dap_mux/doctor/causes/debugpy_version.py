@@ -7,48 +7,48 @@ from collections.abc import Iterator
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Json, Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import Json, SessionSnapshot
 
 MISSING: Final = "debugpy-missing"
 OLD: Final = "debugpy-old"
 PYTHON: Final = "python"  # the command does not run at all
-NEEDED: Final = "1.8.14"  # as in pyproject.toml
-INSTALL: Final = f"pip install 'debugpy>={NEEDED}'"
+OLDEST_SUPPORTED: Final = "1.8.14"  # as in pyproject.toml
+INSTALL: Final = f"pip install 'debugpy>={OLDEST_SUPPORTED}'"
 # Of one that was brought in by its number there may be no more than pydevd.
 REFUSED: Final = re.compile(r"its debugpy is (?P<version>\S+), and dap-mux needs")
 """Of a rank's reason in `list`: the session has left it alone, so it cannot be asked."""
-ASK: Final = (
+VERSION_EXPRESSION: Final = (
     "getattr(__import__('sys').modules.get('debugpy'), '__version__', '')"
     " if 'debugpy' in __import__('sys').modules else ''"
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """The Pythons that were named, the debugpys that were talked to, and each session's ranks."""
-    findings = [*_of_pythons(scene), *_of_subjects(scene)]
-    for picture in scene.pictures:
-        for ranks, version in (await picture.ask(ASK)).items():
+    findings = [*_of_pythons(observed), *_of_subjects(observed)]
+    for snapshot in observed.snapshots:
+        for ranks, version in (await snapshot.ask(VERSION_EXPRESSION)).items():
             if is_old(str(version)):
-                findings.append(_old(f"the ranks' debugpy is {version}", ranks, picture.address))
-        findings += _of_refused(picture)
+                findings.append(_old(f"the ranks' debugpy is {version}", ranks, snapshot.address))
+        findings += _of_refused(snapshot)
     return findings
 
 
-def _of_refused(picture: Picture) -> Iterator[Finding]:
+def _of_refused(snapshot: SessionSnapshot) -> Iterator[Finding]:
     """The ranks that the session refuses to attach to, by their debugpy."""
     refused: dict[str, list[Json]] = {}
-    for entry in picture.ranks:
+    for entry in snapshot.ranks:
         found = REFUSED.search(entry.get("reason") or "")
         if found:
             refused.setdefault(found["version"], []).append(entry)
     for version, entries in refused.items():
         seen = f"the ranks' debugpy is {version}, and the session refuses to attach to it"
-        yield _old(seen, picture.named(entries), picture.address)
+        yield _old(seen, snapshot.named(entries), snapshot.address)
 
 
-def _of_pythons(scene: Scene) -> Iterator[Finding]:
-    for python in scene.pythons:
+def _of_pythons(observed: Observations) -> Iterator[Finding]:
+    for python in observed.pythons:
         if python.missing:
             yield Finding(
                 MISSING,
@@ -70,8 +70,8 @@ def _of_pythons(scene: Scene) -> Iterator[Finding]:
             yield _old(f"`{python.command}` has debugpy {python.version}", "", python.command)
 
 
-def _of_subjects(scene: Scene) -> Iterator[Finding]:
-    for subject in scene.subjects:
+def _of_subjects(observed: Observations) -> Iterator[Finding]:
+    for subject in observed.subjects:
         if subject.talk is not None and is_old(subject.talk.version):
             seen = f"{subject.endpoint} says that it is debugpy {subject.talk.version}"
             yield _old(seen, "", subject.endpoint)
@@ -80,7 +80,7 @@ def _of_subjects(scene: Scene) -> Iterator[Finding]:
 def _old(seen: str, ranks: str, where: str) -> Finding:
     return Finding(
         OLD,
-        f"debugpy is older than {NEEDED}, the oldest that dap-mux is tested with",
+        f"debugpy is older than {OLDEST_SUPPORTED}, the oldest that dap-mux is tested with",
         (seen,),
         ("bring a newer one into the job's image or environment:",),
         paste=INSTALL,
@@ -92,7 +92,7 @@ def _old(seen: str, ranks: str, where: str) -> Finding:
 def is_old(version: str) -> bool:
     """Whether a version is below the one needed; an unreadable one is not."""
     found = _numbers(version)
-    return bool(found) and found < _numbers(NEEDED)
+    return bool(found) and found < _numbers(OLDEST_SUPPORTED)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

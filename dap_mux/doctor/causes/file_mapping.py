@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Json, Picture
-from dap_mux.doctor.scene import FilePlace, Scene
+from dap_mux.doctor.observations import FilePlace, Observations
+from dap_mux.doctor.snapshot import Json, SessionSnapshot
 from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.engine.source_files.probe import LARGEST, Found, found, look_at
 from dap_mux.pathmap import BadMapping, parse
@@ -25,25 +25,25 @@ MISSING: Final = "file-missing"
 DIFFERS: Final = "file-differs"
 SIGNS: Final = {MISSING: "file missing", DIFFERS: "file differs"}  # in a breakpoint's message
 # Where debugpy looks for a file of the client's; private, and without it the path stands.
-THERE: Final = (
+SERVER_PATH_EXPRESSION: Final = (
     "(lambda m, p: m.map_file_to_server(p) if hasattr(m, 'map_file_to_server') else p)"
     "(__import__('pydevd_file_utils'), {!r})"
 )
-ADD: Final = (
+HOW_TO_ADD: Final = (
     'put this into the launch configuration, "pathMappings" (or in its place), and restart:'
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Breakpoints first, then files that were asked about, then what launch.json says."""
     findings = []
-    for picture in scene.pictures:
-        findings += [found for one in picture.breakpoints if (found := _of_breakpoint(one))]
-        known = {one["path"] for one in picture.breakpoints}
-        for place in scene.places:
+    for snapshot in observed.snapshots:
+        findings += [found for one in snapshot.breakpoints if (found := _of_breakpoint(one))]
+        known = {one["path"] for one in snapshot.breakpoints}
+        for place in observed.places:
             if place.path not in known:
-                findings += await _of_file(picture, place)
-    return [*_united(findings), *_of_configurations(scene)]
+                findings += await _of_file(snapshot, place)
+    return [*_united(findings), *_of_configurations(observed)]
 
 
 def _of_breakpoint(one: Json) -> Finding | None:
@@ -63,7 +63,7 @@ def _mapping(where: str, seen: str, entries: list[Json]) -> Finding:
         MAPPING,
         f"the ranks know {where.rpartition(':')[0] or where} by another path",
         (seen,),
-        (ADD,),
+        (HOW_TO_ADD,),
         paste="\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries),
         where=where,
     )
@@ -89,11 +89,11 @@ def _without(kind: str, where: str, seen: str, ranks: str) -> Finding:
     )
 
 
-async def _of_file(picture: Picture, place: FilePlace) -> list[Finding]:
+async def _of_file(snapshot: SessionSnapshot, place: FilePlace) -> list[Finding]:
     wanted = _digest(place.path)
     findings = []
-    for ranks, there in (await picture.ask(THERE.format(place.path))).items():
-        looked = await picture.ask(look_at(str(there), wanted), ranks)
+    for ranks, there in (await snapshot.ask(SERVER_PATH_EXPRESSION.format(place.path))).items():
+        looked = await snapshot.ask(look_at(str(there), wanted), ranks)
         for some, said in looked.items():
             findings += _judged(place, some, str(there), wanted, _found(said))
     return findings
@@ -155,11 +155,11 @@ def _united(findings: Iterable[Finding]) -> list[Finding]:
     return list(distinct.values())
 
 
-def _of_configurations(scene: Scene) -> list[Finding]:
+def _of_configurations(observed: Observations) -> list[Finding]:
     """Mappings that cannot be used, or whose local root is not there."""
     folder = str(Path.cwd())
     findings = []
-    for one in scene.configurations:
+    for one in observed.configurations:
         try:
             entries = parse(one.values.get("pathMappings"), folder).entries
         except BadMapping as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.picture import Picture
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.snapshot import SessionSnapshot
 
 CAUSE: Final = "just-my-code"
 SIGN: Final = "justMyCode"  # in debugpy's words about a breakpoint that it leaves out
@@ -18,24 +18,24 @@ FILTERED: Final = (
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Breakpoints that are refused for it, and files that were asked about."""
     findings = []
-    for picture in scene.pictures:
+    for snapshot in observed.snapshots:
         told = {
             f"{one['path']}:{one['line']}": str(one["message"]).partition("\n")[0]
-            for one in picture.breakpoints
+            for one in snapshot.breakpoints
             if SIGN in str(one["message"])
         }
         findings += [_finding(where, f"{where}: {seen}") for where, seen in told.items()]
-        findings += [one for one in await _of_files(picture, scene) if one.where not in told]
+        findings += [one for one in await _of_files(snapshot, observed) if one.where not in told]
     return findings
 
 
-async def _of_files(picture: Picture, scene: Scene) -> list[Finding]:
+async def _of_files(snapshot: SessionSnapshot, observed: Observations) -> list[Finding]:
     findings = []
-    for place in scene.places:
-        answers = await picture.ask(FILTERED.format(place.path))
+    for place in observed.places:
+        answers = await snapshot.ask(FILTERED.format(place.path))
         ranks = [ranks for ranks, filtered in answers.items() if filtered is True]
         if ranks:
             seen = f"rank {','.join(ranks)}: {place.path} counts as library code"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
 
 CAUSE = "port-range"
 
 
-def applies(subject: Subject, scene: Scene) -> bool:
+def applies(subject: Subject, observed: Observations) -> bool:
     """Nobody listens there, and a neighbour of the same range is forwarded by a program we know."""
-    return subject.who == "nobody" and bool(_forwarded(subject, scene))
+    return subject.who == "nobody" and bool(_forwarded(subject, observed))
 
 
-def describe(subjects: Sequence[Subject], scene: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
     """What to forward too."""
-    there = _forwarded(subjects[0], scene)
+    there = _forwarded(subjects[0], observed)
     missing = " ".join(f"{each.port}:{each.port}" for each in subjects)
     holders = dict.fromkeys(str(each.holder) for each in there if each.holder)
     evidence = [f"{endpoints_of(there)}: forwarded by {', '.join(holders)}"]
@@ -39,9 +39,9 @@ def describe(subjects: Sequence[Subject], scene: Scene) -> Finding:
     )
 
 
-def _forwarded(subject: Subject, scene: Scene) -> list[Subject]:
+def _forwarded(subject: Subject, observed: Observations) -> list[Subject]:
     return [
         each
-        for each in scene.subjects
+        for each in observed.subjects
         if each.named == subject.named and each.host == subject.host and each.who == "forwarder"
     ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from dap_mux.cluster.injection import REMOTE_EXEC, debugger_for
+from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, debugger_for
 from dap_mux.cluster.native_debuggers import NoWorkingDebugger
-from dap_mux.cluster.processes import RunningPython, refuse_to_trace
+from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene
+from dap_mux.doctor.observations import Observations
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 
 FORBIDDEN: Final = "ptrace"
@@ -29,9 +29,9 @@ INSTALL: Final = (
 )
 
 
-async def examine(scene: Scene) -> list[Finding]:
+async def examine(observed: Observations) -> list[Finding]:
     """Each process that was named."""
-    return [found for pid in scene.processes if (found := await _of_process(pid))]
+    return [found for pid in observed.processes if (found := await _of_process(pid))]
 
 
 async def _of_process(pid: int) -> Finding | None:
@@ -64,6 +64,6 @@ async def _of_process(pid: int) -> Finding | None:
 
 def _look_inside(process: RunningPython) -> None:
     """Have the kernel decide as it does for gdb: a process's memory is opened by the same rule."""
-    if process.version >= REMOTE_EXEC:
+    if process.version >= REMOTE_EXEC_PYTHON:
         return
     os.close(os.open(f"/proc/{process.pid}/mem", os.O_RDONLY))

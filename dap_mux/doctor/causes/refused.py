@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
 
 CAUSE = "refused"
 
 
-def applies(subject: Subject, _: Scene) -> bool:
+def applies(subject: Subject, _: Observations) -> bool:
     """Nobody listens, or nobody answers at all."""
     return (
         subject.who == "nobody"
@@ -20,7 +20,7 @@ def applies(subject: Subject, _: Scene) -> bool:
     )
 
 
-def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
     """What to start, or to write."""
     where = endpoints_of(subjects)
     return Finding(

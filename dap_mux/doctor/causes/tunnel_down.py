@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
 
 CAUSE = "tunnel-down"
 # A session's words.
 DOWN = re.compile(r"^the rank closed the connection|^the tunnel .* is down|^(kubectl|oc|ssh) ")
 
 
-def applies(subject: Subject, _: Scene) -> bool:
+def applies(subject: Subject, _: Observations) -> bool:
     """It was there and is not; or a connection is taken, and ended at once."""
     lost = subject.state == "lost" and subject.who in ("nobody", "unknown", "forwarder")
     return lost or bool(DOWN.search(subject.reason)) or subject.outcome == "hung up"
 
 
-def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
     """The tunnel's own end, and the rank behind it."""
     return Finding(
         CAUSE,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
-from dap_mux.doctor.conversation import TAKEN
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
+from dap_mux.doctor.probe import TAKEN
 
 CAUSE = "wedged-adapter"
-MUTE = ("wedged", "refuses")  # it takes a connection, and no debugger
-SILENT = "no answer"  # a session's words for a rank that takes connections and says nothing
+UNRESPONSIVE = ("wedged", "refuses")  # it takes a connection, and no debugger
+NO_REPLY = "no answer"  # a session's words for a rank that takes connections and says nothing
 
 
-def applies(subject: Subject, _: Scene) -> bool:
+def applies(subject: Subject, _: Observations) -> bool:
     """It hangs, as its sockets or its silence show; or the rank is there, and its port is not."""
-    silent = subject.outcome in MUTE or SILENT in subject.reason
+    silent = subject.outcome in UNRESPONSIVE or NO_REPLY in subject.reason
     return silent or bool(_signs(subject))
 
 
-def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
     """There is no way back in but the rank's restart."""
     return Finding(
         CAUSE,
@@ -44,9 +44,9 @@ def describe(subjects: Sequence[Subject], _: Scene) -> Finding:
 
 def _evidence(subject: Subject) -> list[str]:
     signs = _signs(subject)
-    if subject.talk is not None and subject.outcome in MUTE:
+    if subject.talk is not None and subject.outcome in UNRESPONSIVE:
         signs.append(f"{subject.endpoint} takes connections: {subject.talk.words}")
-    if SILENT in subject.reason:
+    if NO_REPLY in subject.reason:
         signs.append(f"the session says of rank {subject.ranks}: {subject.reason}")
     return signs
 

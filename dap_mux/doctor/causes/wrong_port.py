@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.doctor.causes.wording import endpoints_of, lines, ranks_of
+from dap_mux.doctor.causes.summaries import endpoints_of, lines, ranks_of
 from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.scene import Scene, Subject
+from dap_mux.doctor.observations import Observations, Subject
 
 CAUSE = "wrong-port"
-GARBAGE = "sent garbage"  # a session's words for who does not speak DAP
+MALFORMED = "sent garbage"  # a session's words for who does not speak DAP
 
 
-def applies(subject: Subject, scene: Scene) -> bool:
+def applies(subject: Subject, observed: Observations) -> bool:
     """Somebody else is there; or nobody, while debugpys of this folder wait on other ports."""
     other = subject.who in ("stranger", "dap-mux")
-    misses = subject.who == "nobody" and bool(scene.elsewhere) and not subject.rank_process
-    return other or misses or GARBAGE in subject.reason
+    misses = subject.who == "nobody" and bool(observed.elsewhere) and not subject.rank_process
+    return other or misses or MALFORMED in subject.reason
 
 
-def describe(subjects: Sequence[Subject], scene: Scene) -> Finding:
+def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
     """Where the ranks are, if that shows."""
-    there = sorted(scene.elsewhere)
+    there = sorted(observed.elsewhere)
     found = ", ".join(f"127.0.0.1:{port}" for port in there)
     fix = f"use {found} instead" if there else "find out where the ranks listen: each one says so"
     return Finding(
         CAUSE,
         f"wrong port: no rank listens on {endpoints_of(subjects)}",
-        lines([*(_evidence(each) for each in subjects), *_elsewhere(scene)]),
+        lines([*(_evidence(each) for each in subjects), *_elsewhere(observed)]),
         (f"{fix}; rank N listens on base port + N (5678 by default)",),
         ranks=ranks_of(subjects),
         where=endpoints_of(subjects),
@@ -47,8 +47,8 @@ def _evidence(subject: Subject) -> str:
     )
 
 
-def _elsewhere(scene: Scene) -> list[str]:
+def _elsewhere(observed: Observations) -> list[str]:
     return [
         f"a debugpy started in this folder waits on port {port} ({holder})"
-        for port, holder in sorted(scene.elsewhere.items())
+        for port, holder in sorted(observed.elsewhere.items())
     ]

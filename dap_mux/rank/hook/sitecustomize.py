@@ -91,15 +91,15 @@ class Watcher:
 
 
 def call(name: str, *arguments: "Any") -> None:
-    """Call a function of `hooked`; Python need not find dap-mux for that, nor see it afterwards."""
+    """Call a function of `launched` without leaving dap-mux importable for the program."""
     borrowed = "dap_mux" not in sys.modules
     if borrowed:
         package = sys.modules["dap_mux"] = type(sys)("dap_mux")
         package.__path__ = [PACKAGE]
     try:
-        from dap_mux.rank import hooked  # noqa: PLC0415
+        from dap_mux.rank import launched  # noqa: PLC0415
 
-        getattr(hooked, name)(*arguments)
+        getattr(launched, name)(*arguments)
     finally:
         if borrowed and not hasattr(sys.modules["dap_mux"], "__version__"):
             for each in [each for each in sys.modules if each.split(".")[0] == "dap_mux"]:

@@ -46,8 +46,8 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
     # So many probes that the kernel's own end, which says less, never comes before ours.
     quick = (("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 60))
     monkeypatch.setattr(sockets, "_KEEPALIVE", quick)
-    monkeypatch.setattr(liveness, "LOOK", 0.2)
-    monkeypatch.setattr(liveness, "PATIENCE", 2.0)
+    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 2.0)
     with private_network() as ours:
         yield ours
 

@@ -144,8 +144,8 @@ async def test_a_client_that_never_reads_its_answers(
     start_ranks: StartRanks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     """What must not be dropped is bounded as well: who leaves too much unread is closed."""
-    assert listeners.MOST < GROWTH
-    monkeypatch.setattr(listeners, "MOST", 4_000_000)
+    assert listeners.MAX_UNREAD < GROWTH
+    monkeypatch.setattr(listeners, "MAX_UNREAD", 4_000_000)
     done = tmp_path / "done"
     ranks = await start_ranks(4, PROGRAM, arguments=[str(done)])
     async with (

@@ -224,7 +224,7 @@ async def test_garbage_while_it_evaluates(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """We hang up only when the answer may have come: its adapter lives, and it is back."""
-    monkeypatch.setattr(links, "LAST_WORDS", 10.0)  # a busy machine needs longer for its answer
+    monkeypatch.setattr(links, "CLOSE_DELAY_S", 10.0)  # a busy machine needs longer for its answer
     driver = await scene.attach(COUNT)
     await driver.stopped(COUNT, within=LIMIT)
     await scene.evaluated()

@@ -126,7 +126,7 @@ async def test_a_main_process_that_starts_the_others_and_is_a_rank(
 
 
 async def test_a_job_without_ranks_hears_early_what_makes_one(user: User) -> None:
-    early = "from dap_mux.session import launching\nlaunching.NO_RANK_AFTER = 0.1\n"
+    early = "from dap_mux.session import launcher_job\nlauncher_job.NO_RANK_WARNING_S = 0.1\n"
     folder = user.folder.parent / "early"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(early, "utf-8")

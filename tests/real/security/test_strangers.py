@@ -154,9 +154,12 @@ async def test_before_attach_nothing_is_evaluated(driver: Driver) -> None:
 
 async def test_half_a_header_and_silence(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closed when the limit is over; a client that is idle between messages stays."""
-    assert (listeners.FIRST_WITHIN, listeners.STALL) == (10, {"header": 10, "body": 30})
-    monkeypatch.setattr(listeners, "FIRST_WITHIN", FIRST_WITHIN)
-    monkeypatch.setattr(listeners, "STALL", {"header": 0.2, "body": 0.4})
+    assert (listeners.FIRST_MESSAGE_TIMEOUT_S, listeners.STALL_TIMEOUTS_S) == (
+        10,
+        {"header": 10, "body": 30},
+    )
+    monkeypatch.setattr(listeners, "FIRST_MESSAGE_TIMEOUT_S", FIRST_WITHIN)
+    monkeypatch.setattr(listeners, "STALL_TIMEOUTS_S", {"header": 0.2, "body": 0.4})
     idle = await driver.session.client("idle")
     await idle.request("initialize", {"adapterID": "debugpy"})
     said = ((b"",), (b"Content-Le",), (HELLO[:-3],))
@@ -183,7 +186,7 @@ async def test_another_user_who_says_nothing_more(
     """`initialize` alone does not keep a stranger's connection open, nor raise its limits."""
     heard = await as_nobody(driver.session.port, HELLO + request("attach", 70_000))
     assert "attach" not in [answer["command"] for answer in heard]
-    monkeypatch.setattr(listeners, "FIRST_WITHIN", FIRST_WITHIN)
+    monkeypatch.setattr(listeners, "FIRST_MESSAGE_TIMEOUT_S", FIRST_WITHIN)
     heard = await as_nobody(driver.session.port, HELLO)
     assert [answer["command"] for answer in heard] == ["initialize"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dap_mux.client import DapClient
-from dap_mux.shell.dial_in import proof
+from dap_mux.shell.reverse_connections import proof
 from tests.support.processes.commands import LIMIT, Command, User
 
 HOST = "127.0.0.1"

@@ -1,0 +1,112 @@
+"""How a process of this machine has ended, in words: a code, a signal, or out of memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+KERNEL_LOG: Final = Path("/dev/kmsg")
+CGROUPS: Final = Path("/sys/fs/cgroup")
+CLOCK_SLACK_S: Final = 1.0  # s between the kernel's clock and ours
+_FIRST_NAMESPACE: Final = "pid:[4026531836]"
+_OOM_KILL: Final = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_MAX_KERNEL_RECORDS: Final = 100_000  # of the kernel's log at most; it holds fewer
+
+
+class ExitReasons:
+    """Says how processes end. Made before they start: it remembers what its cgroup counts."""
+
+    def __init__(self, cgroups: Path = CGROUPS, kernel_log: Path | None = None) -> None:
+        self._counter = _counter(cgroups)
+        self._kernel_log = kernel_log or _kernel_log()
+        self._since = time.monotonic()
+        self._count = self._killed()
+
+    def of(self, pid: int, code: int, *, by_us: bool = False) -> str:
+        """Return `exit code 3`, `SIGSEGV (11)`, or what is known of a SIGKILL that is not ours."""
+        if code >= 0:
+            return f"exit code {code}"
+        name = name_of(-code)
+        if -code != signal.SIGKILL or by_us:
+            return name
+        before, self._count = self._count, self._killed()
+        if killed := self.if_killed_for_memory(pid):
+            return killed
+        if None not in (before, self._count) and before != self._count:
+            return f"{name}, perhaps out of memory: its cgroup has had a process killed for that"
+        return f"{name}, not sent by dap-mux"
+
+    def if_killed_for_memory(self, pid: int) -> str:
+        """Return what the kernel's log says of a process that it has killed for want of memory."""
+        if not self._is_in_kernel_log(pid):
+            return ""
+        return f"{name_of(signal.SIGKILL)}, out of memory: the kernel's log names this process"
+
+    def _killed(self) -> int | None:
+        """How many processes of our cgroup, which is the ranks', were killed for want of memory."""
+        if self._counter is not None:
+            with suppress(OSError):
+                found = _OOM_KILL.search(self._counter.read_text("ascii", "replace"))
+                return int(found[1]) if found else None
+        return None
+
+    def _is_in_kernel_log(self, pid: int) -> bool:
+        says = re.compile(rb"\d+,\d+,(\d+),.*Killed process %d \(" % pid)
+        if self._kernel_log is None:
+            return False
+        with suppress(OSError):
+            log = os.open(self._kernel_log, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                for _ in range(_MAX_KERNEL_RECORDS):
+                    found = says.match(_record(log))
+                    if found and int(found[1]) / 1e6 >= self._since - CLOCK_SLACK_S:
+                        return True
+            except BlockingIOError:  # the end of it
+                return False
+            finally:
+                os.close(log)
+        return False
+
+
+def name_of(number: int) -> str:
+    """Return `SIGSEGV (11)`."""
+    with suppress(ValueError):
+        return f"{signal.Signals(number).name} ({number})"
+    return f"signal {number}"
+
+
+def _kernel_log() -> Path | None:
+    """Where the kernel speaks of our pids: not in a container, which has pids of its own."""
+    with suppress(OSError):
+        if str(Path("/proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE:
+            return KERNEL_LOG
+    return None
+
+
+def _record(log: int) -> bytes:
+    try:
+        record = os.read(log, 8192)
+    except BrokenPipeError:  # overwritten meanwhile; the next read goes on after it
+        return b""
+    if not record:
+        raise BlockingIOError
+    return record
+
+
+def _counter(cgroups: Path) -> Path | None:
+    """The file that counts for our own cgroup, in version 2 or 1, in a container or outside."""
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text("ascii", "replace").splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "memory"):
+                base = cgroups / kinds
+                for folder in (base / path.strip("/"), base):
+                    for name in ("memory.events", "memory.oom_control"):
+                        if (folder / name).exists():
+                            return folder / name
+    return None

@@ -1,0 +1,69 @@
+"""What the user should hear of pods that are no ranks now: which failed or crashed, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from dap_mux.cluster.kubernetes.pods import (
+    Json,
+    failed_container,
+    has_failed,
+    how_it_crashed,
+    how_it_failed,
+    name_of,
+    starts_of,
+)
+from dap_mux.cluster.kubernetes.tool import Tool
+
+MAX_NAMED: Final = 8  # pods named at once; a job of a thousand fails in one way
+
+
+class PodFailures:
+    """Sentences that have not been told yet."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self._known: set[str] = set()
+        self._failed: list[str] = []
+        self._others: list[str] = []
+
+    def see(self, pods: Iterable[Json]) -> None:
+        """These are the pods now: each one that has failed, or crashed, is told once."""
+        for pod in pods:
+            failed, crash = has_failed(pod), how_it_crashed(pod)
+            key = f"{pod['metadata'].get('uid', name_of(pod))}/{'' if failed else starts_of(pod)}"
+            if (failed or crash) and key not in self._known:
+                self._known.add(key)
+                self._failed.append(self._failure(pod) if failed else self._crash(pod, crash))
+
+    def add(self, text: str) -> None:
+        """Tell this, too; '' is nothing."""
+        self._others += filter(None, [text])
+
+    def __bool__(self) -> bool:
+        return bool(self._failed or self._others)
+
+    def take(self) -> list[str]:
+        """All that has not been told; it has been from now on."""
+        named, more = self._failed[:MAX_NAMED], len(self._failed) - MAX_NAMED
+        told = [
+            *named,
+            *([f"{more} more pods have failed or crashed"] if more > 0 else []),
+            *self._others,
+        ]
+        self._failed, self._others = [], []
+        return told
+
+    def _failure(self, pod: Json) -> str:
+        how = how_it_failed(pod)
+        return f"pod {name_of(pod)} has failed{f': {how}' if how else ''}; see {self._logs(pod)}"
+
+    def _crash(self, pod: Json, how: str) -> str:
+        logs = self._logs(pod, "--previous")
+        return f"pod {name_of(pod)} has ended with {how}, and is to start again; see {logs}"
+
+    def _logs(self, pod: Json, *how: str) -> str:
+        container = failed_container(pod)
+        which = ("-c", container) if container else ()
+        return f"`{self._tool.command('logs', *how, name_of(pod), *which)}`"

@@ -1,0 +1,198 @@
+"""The way into one pod: forwards of its ranks' ports, opened once something listens there.
+
+Connecting to a forward whose port nobody listens on ends it, for all its ports (measured). So one
+child forwards all ports where it can be seen inside the pod who listens; where we may not look
+there, each port has a child of its own, and whoever is refused hurts nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
+from dap_mux.cluster.records import RankRecord
+from dap_mux.cluster.source import Notify, OnReached, Reached
+from dap_mux.errors import DapMuxError
+from dap_mux.tunnel.port_forward import PortForward
+from dap_mux.tunnel.supervised import pause_after
+
+LOOPBACK: Final = "127.0.0.1"
+POLL_INTERVALS_S: Final = (0.5, 5.0)  # s between two looks into a pod, at first and at most
+LocalPorts = MutableMapping[tuple[str, int], int]
+
+
+async def keep_forwarded(
+    tool: Tool, records: Sequence[RankRecord], local: LocalPorts, changed: OnReached, tell: Notify
+) -> None:
+    """Forward the ports of one pod's ranks until cancelled.
+
+    `local` keeps the local port of each pod and port, for the next time.
+    """
+    way = _Route(tool, records, local, changed, tell)
+    if await way.first_look():
+        await way.run()
+        return
+    async with anyio.create_task_group() as tasks:
+        for record in records:
+            tasks.start_soon(_Route(tool, [record], local, changed, tell).run)
+
+
+class _Route:
+    """The forward of some ports of a pod by one child."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        records: Sequence[RankRecord],
+        local: LocalPorts,
+        changed: OnReached,
+        tell: Notify,
+    ) -> None:
+        self._tool = tool
+        self._pod = records[0].host
+        self._records = records
+        self._changed = changed
+        self._tell = tell
+        ports = [record.port for record in records]
+        self._forward = PortForward(tool.base, self._pod, ports, local, self)
+        self._listening: set[int] = set()
+        self._looks = False
+        self._open = False
+        self._listened: set[int] = set()  # at any time
+        self._broken = ""  # how it broke, until it is clear that this is not the end of its ranks
+        self._was_broken = False
+        self._refusals = 0
+
+    async def first_look(self) -> bool:
+        """Whether we may look who listens in the pod; waits until that can be told."""
+        failures = 0
+        while not (told := await self._look()):
+            await anyio.sleep(pause_after(failures))
+            failures += 1
+        self._looks = told == "seen"
+        return self._looks
+
+    async def run(self) -> None:
+        """Keep it open."""
+        async with anyio.create_task_group() as tasks:
+            if self._looks:
+                tasks.start_soon(self._look_for_the_rest)
+            await self._keep()
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                await self._forward.run()
+            except DapMuxError as error:  # the tool is not there any more
+                self.broken(str(error))
+            await anyio.sleep(POLL_INTERVALS_S[1])
+
+    async def _look(self) -> str:
+        """See who listens in the pod: `seen`, `forbidden`, or '' where it cannot be told now."""
+        try:
+            found = await self._tool.listening(self._pod)
+        except ContainerGone as error:
+            self._broken = ""
+            self._say_down(str(error))
+            return ""
+        except DapMuxError as error:
+            self._tell_how_it_broke()
+            self._say_down(str(error))
+            return ""
+        if found is None:
+            return "forbidden"
+        if found != self._listening:
+            self._listening = found
+            self._listened |= found
+            self._say()
+        if not self._anybody_listens():
+            self._broken = ""  # the tunnel has ended with its ranks
+        return "seen"
+
+    def _anybody_listens(self) -> bool:
+        return any(record.port in self._listening for record in self._records)
+
+    def _missing(self) -> bool:
+        return any(record.port not in self._listening for record in self._records)
+
+    async def _look_for_the_rest(self) -> None:
+        """Look again and again while some rank does not listen yet."""
+        pause = POLL_INTERVALS_S[0]
+        while True:
+            await anyio.sleep(pause)
+            if self._open and self._missing():
+                await self._look()
+                pause = min(2 * pause, POLL_INTERVALS_S[1])
+            else:
+                pause = POLL_INTERVALS_S[0]
+
+    def _say(self) -> None:
+        """Tell of each rank whether it can be connected to."""
+        for record in self._records:
+            down = ""
+            if self._looks and record.port not in self._listening:
+                down = self._why_not_listening(record.port)
+            elif not self._open:
+                down = f"the tunnel to pod {self._pod} is being opened"
+            port = self._forward.local.get((self._pod, record.port), record.port)
+            here = replace(record, host=LOOPBACK, port=port)
+            self._changed(Reached(record=here, down=down))
+
+    def _why_not_listening(self, port: int) -> str:
+        where = f"nothing listens on port {port} of pod {self._pod}"
+        if port not in self._listened:
+            return f"{where} yet"
+        return (
+            f"{where} any more, and its container runs on: debugpy's adapter has ended there, or "
+            "the whole rank; without it the rank cannot be debugged before it starts again"
+        )
+
+    def _tell_how_it_broke(self) -> None:
+        """The ranks are there still, or nobody can say: then it is the tunnel that is down."""
+        if self._broken:
+            self._was_broken = True
+            self._tell(f"{self._broken}; it is opened again")
+            self._broken = ""
+
+    def _say_down(self, why: str) -> None:
+        for record in self._records:
+            self._changed(Reached(record=record, down=why))
+
+    # What the forward asks and tells (`Owner`)
+
+    async def worth_starting(self) -> None:
+        """Once somebody listens; where we may not look, with more patience at each refusal."""
+        failures = 0
+        while self._looks and not self._is_worth_it(await self._look()):
+            await anyio.sleep(min(POLL_INTERVALS_S[0] * 2.0**failures, POLL_INTERVALS_S[1]))
+            failures += 1
+        if self._looks:
+            self._tell_how_it_broke()
+        if not self._looks:
+            self._refusals = self._refusals + 1 if self._forward.was_refused else 0
+            if self._refusals:
+                await anyio.sleep(pause_after(self._refusals))
+
+    def _is_worth_it(self, told: str) -> bool:
+        return told == "forbidden" or bool(told and self._anybody_listens())
+
+    def forwarded(self) -> None:
+        """The ports are open here."""
+        self._open = True
+        self._tell_how_it_broke()
+        if self._was_broken:
+            self._was_broken = False
+            self._tell(f"the tunnel to pod {self._pod} is open again")
+        self._say()
+
+    def broken(self, why: str) -> None:
+        """They are not, until `forwarded` again."""
+        down = f"the tunnel to pod {self._pod} is down ({why})"
+        if self._open and not self._forward.was_refused:
+            self._broken = down  # so does every tunnel to a pod that has done its work
+        self._open = False
+        self._say_down(f"{down}: it is opened again")

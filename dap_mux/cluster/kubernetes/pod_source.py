@@ -1,0 +1,228 @@
+"""The words that name pods, and the source that finds, watches and reaches them.
+
+k8s:trainer-0              one pod                 k8s:team/job/train     a job in a namespace
+k8s:app=train,tier=gpu     pods with labels        k8s:job/train@prod     by another context
+k8s:job/train:5678+4       four ranks in each pod  oc:...                 the same, `oc` preferred
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+
+from dap_mux.cluster.kubernetes.pod_failures import PodFailures
+from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
+from dap_mux.cluster.kubernetes.pods import (
+    Json,
+    exit_code_of,
+    has_ended,
+    missed,
+    name_of,
+    ranks_of,
+)
+from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
+from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.source import Notify, OnReached, SourceSpec
+from dap_mux.errors import NothingToConnect, UsageError
+
+DEFAULT_PORT: Final = 5678
+RELIST_INTERVAL_S: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
+MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
+REPLACEMENT_TIMEOUT_S: Final = (
+    30.0  # s that a missed pod is waited for: another is often made in its place
+)
+POLL_INTERVAL_S: Final = 5.0  # s between two lists where watching is not allowed
+EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
+
+# A context of OpenShift looks like `project/api-example-com:6443/me`.
+NAME: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+WORD: Final = re.compile(
+    # a namespace has no dots; what has them before a slash is a label's own prefix
+    r"(?:(?P<namespace>(?!(?:job|pod)/)[a-z0-9]([a-z0-9-]*[a-z0-9])?)/)?"
+    rf"(?:(?P<kind>job|pod)/)?(?:(?P<labels>[^@/:=]+(?:/[^@/:=]+)?=[^@/:]*)|(?P<name>{NAME}))"
+    r"(?:@(?P<context>.+?))?"
+    r"(?::(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class PodSelection:
+    """Which pods a word means, and on which of their ports ranks listen."""
+
+    selection: tuple[str, ...]
+    ports: range
+    namespace: str | None = None
+    context: str | None = None
+    one_pod: bool = False
+    job: str = ""
+    """The job whose pods they are, if any."""
+
+
+def read(word: SourceSpec) -> PodSelection:
+    """Read what follows `k8s:` or `oc:`. Raises `UsageError`."""
+    match = WORD.fullmatch(word.rest)
+    if match is None or (match["labels"] and match["kind"]):
+        raise UsageError(f"{word}: names no pods; such a word looks like {EXAMPLES}")
+    if match["labels"]:
+        selection: tuple[str, ...] = ("--selector", match["labels"])
+    elif match["kind"] == "job":
+        selection = ("--selector", f"job-name={match['name']}")
+    else:
+        selection = ("--field-selector", f"metadata.name={match['name']}")
+    return PodSelection(
+        selection,
+        _ports(match, word),
+        namespace=match["namespace"],
+        context=match["context"],
+        one_pod=selection[0] == "--field-selector",
+        job=match["name"] if match["kind"] == "job" else "",
+    )
+
+
+def _ports(match: re.Match[str], word: SourceSpec) -> range:
+    first = int(match["first"] or DEFAULT_PORT)
+    last = int(match["last"] or first)
+    if match["count"]:
+        last = first + int(match["count"]) - 1
+    if not 1 <= first <= last <= LAST_PORT:
+        raise UsageError(f"{word}: ports {first} to {last}: there are 1 to {LAST_PORT}")
+    return range(first, last + 1)
+
+
+class Kubernetes:
+    """A `Source`: pods of a cluster that kubectl or oc knows."""
+
+    lingers = 10.0  # by then the cluster says so, where it starts a container again
+
+    def __init__(self, word: SourceSpec) -> None:
+        self._word = word
+        self._wanted = read(word)
+        self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
+        self._pods: Mapping[str, Json] = {}
+        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait
+        self._local: dict[tuple[str, int], int] = {}
+        self._news = PodFailures(self._tool)
+        self._job_end = ""  # how it ended, once it starts no more pods
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
+        ranks = await self._look()
+        if self._job_end:
+            raise NothingToConnect("; ".join(self._news.take()))
+        return ranks
+
+    def notices(self) -> Sequence[str]:
+        """Which pods have failed since it was last asked, and how."""
+        return self._news.take()
+
+    def exit_code(self, record: RankRecord) -> int | None:
+        """That of its pod, where no other rank shares it."""
+        pod = self._pods.get(record.host)
+        return exit_code_of(pod) if pod and len(self._wanted.ports) == 1 else None
+
+    async def _look(self) -> Sequence[RankRecord]:
+        pods = await self._tool.pods(self._wanted.selection)
+        self._take({name_of(pod): pod for pod in pods})
+        if not self._pods and self._wanted.namespace:
+            await self._tool.check_namespace(self._wanted.namespace)
+        before, self._job_end = self._job_end, await self._end_of_job()
+        if self._job_end != before:
+            self._news.add(self._job_end)
+        return self._ranks()
+
+    def _rests(self) -> bool:
+        """Whether it is a job all of whose pods have ended: it is over, or starts others."""
+        seen = bool(self._pods or self._missed)
+        return bool(self._wanted.job) and seen and all(map(has_ended, self._pods.values()))
+
+    async def _end_of_job(self) -> str:
+        end = await self._tool.end_of_job(self._wanted.job) if self._rests() else ""
+        return f"job {self._wanted.job} {end}" if end else ""
+
+    def _take(self, pods: Mapping[str, Json]) -> None:
+        """These are the pods now; of those that were there before some are missed for a while."""
+        now = anyio.current_time()
+        for name, pod in self._pods.items():
+            if waited_for := missed(pod, pods.get(name)):
+                self._missed[name] = waited_for, now + REPLACEMENT_TIMEOUT_S
+        back = {name for name, pod in pods.items() if not has_ended(pod)}
+        self._missed = {
+            name: (pod, until)
+            for name, (pod, until) in self._missed.items()
+            if until > now and name not in back
+        }
+        self._pods = pods
+        self._news.see(pods.values())
+
+    def _ranks(self) -> list[RankRecord]:
+        by_name = not self._wanted.one_pod
+        if self._job_end:
+            return []
+        pods = [*self._pods.values(), *(pod for pod, _ in self._missed.values())]
+        try:
+            return ranks_of(pods, self._wanted.ports, by_name=by_name)
+        except MALFORMED as error:
+            raise UsageError(f"{self._tool.name}: a pod that makes no sense: {error!r}") from None
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """The ranks whenever they are others; by looking every few seconds where it must be so."""
+        last: Sequence[RankRecord] = self._ranks()
+        while True:
+            running_child = anyio.current_time()
+            now = await self._look()
+            if now != last or self._news:
+                yield now
+            last = now
+            async with self._tool.watching(self._wanted.selection) as changes:
+                async for now in self._changed(changes, running_child):
+                    if now != last or self._news:
+                        yield now
+                    last = now
+            if anyio.current_time() < running_child + POLL_INTERVAL_S:  # it may not be watched
+                await anyio.sleep(POLL_INTERVAL_S)
+
+    async def _changed(
+        self, changes: Changes, running_child: float
+    ) -> AsyncIterator[Sequence[RankRecord]]:
+        """The ranks after each event of a watch, and once more by a list: the watch begins with a
+        list of its own, and says nothing of a pod that went between ours and that."""
+        listed = False
+        while True:
+            limits = [running_child + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
+            limits += (until for _, until in self._missed.values())
+            if self._rests():  # no pod tells of the end of its job
+                limits.append(anyio.current_time() + POLL_INTERVAL_S)
+            event = await changes.next(before=min(limits))
+            if event is not None:
+                self._apply(event)
+                yield self._ranks()
+            elif listed or changes.over:
+                return
+            else:
+                listed = True
+                yield await self._look()
+
+    def _apply(self, event: Json) -> None:
+        """Take in one change of a watch; what is no pod is an error, and the watch ends."""
+        pod = event.get("object")
+        if not isinstance(pod, dict) or pod.get("kind") != "Pod":
+            return
+        others = {name: each for name, each in self._pods.items() if name != name_of(pod)}
+        deleted = event.get("type") == "DELETED"
+        self._take(others if deleted else {**others, name_of(pod): pod})
+
+    @asynccontextmanager
+    async def reach(
+        self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
+    ) -> AsyncIterator[None]:
+        """Forward the ports of one pod."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_forwarded, self._tool, records, self._local, changed, tell)
+            yield
+            tasks.cancel_scope.cancel()

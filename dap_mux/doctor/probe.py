@@ -1,0 +1,110 @@
+"""The one conversation that may be had with a debugpy: begun, understood and ended properly.
+
+It goes as far as `attach`, for an adapter that is left before closes its port for ever, and no
+further: a rank that waits for a client is let go by `configurationDone` (both measured). debugpy
+greets whoever connects; a dap-mux session waits to be spoken to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from dap_mux.client import ConnectionLost, DapClient, RequestFailed
+from dap_mux.errors import PeerFault
+
+CONNECT_TIMEOUT_S: Final = 5.0  # s
+GREETING_TIMEOUT_S: Final = 2.0  # s for debugpy's first words; who is late is spoken to first
+DEBUGGEE_TIMEOUT_S: Final = (
+    3.0  # s for it to say that it has met its debuggee (K3); not said while it is taken
+)
+REPLY_TIMEOUT_S: Final = 10.0  # s
+REST_S: Final = 0.3  # s before anybody connects again (K4)
+TAKEN: Final = "already being debugged"  # debugpy's words
+# What reading a stranger's words as DAP may raise.
+MALFORMED: Final = (PeerFault, AttributeError, LookupError, TypeError, ValueError)
+_ABOUT_US: Final = {"clientID": "dap-mux doctor", "adapterID": "debugpy", "pathFormat": "path"}
+Outcome: TypeAlias = Literal[
+    "refused",
+    "unreachable",
+    "hung up",
+    "wedged",
+    "stranger",
+    "session",
+    "taken",
+    "refuses",
+    "fine",
+]
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """How it went. `words`: what was said or why not; `version`: debugpy's, "" if not told."""
+
+    outcome: Outcome
+    words: str = ""
+    version: str = ""
+
+
+async def probe(host: str, port: int) -> ProbeResult:
+    """Find out whether a debugpy answers at an address, and do it no harm."""
+    try:
+        client = await asyncio.wait_for(DapClient.connect(host, port), CONNECT_TIMEOUT_S)
+    except ConnectionRefusedError:
+        return ProbeResult("refused")
+    except (OSError, asyncio.TimeoutError) as error:
+        return ProbeResult("unreachable", str(error) or f"no answer within {CONNECT_TIMEOUT_S:g} s")
+    try:
+        return await _converse(client)
+    except MALFORMED as error:
+        return ProbeResult("stranger", str(error))
+    except ConnectionLost as error:
+        return ProbeResult("hung up", str(error))
+    finally:
+        with suppress(ConnectionLost, OSError, *MALFORMED):
+            await client.close()
+        await asyncio.sleep(REST_S)
+
+
+async def _converse(client: DapClient) -> ProbeResult:
+    with suppress(TimeoutError):
+        await client.wait_for(
+            lambda: bool(client.events), timeout=GREETING_TIMEOUT_S, what="greeting"
+        )
+    version = _version(client.events)
+    try:
+        await client.request("initialize", _ABOUT_US, timeout=REPLY_TIMEOUT_S)
+        if client.events:
+            return ProbeResult(*await _attach(client), version)
+        await client.disconnect(timeout=REPLY_TIMEOUT_S)
+    except TimeoutError as error:
+        return ProbeResult("wedged", str(error), version)
+    return ProbeResult("session")
+
+
+async def _attach(client: DapClient) -> tuple[Outcome, str]:
+    with suppress(TimeoutError):
+        await client.wait_event("debugpySockets", _has_met, timeout=DEBUGGEE_TIMEOUT_S)
+    attached = client.send("attach", {"subProcess": False})
+    await client.wait_for(
+        lambda: attached.done() or any(one["event"] == "initialized" for one in client.events),
+        timeout=REPLY_TIMEOUT_S,
+        what="answer to attach",
+    )
+    refusal = str(attached.result().get("message")) if attached.done() else ""
+    with suppress(RequestFailed):
+        await client.disconnect(timeout=REPLY_TIMEOUT_S)
+    if not refusal:
+        return "fine", ""
+    return ("taken" if TAKEN in refusal else "refuses"), refusal
+
+
+def _has_met(body: dict[str, Any]) -> bool:
+    return any(one.get("internal") for one in body.get("sockets") or [])
+
+
+def _version(events: list[dict[str, Any]]) -> str:
+    data = (event.get("body", {}).get("data") or {} for event in events)
+    return next((str(one["packageVersion"]) for one in data if "packageVersion" in one), "")

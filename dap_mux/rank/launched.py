@@ -1,0 +1,152 @@
+"""What the hook does in a process that is a rank: listen, say so, wait, let the program start.
+
+It runs while Python starts, before there is a `__main__`: nothing of ours is below the program's
+frames, and a failure has to end the process itself, for Python takes SystemExit there for a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dap_mux.rank.detection import MARK, claimed_place, said_place
+from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.frameworks import watch_import
+from dap_mux.rank.interrupts import dying_of_ctrl_c
+
+HOOK_OPTIONS = "DAP_MUX_HOOK"
+OWN_FAILURE_CODE = 125
+
+
+@dataclass(frozen=True)
+class HookOptions:
+    """What `dap-mux run` wants of ranks; JSON in the variable DAP_MUX_HOOK.
+
+    `debugpy`: the folder of a debugpy for Pythons that have none. `outer`: see `claim`.
+    """
+
+    base_port: int = 5678
+    wait: bool = True
+    stop_on_entry: bool = False
+    debugpy: str = ""
+    outer: dict[str, str] = field(default_factory=dict)
+
+
+def take_part() -> None:
+    """Be a rank, if this process is one."""
+    orders = _orders()
+    place = claimed_place(os.environ, orders.outer, sys.orig_argv, os.getpid())
+    if place is not None:
+        become(place, orders)
+
+
+def worker_sets(name: bytes, value: bytes) -> None:
+    """A worker is about to set one of the variables that say its rank: the last makes it one."""
+    if os.environ.get(MARK) == str(os.getpid()) or not _is_worker():
+        return
+    orders = _orders()
+    place = said_place({**os.environ, os.fsdecode(name): os.fsdecode(value)}, orders.outer)
+    if place is not None:
+        become(place, orders)
+
+
+def watch(loader: Any, name: str, call: Callable[..., None]) -> None:
+    """Become the rank that a library says, when the module `name` of it is told; see `frameworks`.
+
+    `call` calls a function of this module, whatever has become of it by then.
+    """
+    watch_import(loader, name, partial(call, "told_by"))
+
+
+def told_by(library: str, rank: int, world_size: int) -> None:
+    """A library knows which rank this process is: no news for a rank, nor for a rank's child."""
+    if MARK in os.environ:
+        return
+    own = place_of({**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world_size)})
+    become(replace(own, launcher=library), _orders())
+
+
+def _orders() -> HookOptions:
+    return HookOptions(**json.loads(os.environ.get(HOOK_OPTIONS) or "{}"))
+
+
+def _is_worker() -> bool:
+    """Whether `multiprocessing` has started this process; any other fork is about to exec."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
+
+
+def become(place: Place, orders: HookOptions) -> None:
+    """Make this process a rank: returns when its program may start."""
+    os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
+    _borrow("dap_mux", Path(__file__).parents[1])  # for good: programs may call `dap_mux.settrace`
+    try:
+        with dying_of_ctrl_c():
+            _find_debugpy(place, orders)
+            _start(place, orders)
+    except SystemExit as end:
+        _end(end.code if isinstance(end.code, int) else OWN_FAILURE_CODE)
+    except Exception as error:  # noqa: BLE001  (Python would go on, and nobody would come)
+        _fail(place, f"cannot be debugged: {error}")
+
+
+def _start(place: Place, orders: HookOptions) -> None:
+    from dap_mux.rank.api import Setup, start  # noqa: PLC0415  (it needs debugpy)
+    from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of  # noqa: PLC0415
+
+    start(
+        Setup(
+            place=place,
+            base_port=orders.base_port,
+            wait=orders.wait,
+            timeout=timeout_of(os.environ),
+            on_timeout=on_timeout_of(os.environ),
+            stop_on_entry=orders.stop_on_entry,
+            quiet=True,
+        )
+    )
+
+
+def _find_debugpy(place: Place, orders: HookOptions) -> None:
+    """The job's own debugpy, else the one of dap-mux: it is pure Python where it has to be."""
+    if find_spec("debugpy") is None and orders.debugpy:
+        _borrow("debugpy", Path(orders.debugpy))
+    try:
+        import debugpy  # noqa: F401, PLC0415, T100
+    except ImportError as error:
+        python = sys.executable
+        _fail(place, f"has no debugpy ({error}): {python} -m pip install debugpy")
+
+
+def _borrow(name: str, folder: Path) -> None:
+    """Make one package of dap-mux's Python importable here, and nothing that lies beside it."""
+    present = sys.modules.get(name)
+    if present is not None and getattr(present, "__file__", None):
+        return
+    spec = spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def _fail(place: Place, why: str) -> NoReturn:
+    from dap_mux.rank.ready import say  # noqa: PLC0415
+
+    say(place, why)
+    _end(OWN_FAILURE_CODE)
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)

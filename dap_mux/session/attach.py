@@ -1,0 +1,105 @@
+"""`dap-mux attach`: a session over ranks that run already."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+
+from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
+from dap_mux.config import AttachOptions, Config
+from dap_mux.engine import Settings
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import Mesh
+from dap_mux.session.announcement import announce
+from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_dial_endpoints
+from dap_mux.session.rank_sources import RankSources
+from dap_mux.session.session import Session, open_session, settings_of
+from dap_mux.session.terminal_output import say, set_up_log
+
+
+async def attach_ranks(options: AttachOptions) -> int:
+    """Serve the ranks at `options.endpoints` until all are gone (0) or a signal comes (0)."""
+    config = options.config
+    set_up_log(config.verbosity, config.log_dir)
+    calling, words = split_dial_endpoints(options.endpoints)
+    sources = await RankSources.of(words)
+    groups = sorted({*sources.groups, *calling})
+    settings = attach_settings(config, sources, groups)
+    async with (
+        open_session(config, settings, avoid=sources.local_ports, groups=groups) as session,
+        _calls(session, config, calling),
+        anyio.create_task_group() as tasks,
+    ):
+        where = ", ".join(options.endpoints)
+        many = len(sources.records) + sum(calling.values())
+        say(f"one session for {many} ranks ({where}) on {session.address}")
+        sources.announce_ranks(session)
+        tasks.start_soon(sources.run, session)
+        if not await announce(session.file, where):
+            say("attach an editor to it; Ctrl-C releases every rank")
+        await _serve(session)
+        tasks.cancel_scope.cancel()
+    return 0
+
+
+@asynccontextmanager
+async def _calls(
+    session: Session, config: Config, calling: Mapping[str, int]
+) -> AsyncIterator[None]:
+    """Take the calls of those ranks that call, where there are to be such."""
+    if not calling:
+        yield
+        return
+    async with accept_reverse(session, config, config.dial_listen, calling) as door:
+        door.calls.announce_ranks()
+        told = f"{ADDRESS}={door.address} {TOKEN_FILE}={door.token_file}"
+        say(f"ranks call this session where {told} is set")
+        yield
+
+
+async def _serve(session: Session) -> None:
+    """Serve until the ranks are gone; a signal releases them first."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            number = await session.interrupted()
+            say(f"{number.name}: releasing every rank")
+            await session.release(number.name)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        await session.over()
+        say("every rank is gone")
+        tasks.cancel_scope.cancel()
+
+
+def attach_settings(config: Config, sources: RankSources, groups: Sequence[str] = ()) -> Settings:
+    """Return what the engine needs to know for these ranks. Raises UsageError."""
+    groups = groups or sources.groups
+    home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
+    if config.mesh and home not in groups:
+        raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
+    settings = settings_of(config, group=home, meshes=meshes_of(sources.records))
+    return replace(settings, lingers=sources.lingers)
+
+
+def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
+    """Return the mesh of each group whose ranks have all told their places in one."""
+    groups: dict[str, list[RankRecord]] = {}
+    for record in records:
+        groups.setdefault(record.group, []).append(record)
+    found = {group: _mesh_of(members) for group, members in groups.items()}
+    return {group: mesh for group, mesh in found.items() if mesh}
+
+
+def _mesh_of(members: list[RankRecord]) -> Mesh | None:
+    places = [(record.rank or 0, dict(record.coords or {})) for record in members]
+    dims = list(places[0][1])
+    if not dims or any(set(place) != set(dims) for _, place in places):
+        return None
+    mesh = Mesh(tuple((dim, 1 + max(place[dim] for _, place in places)) for dim in dims))
+    fits = all(rank < mesh.size and mesh.coords(rank) == place for rank, place in places)
+    return mesh if fits else Mesh(mesh.dims, dict(places))

@@ -1,0 +1,62 @@
+"""Who calls a session: what a rank says of itself in its call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+
+MAX_RANKS: Final = 65536  # ranks of a group
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a call says of its rank. `rank` None: it knows no number. `size`: of its group."""
+
+    group: str
+    rank: int | None
+    host: str
+    pid: int
+    coords: dict[str, int]
+    size: int
+
+    @property
+    def place(self) -> str:
+        """For people."""
+        return f"process {self.pid} on {self.host}"
+
+
+def read_registration(said: Mapping[str, Any]) -> Registration:
+    """Read what a rank says of itself. Raises ValueError: its bytes are hostile too."""
+    group, rank, host = said.get("group"), said.get("rank"), said.get("host")
+    pid, coords = said.get("pid"), said.get("coords") or {}
+    size = said.get("world_size") or 0
+    if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
+        raise ValueError("it names no group")
+    if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
+        raise ValueError("it names no host")
+    if not (rank is None or _is_number(rank, MAX_RANKS)) or not _is_number(pid, 2**32):
+        raise ValueError("its rank or pid is no number")
+    if not _is_number(size, MAX_RANKS + 1):
+        raise ValueError("its world_size makes no sense")
+    if not isinstance(coords, dict) or not all(
+        _is_number(one, MAX_RANKS) for one in coords.values()
+    ):
+        raise ValueError("its coords make no sense")
+    places = {str(dim): place for dim, place in coords.items()}
+    return Registration(group, rank, host, pid, places, size)
+
+
+def _is_number(value: object, limit: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+
+
+def runs(pid: int) -> bool:
+    """Whether a process of this number runs here; False where the system does not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] != ["Z"]

@@ -1,0 +1,225 @@
+"""What every session has: an engine with its driver, a listener and a session file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import anyio
+
+from dap_mux.cluster.records import RankRecord
+from dap_mux.config import Config
+from dap_mux.engine import Engine, Settings, inputs
+from dap_mux.engine.endpoint import Endpoint
+from dap_mux.open_files import raise_limit, shortage
+from dap_mux.private_files import own_folder
+from dap_mux.rank_sets import Mesh
+from dap_mux.session.access import access_of, beyond_loopback
+from dap_mux.session.terminal_output import say
+from dap_mux.session_files import SessionFile, session_folder
+from dap_mux.shell.auth import Guard
+from dap_mux.shell.driver import Driver
+from dap_mux.shell.listeners import connection_factory, listen
+from dap_mux.shell.tls_unix import listen_unix
+
+logger = logging.getLogger("dap_mux.session")
+RELEASE_TIMEOUT_S = 3.0  # s; promise R7: every rank runs on by then
+NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
+CLOCK_CHECK_DELAY_S = 5.0  # s that ranks stand still before we ask what that does to their job
+LEAVE_TIMEOUT_S = 2.0  # s for clients to take leave after `terminated`
+TORCH_CHECK_DELAY_S = (
+    2.0  # s that a rank is attached, or stands, before we ask what torch knows there
+)
+LEAVE_TIMEOUT_ON_RELEASE_S = (
+    2.0  # s for the same when we are told to end: R7 has three for all of it
+)
+
+
+class Session:
+    """A running session: its driver, and the address that clients connect to."""
+
+    def __init__(
+        self, driver: Driver, file: SessionFile, signals: AsyncIterator[signal.Signals]
+    ) -> None:
+        self.driver = driver
+        self.file = file
+        self._signals = signals
+        self._warned: set[str] = set()
+
+    @property
+    def address(self) -> str:
+        """`host:port`."""
+        return self.file.address
+
+    def known(self, records: Iterable[RankRecord], *, down: str = "", host_name: str = "") -> None:
+        """Tell the engine where ranks listen, and everybody where that is unsafe.
+
+        `down`: why no connection can succeed now; `host_name`: what the ranks' host is called
+        where they are reached by another address.
+        """
+        records = list(records)
+        self._warn("" if down else beyond_loopback(record.host for record in records))
+        for record in records:
+            assert record.rank is not None
+            endpoint = replace(endpoint_of(record), way_down=down, host_name=host_name)
+            self.rank_known(record.group, record.rank, endpoint)
+
+    def expect(self, ranks: int, *, files: int = 1) -> None:
+        """So many ranks are to come; warn where they need more open files than there may be.
+
+        `files`: how many of them each rank takes.
+        """
+        self._warn(shortage(ranks, files))
+
+    def _warn(self, warning: str) -> None:
+        """Tell everybody, once."""
+        if warning and warning not in self._warned:
+            self._warned.add(warning)
+            logger.warning("%s", warning)
+            self.driver.feed(inputs.Notice(warning, lasting=True))
+
+    @property
+    def knows_ranks(self) -> bool:
+        """Whether any rank has been there."""
+        return bool(self.driver.engine.core.mains)
+
+    def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
+        """Tell the engine of one rank."""
+        self.driver.feed(inputs.RankKnown((group, rank), endpoint))
+
+    async def over(self) -> None:
+        """Wait until every rank is gone and the clients were told; let them take leave."""
+        await self.driver.finished.wait()
+        await self._take_leave(LEAVE_TIMEOUT_S)
+
+    async def _take_leave(self, limit: float) -> None:
+        """Clients were told of the end: their last requests are answered."""
+        with anyio.move_on_after(limit):
+            await self.driver.no_clients()
+
+    async def interrupted(self) -> signal.Signals:
+        """Wait for Ctrl-C or SIGTERM; one that came meanwhile counts."""
+        return await anext(self._signals)
+
+    async def release(self, reason: str) -> None:
+        """Let every rank run on and say goodbye (promises R7 and R8)."""
+        self.driver.feed(inputs.Shutdown(reason))
+        with anyio.move_on_after(RELEASE_TIMEOUT_S):
+            await self.driver.no_links()
+            await self._take_leave(LEAVE_TIMEOUT_ON_RELEASE_S)
+
+
+def settings_of(
+    config: Config,
+    *,
+    owns_job: bool = False,
+    ranks_from_client: bool = False,
+    group: str = "job",
+    meshes: Mapping[str, Mesh] = NO_MESHES,
+) -> Settings:
+    """Return what the engine needs; the user's own mesh is `group`'s, whatever the ranks say."""
+    if config.mesh:
+        meshes = {**meshes, group: config.mesh}
+    return Settings(
+        view=config.view,
+        scope=config.scope,
+        threads=config.threads,
+        classes_above=config.classes_above,
+        settle=config.settle,
+        step_grace=config.step_grace,
+        request_timeout=config.request_timeout,
+        owns_job=owns_job,
+        ranks_from_client=ranks_from_client,
+        redirect_output=owns_job,
+        clock_patience=CLOCK_CHECK_DELAY_S,
+        library_patience=TORCH_CHECK_DELAY_S,
+        meshes=meshes,
+        default_group=group,
+        folder=str(Path.cwd()),
+    )
+
+
+def endpoint_of(record: RankRecord) -> Endpoint:
+    """Return what the engine needs of a rank's record."""
+    return Endpoint(
+        record.host,
+        record.port,
+        pid=record.pid,
+        coords=record.coords or {},
+        remote_root=record.remote_root or "",
+        ready=record.ready,
+        incarnation=record.incarnation,
+    )
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return Ctrl-C, SIGTERM, and the closing of the terminal unless `nohup` keeps that away."""
+    signals = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
+
+
+@dataclass(frozen=True)
+class UnixSocket:
+    """Where this user's own programs connect, if the system has it."""
+
+    path: str | None
+    server: asyncio.AbstractServer | None
+
+    def close(self) -> None:
+        """Stop listening, and leave no file behind."""
+        if self.server is not None and self.path is not None:
+            self.server.close()
+            Path(self.path).unlink(missing_ok=True)
+
+
+async def _listen_unix(driver: Driver, guard: Guard) -> UnixSocket:
+    folder = session_folder()
+    own_folder(folder)
+    path = folder / f"{os.getpid()}.sock"
+    server = await listen_unix(connection_factory(driver, guard), path)
+    return UnixSocket(str(path) if server else None, server)
+
+
+@asynccontextmanager
+async def open_session(
+    config: Config,
+    settings: Settings,
+    *,
+    avoid: range = range(0),
+    groups: Sequence[str] = (),
+) -> AsyncIterator[Session]:
+    """Listen for clients until the block is left; `avoid` are ports that ranks want."""
+    raise_limit()
+    access, (host, wanted) = access_of(config), config.listen
+    driver = Driver(Engine(settings), max_message=config.max_message)
+    driver.tell = say
+    server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
+    if wanted not in (0, port):
+        say(f"port {wanted} is in use; listening on {port} instead")
+    unix = await _listen_unix(driver, access.unix)
+    file = SessionFile(
+        host,
+        port,
+        unix=unix.path,
+        token=access.secret,
+        groups=tuple(groups) or (settings.default_group,),
+    )
+    # From here on a signal is heard, whoever listens to it later: there is something to clean up.
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
+        file.write()
+        try:
+            yield Session(driver, file, signals)
+        finally:
+            file.remove()
+            unix.close()
+            server.close()
+            await driver.close()

@@ -1,0 +1,40 @@
+"""What a rank that calls says of itself: its bytes are hostile too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dap_mux.session.registration import MAX_RANKS, Registration, read_registration
+
+SAID = {"group": "job", "rank": 3, "host": "node1", "pid": 4711, "coords": {"tp": 1},
+        "world_size": 8}  # fmt: skip
+
+
+def test_a_rank_as_it_should_be() -> None:
+    assert read_registration(SAID) == Registration("job", 3, "node1", 4711, {"tp": 1}, 8)
+    little = {"group": "job", "rank": None, "host": "node1", "pid": 1}
+    assert read_registration(little) == Registration("job", None, "node1", 1, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ({"group": "a b"}, "names no group"),
+        ({"group": None}, "names no group"),
+        ({"host": ""}, "names no host"),
+        ({"host": "\x1b[31m"}, "names no host"),
+        ({"rank": -1}, "no number"),
+        ({"rank": MAX_RANKS}, "no number"),
+        ({"rank": True}, "no number"),
+        ({"pid": "1"}, "no number"),
+        ({"coords": [1]}, "coords"),
+        ({"coords": {"tp": "x"}}, "coords"),
+        ({"world_size": MAX_RANKS + 1}, "world_size"),
+        ({"world_size": "8"}, "world_size"),
+    ],
+)
+def test_nonsense_is_refused(what: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        read_registration({**SAID, **what})

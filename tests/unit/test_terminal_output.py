@@ -1,0 +1,61 @@
+"""No control character of a rank reaches the terminal or a log file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dap_mux.cli import entry
+from dap_mux.errors import DapMuxError
+from dap_mux.printable import one_line, printable
+from dap_mux.session.terminal_output import say, set_up_log
+
+EVIL = "\x1b]0;title\x07\x9b2J\r\u202e\nWARNING dap_mux: a line of ours"
+SHOWN = "\\x1b]0;title\\x07\\x9b2J\\r\\u202e"
+
+
+@pytest.fixture
+def logs() -> Iterator[None]:
+    """Loggers that are afterwards as they were."""
+    loggers = [logging.getLogger(name) for name in ("dap_mux", "asyncio")]
+    kept = [(logger.handlers, logger.level, logger.propagate) for logger in loggers]
+    yield
+    for logger, before in zip(loggers, kept, strict=True):
+        for handler in logger.handlers:
+            handler.close()
+        logger.handlers, logger.level, logger.propagate = before
+
+
+def test_what_we_say(capsys: pytest.CaptureFixture[str]) -> None:
+    say(EVIL)
+    assert capsys.readouterr().err == f"dap-mux: {printable(EVIL)}\n"
+    assert printable(EVIL).startswith(SHOWN + "\n")
+
+
+@pytest.mark.parametrize("name", ["dap_mux.rank.3", "asyncio"])
+def test_what_we_log(
+    name: str, logs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up_log(3, tmp_path)
+    logging.getLogger(name).warning("it said %s", EVIL)
+    try:
+        raise DapMuxError(EVIL)
+    except DapMuxError:
+        logging.getLogger(name).exception("a traceback")
+    for text in (capsys.readouterr().err, (tmp_path / "dap-mux.log").read_text("utf-8")):
+        first, rest = text.split("\n", 1)
+        assert first.endswith(f"{name}: it said {SHOWN}\\nWARNING dap_mux: a line of ours")
+        assert not set(rest) & set(EVIL) - set(printable(EVIL)), "nor in a traceback"
+
+
+def test_how_we_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    for verbosity in (0, 2):
+        entry._explain(DapMuxError(EVIL), None, verbosity)
+        assert not set(capsys.readouterr().err) & set(EVIL) - set(printable(EVIL))
+
+
+def test_one_line() -> None:
+    assert one_line("é\t\n\ud800") == "é\\t\\n\\ud800"
