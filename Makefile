@@ -48,6 +48,7 @@ lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/python tools/layers.py
+	$(BIN)/python tools/composition.py
 
 vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
 	cd $(EXTENSION) && npm run --silent package

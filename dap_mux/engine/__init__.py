@@ -8,8 +8,8 @@ carries the outputs out; so every race is a scripted test.
 Where things are, in the order in which a message meets them:
 
 - `requests`, `routes`, `events`: one row for each request of a client and each event of a rank.
-- `clients`, `lifecycle` (on `children`, `handshake` and `links`): who speaks to us; how a rank is
-  attached, lost and left.
+- `clients`, `lifecycle` (which decides; `connector`, `handshake`, `subprocesses` and `departure`
+  carry out): who speaks to us; how a rank is attached, lost and left.
 - `control`, `stops`, `announce`: continue, pause, step; merging stops; telling each kind of client.
 - `inspect`, `breakpoints`: requests for one rank's data; breakpoints with rank sets.
 - `mappings`, `files`, `sources`: each rank's paths; whether its files are the client's; their text.

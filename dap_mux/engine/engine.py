@@ -92,7 +92,9 @@ class Engine:
         self.breakpoints = Breakpoints(core, self.files)
         self.news = RankNews(core, self.view)
         self.announcer = Announcer(core, self.view, self.breakpoints)
-        self.control = Control(core, self.view, self.announcer, lambda: self.lifecycle.arguments)
+        self.control = Control(
+            core, self.view, self.announcer, lambda: self.lifecycle.request.arguments
+        )
         self.sources = Sources(core, self.files)
         self.inspector = Inspector(core, self.view, self.announcer, self.sources)
         self.properties = DebuggerProperties(core)
@@ -165,7 +167,7 @@ class Engine:
     def is_quiet(self, link: int, last: Message) -> bool:
         """Whether a rank that said `last` waits for our next question: it owes no more answers."""
         rank = self.core.links.get(link)
-        owes = rank is not None and rank.pending
+        owes = rank is not None and rank.connection.pending
         return not owes and last.type == "response" and last.command in QUESTIONS
 
     # Clients
@@ -291,8 +293,8 @@ class Engine:
         if message.command == "startDebugging":
             told = plain(message.arguments).get("configuration")
             child, text = (told, "") if is_child(told) else ({}, NO_CHILD)
-        rank.seq += 1
-        answer = Response(rank.seq, message.seq, not text, message.command, text)
+        rank.connection.seq += 1
+        answer = Response(rank.connection.seq, message.seq, not text, message.command, text)
         assert rank.link is not None
         self.core.out.append(ToRank(rank.link, encode(answer)))
         if not text:
@@ -304,8 +306,8 @@ class Engine:
 
     def configuring(self, rank: Rank) -> None:
         """The rank takes breakpoints now, and does not run on before its `configurationDone`."""
-        if rank.offers is not None:
-            self.capabilities.offered(rank.offers)
+        if rank.connection.offers is not None:
+            self.capabilities.offered(rank.connection.offers)
         self.properties.configure(rank)
         self.breakpoints.configure(rank)
         self.inspector.rank_answers(rank)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dap_mux.engine import inputs, outputs
-from dap_mux.engine.ranks.subprocesses import MOST
+from dap_mux.engine.ranks.subprocesses import MAX_CHILDREN
 from dap_mux.protocol.messages import decode
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of
@@ -286,9 +286,9 @@ def test_a_rank_that_invents_children(play: Play) -> None:
     attached(book, subProcess=True)
     (link,) = (number for number, rank in book.engine.core.links.items() if rank.number == 0)
     opened = 0
-    for pid in range(1, MOST + 100):
+    for pid in range(1, MAX_CHILDREN + 100):
         body = {"subProcessId": pid, "connect": {"host": "127.0.0.1", "port": 5678}}
         said = {"seq": pid, "type": "event", "event": "debugpyAttach", "body": body}
         out = book.engine.receive(inputs.LinkSaid(link, decode(json.dumps(said).encode())))
         opened += sum(isinstance(output, outputs.Connect) for output in out)
-    assert opened == MOST
+    assert opened == MAX_CHILDREN

@@ -173,7 +173,7 @@ class Clients:
             raise
 
     def _enter(self, client: Client) -> None:
-        joins, before = self._lifecycle.wanted, client.edge
+        joins, before = self._lifecycle.request.wanted, client.edge
         if joins:
             self._edges.join(client)
         else:
@@ -302,7 +302,7 @@ class Clients:
 
     def _release_all(self) -> None:
         """Nobody is left to continue them: every rank runs on, and the session waits."""
-        self._lifecycle.wanted = False
+        self._lifecycle.request.wanted = False
         self._core.flow.configured = False
         for rank in self._core.sorted_ranks():
             if rank.phase is not Phase.RELEASED:

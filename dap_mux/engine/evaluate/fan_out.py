@@ -118,8 +118,8 @@ class Gathering:
         assert reply.rank is not None
         id = reply.rank.rank_id
         if not reply.ok:
-            message = reply.missing or in_one_line(reply.message)
-            where = IN_MAIN if id in self.in_main and not reply.missing else ""
+            message = reply.no_reply_reason or in_one_line(reply.message)
+            where = IN_MAIN if id in self.in_main and not reply.no_reply_reason else ""
             self.fail(id, message + where)
             return
         try:
@@ -204,21 +204,21 @@ class _Question:
 
     def put(self, gathering: Gathering, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
-        stop, link, id = rank.stop, rank.link, rank.rank_id
+        stop, connection, id = rank.stop, rank.connection, rank.rank_id
         frame = self._frame(stop) if stop else None
         problem = "" if frame is not None else self._problem(rank, stop)
-        if problem or link is None or rank.phase is not Phase.LIVE:
+        if problem or connection.link is None or rank.phase is not Phase.LIVE:
             gathering.fail(id, problem or _absence(rank))
             return
         if stop:
             gathering.stops[id] = stop
         else:
             gathering.in_main.add(id)
-        seq = rank.seq = rank.seq + 1
-        rank.pending[seq] = gathering.pending
+        seq = connection.seq = connection.seq + 1
+        connection.pending[seq] = gathering.pending
         text = self._same if self._same is not None else self._text_for(rank)
         question = self._encoded.get((text, frame)) or self._encode(text, frame)
-        self._core.out.append(ToRank(link, question.body(seq)))
+        self._core.out.append(ToRank(connection.link, question.body(seq)))
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""

@@ -150,8 +150,8 @@ class Inspector:
         if reply.ok:
             self._pass_body(request, rank, stop, reply)
             return
-        if reply.missing:
-            text = f"{self._view.name_of(rank)}: {reply.missing}"
+        if reply.no_reply_reason:
+            text = f"{self._view.name_of(rank)}: {reply.no_reply_reason}"
             to_clients.refuse(self._core, request, text)
         else:
             to_clients.pass_failure(self._core, request, reply.message)

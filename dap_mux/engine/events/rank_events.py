@@ -71,7 +71,7 @@ class RankEvents:
         One that is being left goes on; taken for stopped, it would be told to continue when it is
         attached again, and that is K1.
         """
-        if rank.phase is Phase.LEAVING:
+        if rank.phase.leaving:
             return
         self._lifecycle.runs(rank)
         self.has_stopped(rank, body)  # first: a deferred command may let it run on at once
@@ -83,7 +83,7 @@ class RankEvents:
 
     def terminated(self, rank: Rank, body: Body) -> None:
         """The rank's process or its debugger has ended; while we leave, debugpy says it too."""
-        if rank.phase is not Phase.LEAVING:
+        if not rank.phase.leaving:
             self._lifecycle.debugger_ended(rank)
 
     def exited(self, rank: Rank, body: Body) -> None:
@@ -94,8 +94,10 @@ class RankEvents:
 
     def capabilities(self, rank: Rank, body: Body) -> None:
         """The rank offers something else than at first."""
-        rank.offers = offers_of({**(rank.offers or {}), **(body.get("capabilities") or {})})
-        self._capabilities.offered(rank.offers)
+        rank.connection.offers = offers_of(
+            {**(rank.connection.offers or {}), **(body.get("capabilities") or {})}
+        )
+        self._capabilities.offered(rank.connection.offers)
 
     def sockets(self, rank: Rank, body: Body) -> None:
         """`debugpySockets`: the adapter has met its debuggee once it lists an internal one (K3)."""
@@ -115,7 +117,7 @@ class RankEvents:
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
             rank.threads.pop(id, None)
-        elif len(rank.pending) < MAX_QUESTIONS:
+        elif len(rank.connection.pending) < MAX_QUESTIONS:
             to_ranks.ask(self._core, rank, "threads", {}, lambda r: self._named(rank, id, r))
 
     def _named(self, rank: Rank, id: int, reply: Reply) -> None:
@@ -142,7 +144,7 @@ class RankEvents:
         rest = self._translated(rank, "output", body)
         text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
         if category == "telemetry" and text == OVER:
-            rank.signs.program_over = True
+            rank.connection.program_over = True
         elif category == "telemetry":
             if text == "debugpy":
                 rank.debugpy = str((rest.get("data") or {}).get("packageVersion", ""))
@@ -248,13 +250,13 @@ class RankEvents:
 
 def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
     """A program whose threads have all ended is over; also where debugpy is as it comes."""
-    threads = rank.signs.threads
+    threads = rank.connection.threads
     if runs:
         if len(threads) < MAX_RUNNING:
             threads.add(id)
     elif id in threads:
         threads.remove(id)
-        rank.signs.program_over = not threads
+        rank.connection.program_over = not threads
 
 
 def _identity(loaded: object) -> str:

@@ -56,7 +56,7 @@ class Ending:
             if ranks:
                 self._wait(min(settings.lingers, PATIENCE), self._nobody_came)
         elif settings.lingers or not settings.owns_job:
-            if ranks or self._lifecycle.wanted or flow.job_over:
+            if ranks or self._lifecycle.request.wanted or flow.job_over:
                 self._end()  # else nobody has said yet who the ranks are
         elif any(rank.exit_code is None for rank in ranks):
             self._wait(PATIENCE, self._still_ends)  # what it does at its end is work, too
@@ -68,7 +68,7 @@ class Ending:
         self._core.flow.job_over = True
         self._core.flow.job_code = code
         for rank in self._core.sorted_mains():
-            runs = rank.lost and (rank.signs.alive or rank.endpoint.watched)
+            runs = rank.lost and (rank.lost.alive or rank.endpoint.watched)
             if rank.link is None and not runs:
                 self._lifecycle.ended(rank)
         self.consider()
@@ -79,7 +79,7 @@ class Ending:
             return
         self._core.log(logging.INFO, "session", f"shutting down: {reason}")
         self._core.flow.ended = True
-        self._lifecycle.wanted = False
+        self._lifecycle.request.wanted = False
         for rank in self._core.sorted_ranks():
             self._lifecycle.leave(rank, release=False)
         self._clients.say_goodbye()

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from dap_mux.engine.messages import faults
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.state.model import Body, Pending, Rank, Reply
+from dap_mux.engine.state.model import Body, Connection, Pending, Rank, Reply
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message, Request, encode
@@ -50,23 +50,24 @@ def ask(
     timeout: float | None = None,
 ) -> None:
     """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
-    if rank.link is None or not rank.phase.linked:
-        then(Reply(False, missing="not connected"))
+    connection = rank.connection
+    if connection.link is None or not rank.phase.linked:
+        then(Reply(False, no_reply_reason="not connected"))
         return
     if rank.endpoint.dials and command in OF_ALL_THREADS and isinstance(arguments, dict):
         arguments = {**arguments, "threadId": "*"}
-    rank.seq += 1
-    seq = rank.seq
+    connection.seq += 1
+    seq = connection.seq
     limit = core.settings.request_timeout if timeout is None else timeout
-    token = core.after(limit, lambda: _expire(rank, seq, limit)) if limit else None
-    rank.pending[seq] = Pending(command, then, token, core.cause)
-    core.out.append(ToRank(rank.link, encode(Request(seq, command, arguments))))
+    token = core.after(limit, lambda: _expire(connection, seq, limit)) if limit else None
+    connection.pending[seq] = Pending(command, then, token, core.cause)
+    core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
 
 
-def _expire(rank: Rank, seq: int, limit: float) -> None:
-    pending = rank.pending.pop(seq, None)
+def _expire(connection: Connection, seq: int, limit: float) -> None:
+    pending = connection.pending.pop(seq, None)
     if pending:
-        pending.then(Reply(False, missing=f"no answer within {limit:g} s"))
+        pending.then(Reply(False, no_reply_reason=f"no answer within {limit:g} s"))
 
 
 def _give_up(core: Core, pending: Pending, reply: Reply) -> None:
@@ -75,10 +76,10 @@ def _give_up(core: Core, pending: Pending, reply: Reply) -> None:
 
 def answered(core: Core, rank: Rank, message: Message) -> None:
     """A response came from a rank; one that nobody waits for is dropped."""
-    pending = rank.pending.pop(message.request_seq, None)
+    pending = rank.connection.pending.pop(message.request_seq, None)
     if pending is None or pending.command != message.command:
         if pending:
-            rank.pending[message.request_seq] = pending
+            rank.connection.pending[message.request_seq] = pending
         core.warn("rank", f"dropped an unexpected response to {message.command!r}", rank)
         return
     if pending.deadline is not None:
@@ -93,24 +94,30 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
             core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
         else:
             core.fault(error)
-        _give_up(core, pending, Reply(False, missing="its answer makes no sense", rank=rank))
+        _give_up(
+            core, pending, Reply(False, no_reply_reason="its answer makes no sense", rank=rank)
+        )
 
 
 def fail_pending(core: Core, rank: Rank, reason: str) -> None:
     """The link is gone: whatever the rank owed is answered by `reason`."""
     reason = reason or "its connection has ended"  # none is the rank's own answer
-    owed, rank.pending = rank.pending, {}
+    owed, rank.connection.pending = rank.connection.pending, {}
     for pending in owed.values():
         core.cancel(pending.deadline)
     for pending in owed.values():
-        _give_up(core, pending, Reply(False, missing=reason, rank=rank))
+        _give_up(core, pending, Reply(False, no_reply_reason=reason, rank=rank))
 
 
 def when_answered(
     core: Core, rank: Rank, command: str, then: Callable[[], None], limit: float
 ) -> None:
     """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
-    owed = [(seq, pending) for seq, pending in rank.pending.items() if pending.command == command]
+    owed = [
+        (seq, pending)
+        for seq, pending in rank.connection.pending.items()
+        if pending.command == command
+    ]
     left = set(range(len(owed)))
 
     def over() -> None:
@@ -124,7 +131,7 @@ def when_answered(
     timer = core.after(limit, over)
     for index, (seq, pending) in enumerate(owed):
         also = _then_also(pending.then, index, left, over)
-        rank.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
+        rank.connection.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
 
 
 def _then_also(then: Then, index: int, left: set[int], over: Callable[[], None]) -> Then:

@@ -59,7 +59,7 @@ class Deaths:
 def _text_of(rank: Rank) -> str:
     """Return what has become of a rank, without its number; "" for an end in peace."""
     fate, code = rank.fate, rank.exit_code
-    if code == 0 or (code is None and rank.endpoint.watched and not rank.signs.exited):
+    if code == 0 or (code is None and rank.endpoint.watched and not fate.exited):
         return ""  # or its launcher is about to say how
     if fate.failure:
         return f"failed: {fate.failure}{f', {fate.end}' if fate.end else ''}"
@@ -75,6 +75,11 @@ def reason_of(rank: Rank) -> str:
     if fate.failure and rank.exit_code != 0:
         return f"failed: {fate.failure}{f', {fate.end}' if fate.end else ''}"
     return fate.end
+
+
+def end_of(code: int) -> str:
+    """Return how a process has ended, in words."""
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
 def held(rank: Rank) -> str:

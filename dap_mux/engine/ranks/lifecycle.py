@@ -1,9 +1,10 @@
 """How a rank is found, attached, lost, found again, left and ended.
 
-Every rule in here, in `handshake` and in `links` is one of FACTS' five ways to lose a rank: one
-connection that is kept (K2), no `attach` before the adapter is ready (K3), `disconnect`, its
-answer and a pause before the next connection (K4), children kept out of the debugger before the
-rank runs on (K5). K1 is `control`'s.
+`Lifecycle` decides; its parts carry out. Their rules guard against the ways in which debugpy was
+seen to lose a rank: one connection at a time, which is kept (`connector`); no `attach` before the
+adapter is ready, and children kept from waiting before the rank runs on (`handshake`); `disconnect`
+and its answer before the connection ends (`departure`), and a pause before the next one. One more
+is `control`'s: `continue` only for a rank that is stopped.
 """
 
 from __future__ import annotations
@@ -12,25 +13,39 @@ from typing import Final
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.inputs import LinkDown
-from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.ranks.attach_expression import CHILDREN
-from dap_mux.engine.ranks.connector import Watcher
-from dap_mux.engine.ranks.deaths import reason_of
-from dap_mux.engine.ranks.handshake import MAY_WAIT
-from dap_mux.engine.ranks.process_watch import DEBUGGER_ENDED, RUNS_ON
-from dap_mux.engine.ranks.subprocesses import Children
-from dap_mux.engine.state.model import Body, Fate, Rank, Reply
-from dap_mux.engine.state.phases import Phase, Signal
+from dap_mux.engine.ranks.attach_request import AttachRequest
+from dap_mux.engine.ranks.connector import Connector
+from dap_mux.engine.ranks.deaths import end_of, reason_of
+from dap_mux.engine.ranks.departure import Departure
+from dap_mux.engine.ranks.handshake import Handshake
+from dap_mux.engine.ranks.process_watch import DEBUGGER_ENDED, ProcessWatch, not_listening
+from dap_mux.engine.ranks.subprocesses import Subprocesses
+from dap_mux.engine.ranks.transitions import Transitions, Watcher
+from dap_mux.engine.state.model import Body, Fate, Lost, Rank
+from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
+from dap_mux.engine.state.session import Core
 from dap_mux.rank_sets import RankId
-
-__all__ = ["Lifecycle", "Watcher"]
 
 ENDED: Final = "the process ended"
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
+LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 
 
-class Lifecycle(Children):
-    """The engine's part that owns the ranks' connections."""
+class Lifecycle:
+    """The engine's part that decides what becomes of ranks."""
+
+    def __init__(self, core: Core, watcher: Watcher) -> None:
+        self._core = core
+        self._watcher = watcher
+        self.request = request = AttachRequest()
+        self._transitions = transitions = Transitions(core, watcher)
+        self._connector = connector = Connector(core, transitions, self)
+        self._handshake = handshake = Handshake(core, transitions, request, self, watcher)
+        self._departure = Departure(
+            core, transitions, connector, handshake, request, watcher, self._left
+        )
+        self.subprocesses = Subprocesses(core, request)
+        self.processes = ProcessWatch(core, self)
 
     # Coming
 
@@ -49,13 +64,13 @@ class Lifecycle(Children):
         before, rank.endpoint = rank.endpoint, endpoint
         core.ranks_changed()
         if rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
-            self._to(rank, Signal.RETURN)
+            self._transitions.to(rank, Signal.RETURN)
         if endpoint.dials:
             self._called(rank)
         back = rank.phase is Phase.GONE and endpoint.ready
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
-        if self.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
+        if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code, rank.fate = None, Fate()
             self.connect(rank)
 
@@ -65,7 +80,7 @@ class Lifecycle(Children):
             self._core.cancel(rank.timer)
             rank.timer = None
             if rank.endpoint.port and not rank.endpoint.ready:
-                self.await_call(rank)
+                self._connector.await_call(rank)
 
     def _way_changed(self, rank: Rank, before: Endpoint) -> None:
         """While there is no way `list` says why; a new one is tried with new patience.
@@ -93,14 +108,30 @@ class Lifecycle(Children):
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
         rank.exit_code, rank.fate = None, Fate()
-        self._to(rank, Signal.RETURN)
+        self._transitions.to(rank, Signal.RETURN)
+
+    def connect(self, rank: Rank) -> None:
+        """Connect a rank; one that was left waits until its workers are, too.
+
+        Its adapter tells each new client of the processes that nobody debugs then, and only once.
+        """
+        if rank.phase not in LEFT or not self.subprocesses.being_left(rank):
+            self._connector.connect(rank)
+
+    def rested(self, rank: Rank) -> None:
+        """It was left, and its adapter has had its moment: a client may have come meanwhile."""
+        asked_for = rank.after_leaving is AfterLeaving.RETURN
+        back = rank.phase is Phase.RELEASED and asked_for
+        if self.request.wanted and (rank.phase is Phase.IDLE or back):
+            self.connect(rank)
 
     def connect_all(self, arguments: Body) -> None:
         """The first controller attaches: every rank that is not gone is connected."""
-        self.wanted = True
-        self.arguments = arguments
+        self.request.wanted = True
+        self.request.arguments = arguments
         for rank in self._core.sorted_ranks():
-            rank.releasing = False  # one that is being released comes back too
+            if rank.after_leaving is AfterLeaving.STAY_AWAY:  # one that is being released, too
+                rank.after_leaving = AfterLeaving.RETURN
             if rank.phase in (Phase.IDLE, Phase.RELEASED):
                 self.connect(rank)
 
@@ -108,7 +139,90 @@ class Lifecycle(Children):
         """The clients have configured: every rank that waits for it runs on."""
         for rank in self._core.sorted_ranks():
             if rank.phase is Phase.CONFIGURING:
-                self._start(rank)
+                self._handshake.start(rank)
+
+    # Attaching
+
+    def up(self, rank: Rank) -> None:
+        """The TCP connection is there."""
+        self._handshake.begin(rank)
+
+    def adapter_is_ready(self, rank: Rank) -> None:
+        """The adapter has met its debuggee."""
+        self._handshake.adapter_is_ready(rank)
+
+    def initialized(self, rank: Rank) -> None:
+        """The rank's `initialized` event."""
+        self._handshake.initialized(rank)
+
+    def runs(self, rank: Rank) -> None:
+        """It is attached, as a stop says that has overtaken the answer."""
+        self._handshake.runs(rank)
+
+    def announced(self, parent: Rank, body: Body) -> None:
+        """A rank, or a child of it, says that a process of its own waits (`debugpyAttach`)."""
+        child = self.subprocesses.announced(parent, body)
+        if child.phase in (Phase.IDLE, Phase.WAITING):
+            self.connect(child)
+
+    def examined(self, child: Rank, *, is_tracker: bool) -> None:
+        """A child has said what it is: debug it as a worker, or let it run on."""
+        if child.hidden and (is_tracker or not self.subprocesses.is_wanted(child)):
+            self._handshake.start(child)
+            return
+        self.subprocesses.adopt(child)
+        self._watcher.moved(child)
+        self._handshake.configure(child)
+
+    def attached(self, rank: Rank) -> None:
+        """It is live. A child that is not debugged has been let go, and is left politely, too."""
+        if rank.hidden:
+            self.leave(rank, release=False)
+        else:
+            self._watcher.live(rank)
+
+    def refused(self, rank: Rank, problem: str) -> None:
+        """It runs on as it was found; a client may have it attached again."""
+        self._core.warn("rank", problem, rank)
+        rank.connection.refusal, rank.after_leaving = problem, AfterLeaving.STAY_AWAY
+        self._transitions.to(rank, Signal.LEAVE)
+        self._watcher.lost(rank, False)
+        self._departure.disconnect(rank)
+
+    def may_disconnect(self, rank: Rank) -> None:
+        """A rank that is left early has been sent its `attach`."""
+        self._departure.disconnect(rank)
+
+    # Losing
+
+    def failed(self, rank: Rank, reason: str) -> None:
+        """The handshake failed: hang up and try again later."""
+        self._core.warn("rank", reason, rank)
+        self._connector.hang_up(rank, reason)
+        self._retry(rank, reason)
+
+    def _retry(self, rank: Rank, reason: str, *, debugger_ended: bool = False) -> None:
+        if rank.main and not _comes_back(rank, rank.main):
+            self.ended(rank, reason)
+            return
+        was_live = rank.phase is Phase.LIVE
+        newly = rank.lost is None and (was_live or debugger_ended)
+        if newly:
+            rank.lost = Lost()
+        if rank.lost:
+            rank.lost.debugger_ended |= debugger_ended
+            if rank.lost.debugger_ended:  # which says more than that it is refused
+                reason = DEBUGGER_ENDED if newly else rank.reason
+        self._transitions.to(rank, Signal.DOWN, rank.endpoint.way_down or reason)
+        self._connector.try_again(rank)
+        self._watcher.lost(rank, was_live)
+        if newly:
+            self.processes.look(rank)
+
+    def found(self, rank: Rank, reason: str) -> None:
+        """It is known how the process of a lost rank is."""
+        rank.reason = rank.endpoint.way_down or reason
+        self._watcher.moved(rank)
 
     # Going
 
@@ -117,84 +231,53 @@ class Lifecycle(Children):
 
         A line that breaks again and again works in between: no reason to try it ever less often.
         """
-        self._core.links.pop(rank.link or 0, None)
-        rank.link = None
-        if rank.offers is not None:
+        if rank.connection.offers is not None:
             rank.attempts = 0
-        to_ranks.fail_pending(self._core, rank, how.reason)
-        if rank.phase is Phase.LEAVING:
+        self._connector.forget(rank, how.reason)
+        if rank.phase.leaving:
             self._left(rank)
         elif how.over:
             self.ended(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
-            self._retry(rank, _nobody_there(rank) if how.refused else how.reason)
+            self._retry(rank, not_listening(rank) if how.refused else how.reason)
 
     def leave(self, rank: Rank, *, release: bool) -> None:
         """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""
-        if rank.phase in (Phase.GONE, Phase.LEAVING):
+        if rank.phase is Phase.GONE or rank.phase.leaving:
             return
         self._leave_workers(rank)
-        rank.releasing = release
+        rank.after_leaving = AfterLeaving.STAY_AWAY if release else AfterLeaving.RETURN
         if rank.phase is Phase.IDLE:
             if release:
-                self._to(rank, Signal.RELEASE, "released")
+                self._transitions.to(rank, Signal.RELEASE, "released")
         elif rank.phase is Phase.WAITING:
-            self._to(rank, Signal.RELEASE if release else Signal.LEAVE)
+            self._transitions.to(rank, Signal.RELEASE if release else Signal.LEAVE)
             if rank.main:
                 self._remove(rank)
         elif rank.phase is not Phase.RELEASED:
-            self._depart(rank)
-
-    def _depart(self, rank: Rank) -> None:
-        """An adapter that is left before `attach` closes its port for ever (measured): go on."""
-        rank.leaving_early = rank.phase in (Phase.CONNECTING, Phase.GREETING)
-        was_live, stop = rank.phase is Phase.LIVE, rank.stop
-        # A child that was never told to run waits for ever.
-        runs_on = rank.phase in (Phase.STARTING, Phase.LIVE) or (
-            rank.phase is Phase.CONFIGURING and rank.main is not None
-        )
-        self._to(rank, Signal.LEAVE)
-        if runs_on:
-            self._run_on(rank)
-        if stop is not None and stop.reason == "exception":
-            # Left alone there, a rank takes it for a broken tunnel and is held for who comes next.
-            to_ranks.ask(
-                self._core, rank, "continue", {"threadId": stop.thread}, lambda reply: None
-            )
-        self._watcher.lost(rank, was_live)
-        if was_live and self.debugs_children:  # nobody will answer for its next child
-            self._evaluate(rank, CHILDREN, self._children_freed)
-        if not rank.leaving_early:
-            self._say_goodbye(rank)
-        elif rank.offers is not None:
-            self._await_adapter(rank)
-
-    def _children_freed(self, rank: Rank, reply: Reply) -> None:
-        if not reply.ok:
-            self._core.warn("rank", MAY_WAIT, rank)
+            self._departure.begin(rank)
 
     def drop(self, rank: Rank) -> None:
         """Forget a rank; it runs on, and its process may end unseen."""
         self.leave(rank, release=True)
-        if rank.phase is Phase.LEAVING:
-            rank.dropping = True
+        if rank.phase.leaving:
+            rank.after_leaving = AfterLeaving.FORGET
         else:
             self._remove(rank)
 
     def debugger_ended(self, rank: Rank) -> None:
         """Its adapter has said `terminated`: the program is over, or pydevd alone."""
-        signs = rank.signs
-        if rank.main or signs.program_over or signs.exited or rank.exit_code is not None:
+        program_over = rank.connection.program_over or rank.fate.exited
+        if rank.main or program_over or rank.exit_code is not None:
             self.ended(rank)
             return
-        signs.debugger_ended = True
-        self._forget_link(rank, DEBUGGER_ENDED)
-        self._retry(rank, DEBUGGER_ENDED)
+        self._connector.hang_up(rank, DEBUGGER_ENDED)
+        self._retry(rank, DEBUGGER_ENDED, debugger_ended=True)
 
     def exited(self, rank: Rank, code: int | None, how: str = "") -> None:
         """Its launcher saw the process end; the adapter's last words may still be under way."""
-        rank.exit_code, rank.signs.exited = code, True
-        rank.fate.end = how or ("" if code is None else _end_of(code))
+        rank.exit_code, rank.fate.exited = code, True
+        rank.fate.end = how or ("" if code is None else end_of(code))
         if rank.phase is Phase.GONE or rank.link is None:
             self.ended(rank)
         else:
@@ -214,32 +297,53 @@ class Lifecycle(Children):
             self._watcher.moved(rank)
             self._watcher.lost(rank, False)
             return
-        rank.fate.vanished, rank.fate.held = rank.lost, None
+        rank.fate.vanished, rank.fate.held = rank.lost is not None, None
         was_live = rank.phase is Phase.LIVE
         self._leave_workers(rank)
-        self._forget_link(rank, ENDED)
-        self._to(rank, Signal.END, reason or reason_of(rank) or ENDED)
+        self._connector.hang_up(rank, ENDED)
+        self._transitions.to(rank, Signal.END, reason or reason_of(rank) or ENDED)
         rank.numbers.clear()
         self._watcher.lost(rank, was_live)
         if rank.main:
             self._remove(rank)
 
+    def _left(self, rank: Rank) -> None:
+        """Its connection has ended politely, or broken on the way there."""
+        if rank.after_leaving is AfterLeaving.RETURN:
+            self._transitions.to(rank, Signal.DOWN)
+        else:
+            self._transitions.to(rank, Signal.RELEASE, rank.connection.refusal or "released")
+        if rank.main or rank.after_leaving is AfterLeaving.FORGET:
+            self._remove(rank)
+            return
+        if rank.endpoint.dials and not rank.endpoint.ready:
+            self._connector.await_call(rank)
+        self._connector.rest(rank)
 
-def _end_of(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+    def _leave_workers(self, main: Rank) -> None:
+        """The rank is left, or has ended: its workers run on without us."""
+        for worker in self._core.workers_of(main):
+            self.leave(worker, release=True)
+
+    def _remove(self, rank: Rank) -> None:
+        self._core.cancel(rank.timer)
+        rank.timer = None
+        self._core.remove(rank)
+        self._core.ranks_changed()
+        self._watcher.lost(rank, False)
+        self.subprocesses.forget(rank)
+        if rank.main and rank.main.phase in LEFT and not rank.main.resting:
+            self._connector.rest(rank.main)  # it may be wanted again, and has waited for this
+
+
+def _comes_back(worker: Rank, main: Rank) -> bool:
+    """Whether to connect to a worker again; its rank, attached again, announces it anew.
+
+    One that nobody debugs waits for us alone, and hangs until it is told to run on.
+    """
+    return main.phase is not Phase.GONE if worker.hidden else main.link is not None
 
 
 def _is_another(before: int | None, now: int | None) -> bool:
     """Whether these are two processes, as far as their pids tell."""
     return None not in (before, now) and before != now
-
-
-def _nobody_there(rank: Rank) -> str:
-    if rank.signs.alive:
-        return RUNS_ON
-    if rank.lost:
-        return (
-            f"nothing listens on {rank.endpoint} any more: the tunnel to it is down, or "
-            "debugpy's adapter has ended; tried again"
-        )
-    return f"nothing listens on {rank.endpoint} yet"

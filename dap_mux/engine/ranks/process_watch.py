@@ -8,11 +8,10 @@ ended after a while.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from dap_mux.engine.outputs import WatchProcess
-from dap_mux.engine.state.model import Rank
+from dap_mux.engine.state.model import Lost, Rank
 from dap_mux.engine.state.session import Core
 
 DEBUGGER_ENDED: Final = "its debugger has ended"
@@ -21,56 +20,69 @@ UNSEEN: Final = f"{DEBUGGER_ENDED}; whether its process runs cannot be seen from
 NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and there has been no way back for {{:g}} s"
 
 
+class ProcessOwner(Protocol):
+    """What a look at a process leads to; `Lifecycle` decides it."""
+
+    def ended(self, rank: Rank, reason: str = "") -> None:
+        """The process is over."""
+
+    def found(self, rank: Rank, reason: str) -> None:
+        """It is known whether the process runs; `reason` is what to show."""
+
+
 class ProcessWatch:
-    """`ended` is called for a rank whose process is over, `found` when it is known to run or not.
+    """Looks at the processes of lost ranks."""
 
-    `found` takes what is to be shown as the reason.
-    """
-
-    def __init__(
-        self,
-        core: Core,
-        ended: Callable[[Rank, str], None],
-        found: Callable[[Rank, str], None],
-    ) -> None:
+    def __init__(self, core: Core, owner: ProcessOwner) -> None:
         self._core = core
-        self._ended = ended
-        self._found = found
+        self._owner = owner
         self._looks: dict[int, Rank] = {}
 
     def look(self, rank: Rank) -> None:
         """The rank is lost: find out whether its process still runs."""
-        if rank.main or rank.endpoint.watched:
+        if rank.lost is None or rank.main or rank.endpoint.watched:
             return
         token = self._core.number()
-        rank.signs.look = token
+        rank.lost.look = token
         self._looks[token] = rank
         self._core.out.append(WatchProcess(token, rank.process))
 
     def seen(self, token: int, alive: bool | None) -> None:
         """The answer to a look, or that the process has ended since."""
         rank = self._looks.pop(token, None)
-        if rank is None or rank.signs.look != token or not rank.lost:
+        if rank is None or rank.lost is None or rank.lost.look != token:
             return
         if alive is False:
-            self._ended(rank, "")
+            self._owner.ended(rank)
             return
-        rank.signs.alive = alive is True
+        rank.lost.alive = alive is True
         if alive:
             self._looks[token] = rank
-        if rank.signs.debugger_ended:
-            self._found(rank, RUNS_ON if alive else UNSEEN)
+        if rank.lost.debugger_ended:
+            self._owner.found(rank, RUNS_ON if alive else UNSEEN)
             if not alive:
-                self._give_time(rank)
+                self._give_time(rank, rank.lost)
 
-    def _give_time(self, rank: Rank) -> None:
+    def _give_time(self, rank: Rank, lost: Lost) -> None:
         limit = self._core.settings.redial_timeout
-        self._core.cancel(rank.signs.deadline)
-        rank.signs.deadline = self._core.after(limit, lambda: self._passed(rank, limit))
+        self._core.cancel(lost.deadline)
+        lost.deadline = self._core.after(limit, lambda: self._passed(rank, lost, limit))
 
-    def _passed(self, rank: Rank, limit: float) -> None:
-        rank.signs.deadline = None
+    def _passed(self, rank: Rank, lost: Lost, limit: float) -> None:
+        lost.deadline = None
         if rank.endpoint.way_down:
-            self._give_time(rank)  # nobody can know
-        elif rank.lost:
-            self._ended(rank, NO_WAY_BACK.format(limit))
+            self._give_time(rank, lost)  # whether it runs cannot be known
+        else:
+            self._owner.ended(rank, NO_WAY_BACK.format(limit))
+
+
+def not_listening(rank: Rank) -> str:
+    """Return what `list` says of a rank that refuses connections."""
+    if rank.lost and rank.lost.alive:
+        return RUNS_ON
+    if rank.lost:
+        return (
+            f"nothing listens on {rank.endpoint} any more: the tunnel to it is down, or "
+            "debugpy's adapter has ended; tried again"
+        )
+    return f"nothing listens on {rank.endpoint} yet"

@@ -17,7 +17,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.client_dialects import GENERIC, Dialect
 from dap_mux.engine.state.client_translation import Edge
-from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.phases import AfterLeaving, Phase
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import NO_RAW
 from dap_mux.protocol.types import InitializeArguments
@@ -29,7 +29,7 @@ NO_REASON: Final = "debugpy refused it and gave no reason"
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A rank's answer, or why there is none. `missing` is '' for a real answer.
+    """A rank's answer, or why there is none. `no_reply_reason` is empty for a real answer.
 
     `rank` says whose it is, to who asks many in one go.
     """
@@ -37,13 +37,13 @@ class Reply(Struct, frozen=True, gc=False):
     ok: bool
     body: Raw = NO_RAW
     message: str = ""
-    missing: str = ""
+    no_reply_reason: str = ""
     rank: Rank | None = None
 
     @property
     def problem(self) -> str:
         """What was wrong, in the rank's words or ours; '' for one that went well."""
-        return self.missing or self.message or ("" if self.ok else NO_REASON)
+        return self.no_reply_reason or self.message or ("" if self.ok else NO_REASON)
 
 
 class Pending(Struct):
@@ -108,27 +108,29 @@ class Deferred:
     run: StepRun | None = None
 
 
-@dataclass
-class Signs:
-    """What is known of whether a rank's process still runs."""
+@dataclass(eq=False)
+class Connection:
+    """One connection to an adapter; the next attempt replaces it. `link` is None once closed."""
 
-    threads: set[int] = field(default_factory=set)  # that have been told of, and run
-    program_over: bool = False  # its main thread has ended, by its own word
-    exited: bool = False  # who watches it has seen its end
+    link: int | None = None
+    adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
+    seq: int = 0
+    pending: dict[int, Pending] = field(default_factory=dict)
+    offers: Body | None = None  # its capabilities, once `initialize` is answered
+    runs_on: bool = False  # `configurationDone` has been sent
+    refusal: str = ""  # why the rank is left again as soon as it is attached
+    threads: set[int] = field(default_factory=set)  # that it has told of, and that run
+    program_over: bool = False  # the rank's main thread has ended, by its own word
+
+
+@dataclass
+class Lost:
+    """A rank that was attached and is not again yet: what is known of its process."""
+
     debugger_ended: bool = False  # its adapter has said `terminated` of a program that may run on
     alive: bool = False  # seen to run, since the connection was lost
     look: int | None = None  # the last `WatchProcess`
-    deadline: int | None = None  # for a way back to a rank that nobody sees
-
-    def new_connection(self) -> None:
-        """What the last one said is not true of this one."""
-        self.threads.clear()
-        self.program_over = self.exited = False
-
-    def not_lost(self) -> None:
-        """It is attached, has ended, or nobody wants to attach to it."""
-        self.debugger_ended = self.alive = False
-        self.look = self.deadline = None
+    deadline: int | None = None  # for a way back to a rank whose process cannot be seen
 
 
 @dataclass
@@ -139,6 +141,7 @@ class Fate:
     failure: str = ""  # the uncaught exception and its place
     held: float | None = None  # s left for a debugger to come, where it is held at its failure
     end: str = ""  # an exit code or a signal
+    exited: bool = False  # who watches the process has seen its end
     vanished: bool = False  # its connection was lost before, and it had not said that it ends
     wanted: bool = False  # the session ended it
     told: bool = False
@@ -156,22 +159,14 @@ class Rank:
     endpoint: Endpoint
     phase: Phase = Phase.IDLE
     reason: str = ""
-    link: int | None = None
-    seq: int = 0
-    pending: dict[int, Pending] = field(default_factory=dict)
-    timer: int | None = None
+    connection: Connection = field(default_factory=Connection)
+    timer: int | None = None  # of the present phase
     attempts: int = 0
-    lost: bool = False  # it was attached, and is not again yet
-    resting: bool = False  # just left: no new connection yet (K4)
-    dropping: bool = False  # leaving to be forgotten
-    leaving_early: bool = False  # leaving, and `attach` is still to be sent
-    releasing: bool = False  # leaving on request: stays away until asked for
-    adapter_ready: bool = False
+    lost: Lost | None = None
+    resting: bool = False  # just left: its adapter needs a moment before the next connection
+    after_leaving: AfterLeaving = AfterLeaving.RETURN
     debugpy: str = ""  # its release, by its own word
-    refused: str = ""  # why it was left again as soon as it was attached
-    process: str = ""  # which one it is, as `lessons.WHO` says it
-    runs_on: bool = False  # `configurationDone` has been sent
-    offers: Body | None = None
+    process: str = ""  # which one it is, as the rank says when it is attached
     cured: bool | None = None
     stop: Stop | None = None
     pausing: bool = False
@@ -182,20 +177,24 @@ class Rank:
     last_thread: int | None = None  # the thread that it ran on with, while it is not stopped
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
-    signs: Signs = field(default_factory=Signs)
     fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
-    called: Body = field(default_factory=dict)  # how a worker wants to be attached
+    attach_overrides: Body = field(default_factory=dict)  # how a worker wants to be attached
     hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
+
+    def __post_init__(self) -> None:
+        self.rank_id = rank_of(self.id)
 
     @property
     def number(self) -> int:
         """The global rank."""
         return self.id[1]
 
-    def __post_init__(self) -> None:
-        self.rank_id = rank_of(self.id)
+    @property
+    def link(self) -> int | None:
+        """The number of its open connection."""
+        return self.connection.link
 
     @property
     def worker(self) -> int | None:
@@ -204,7 +203,7 @@ class Rank:
 
     @property
     def state(self) -> str:
-        """One of DESIGN.md's states: waiting connecting running stopped pausing lost exited."""
+        """What `list` shows: waiting connecting running stopped pausing lost exited."""
         if self.phase is Phase.LIVE:
             stopped = self.stop is not None and self.stop.settled
             return "stopped" if stopped else "pausing" if self.pausing else "running"

@@ -25,7 +25,8 @@ class Phase(enum.Enum):
     CONFIGURING = ("configuring", "connecting", True)  # breakpoints go in; held until configured
     STARTING = ("starting", "connecting", True)  # `configurationDone` due or sent, no answer yet
     LIVE = ("live", "running", True)  # attached
-    LEAVING = ("leaving", "running", True)  # `disconnect` sent, the link not closed yet
+    LEAVING_EARLY = ("leaving early", "running", True)  # left before `attach`, which it needs still
+    LEAVING = ("leaving", "running", True)  # `disconnect` due or sent, the link not closed yet
     RELEASED = ("released", "running")  # detached on request; runs on without us
     GONE = ("gone", "exited")  # its process ended
 
@@ -38,6 +39,19 @@ class Phase(enum.Enum):
     def trying(self) -> bool:
         """Whether the rank is wanted and not attached yet, or not again."""
         return self.state == "connecting" or self is Phase.WAITING
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the rank is being left, over a connection that is still to be closed."""
+        return self in (Phase.LEAVING_EARLY, Phase.LEAVING)
+
+
+class AfterLeaving(enum.Enum):
+    """What becomes of a rank that is left. It runs on in any case."""
+
+    RETURN = "return"  # it is attached again with the next client
+    STAY_AWAY = "stay away"  # released: until a client asks for it
+    FORGET = "forget"
 
 
 class Signal(enum.Enum):
@@ -72,15 +86,15 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
     Phase.CONNECTING: {
         Signal.UP: Phase.GREETING,
         Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
+        Signal.LEAVE: Phase.LEAVING_EARLY,
+        Signal.RELEASE: Phase.LEAVING_EARLY,
         Signal.END: Phase.GONE,
     },
     Phase.GREETING: {
         Signal.READY: Phase.ATTACHING,
         Signal.DOWN: Phase.WAITING,
-        Signal.LEAVE: Phase.LEAVING,
-        Signal.RELEASE: Phase.LEAVING,
+        Signal.LEAVE: Phase.LEAVING_EARLY,
+        Signal.RELEASE: Phase.LEAVING_EARLY,
         Signal.END: Phase.GONE,
     },
     Phase.ATTACHING: {
@@ -110,7 +124,13 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
         Signal.RELEASE: Phase.LEAVING,
         Signal.END: Phase.GONE,
     },
-    # A rank that leaves ends up IDLE or RELEASED; `lifecycle` remembers which was asked for.
+    # A rank that leaves ends up IDLE or RELEASED, as its `AfterLeaving` says.
+    Phase.LEAVING_EARLY: {
+        Signal.LEAVE: Phase.LEAVING,
+        Signal.DOWN: Phase.IDLE,
+        Signal.RELEASE: Phase.RELEASED,
+        Signal.END: Phase.GONE,
+    },
     Phase.LEAVING: {
         Signal.DOWN: Phase.IDLE,
         Signal.RELEASE: Phase.RELEASED,

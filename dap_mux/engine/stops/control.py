@@ -138,7 +138,7 @@ class Control:
         """It is refused, or stands still sooner or later."""
         if not reply.ok and rank.phase is Phase.LIVE:
             self._log(rank, "pause", reply)
-        if not reply.ok and not reply.missing and rank.pausing:
+        if not reply.ok and not reply.no_reply_reason and rank.pausing:
             self._say_refusal(rank, "pause", reply)
             rank.pausing = False
             rank.deferred.clear()
@@ -247,7 +247,7 @@ class Control:
         def answered(reply: Reply) -> None:
             if rank.phase is Phase.LIVE and not reply.ok:
                 self._log(rank, command, reply)
-                if not reply.missing and rank.stop is None:
+                if not reply.no_reply_reason and rank.stop is None:
                     self._stands(rank, stop, thread)
                     if heard is None:
                         self._say_refusal(rank, command, reply)

@@ -161,7 +161,9 @@ class TestTheyAreLeftAlone:
 def evaluating(running: Session) -> bool:
     """Whether a rank owes the answer to an `evaluate`."""
     ranks = running.engine.core.ranks.values()
-    return any(one.command == "evaluate" for rank in ranks for one in rank.pending.values())
+    return any(
+        one.command == "evaluate" for rank in ranks for one in rank.connection.pending.values()
+    )
 
 
 async def released(running: Session) -> None:

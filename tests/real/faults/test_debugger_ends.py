@@ -52,4 +52,4 @@ async def test_a_program_says_that_it_is_over(start_ranks: StartRanks, tmp_path:
         driver = await (await Driver.attach(running)).live(2)
         done.touch()
         await driver.client.wait_event("terminated", timeout=LIMIT)
-        assert all(rank.signs.program_over for rank in running.engine.core.mains.values())
+        assert all(rank.connection.program_over for rank in running.engine.core.mains.values())

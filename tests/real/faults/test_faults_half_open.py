@@ -71,7 +71,7 @@ def asks_no_more(running: Session) -> bool:
     """True once every rank has told what its file is, the last thing that it is asked by itself."""
     ranks = running.engine.core.sorted_ranks()
     looks = sum(b"def digest(path)" in body for body in running.engine.told)
-    return looks == len(ranks) and not any(rank.pending for rank in ranks)
+    return looks == len(ranks) and not any(rank.connection.pending for rank in ranks)
 
 
 def reasons(running: Session) -> list[str]:

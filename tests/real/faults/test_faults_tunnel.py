@@ -56,7 +56,7 @@ class Scene:
 
         Debugpy's adapter does not survive an answer that crosses a hang-up (docs/faults.md).
         """
-        owed = self.running.engine.core.ranks["job", 3].pending
+        owed = self.running.engine.core.ranks["job", 3].connection.pending
 
         def done() -> bool:
             evaluates = any(one.command == "evaluate" for one in owed.values())

@@ -20,7 +20,7 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine import Settings, inputs
-from dap_mux.engine.ranks import connector
+from dap_mux.engine.ranks import departure
 from dap_mux.engine.state.model import Rank as EngineRank
 from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver, line_of, script
@@ -51,7 +51,7 @@ SHAKING: Final = (
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer is given up as late: a busy machine needs longer than the usual grace."""
-    monkeypatch.setattr(connector, "EVALUATE_GRACE", LIMIT)
+    monkeypatch.setattr(departure, "EVALUATE_GRACE", LIMIT)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ class TestNoAttachBeforeTheAdapterIsReady:
 
             def moved(moving: EngineRank) -> None:
                 if moving.phase is Phase.ATTACHING:
-                    met.append(moving.adapter_ready)
+                    met.append(moving.connection.adapter_ready)
 
             running.engine.moved = moved  # type: ignore[method-assign, assignment]
             driver = await (await Driver.attach(running)).live()

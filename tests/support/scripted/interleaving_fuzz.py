@@ -346,7 +346,7 @@ class Storm:
 
     def _pass_deadline(self) -> bool:
         """Retries of connections to dead ranks go on for ever; everything else must end."""
-        known = (*self.engine.core.ranks.values(), *self.engine.lifecycle._children.values())
+        known = (*self.engine.core.ranks.values(), *self.engine.lifecycle.subprocesses)
         live = {rank.timer for rank in known if rank.rank_id in self.gone}
         due = [token for token in self.deadlines if token not in live]
         if due:
@@ -369,7 +369,7 @@ class Storm:
 
     def _check_breakpoints(self, rank: Rank) -> None:
         """An attached rank has what its clients want, and nothing that nobody wants."""
-        if rank.phase is not Phase.LIVE or rank.pending or not self._honest:
+        if rank.phase is not Phase.LIVE or rank.connection.pending or not self._honest:
             return
         assert rank.link is not None
         for path, known in self.wires[rank.link].rank._breakpoints.items():

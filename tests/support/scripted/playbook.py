@@ -264,7 +264,7 @@ class Playbook:
             self.feed(inputs.LinkDown(output.link, "closed"))
 
     def _watch_process(self, output: outputs.WatchProcess) -> None:
-        ranks = {rank.signs.look: id for id, rank in self.engine.core.mains.items()}
+        ranks = {r.lost.look: id for id, r in self.engine.core.mains.items() if r.lost}
         id = ranks[output.token]
         self.looks[id] = output.token
         self.later(lambda: self.feed(inputs.ProcessSeen(output.token, self.runs.get(id))))

@@ -221,11 +221,11 @@ class _Moving:
         self._timer = core.after(moment, self._moment_over)
 
     def _heard(self, rank: Rank, reply: Reply) -> None:
-        if reply.missing and rank.phase is Phase.LIVE:
+        if reply.no_reply_reason and rank.phase is Phase.LIVE:
             return  # silent: it will be missing
         self._unheard.discard(rank.rank_id)
         if not reply.ok:
-            self._gone(rank, reply.missing or in_one_line(reply.message))
+            self._gone(rank, reply.no_reply_reason or in_one_line(reply.message))
         elif self._over and rank.rank_id in self._flying:
             self.gathering.answer(rank.rank_id, Answer(RUNNING))
 

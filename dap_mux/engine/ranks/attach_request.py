@@ -1,0 +1,20 @@
+"""What the first controller's `attach` asks of the ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dap_mux.engine.state.model import Body
+
+
+@dataclass
+class AttachRequest:
+    """Whether a controller has asked to attach, and with which arguments."""
+
+    wanted: bool = False
+    arguments: Body = field(default_factory=dict)
+
+    @property
+    def debugs_children(self) -> bool:
+        """Whether processes that ranks start are debugged."""
+        return self.arguments.get("subProcess") is True

@@ -1,0 +1,45 @@
+"""Changes of a rank's phase. All go through here; the table of them is `phases.TRANSITIONS`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dap_mux.engine.state.model import Rank
+from dap_mux.engine.state.phases import Signal, step
+from dap_mux.engine.state.session import Core
+
+
+class Watcher(Protocol):
+    """The rest of the engine, which is told what becomes of ranks."""
+
+    def configuring(self, rank: Rank) -> None:
+        """The rank takes breakpoints now, and does not run on before `start`."""
+
+    def live(self, rank: Rank) -> None:
+        """The rank is attached."""
+
+    def lost(self, rank: Rank, was_live: bool) -> None:
+        """The rank's connection is gone; `rank.phase` says whether its process is too."""
+
+    def moved(self, rank: Rank) -> None:
+        """Anything that `list` shows of a rank has changed."""
+
+
+class Transitions:
+    """Changes phases, and ends what belongs to the phase before."""
+
+    def __init__(self, core: Core, watcher: Watcher) -> None:
+        self._core = core
+        self._watcher = watcher
+
+    def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
+        """Take the step that the table has for this signal."""
+        rank.phase = step(rank.phase, signal)
+        if reason or not rank.phase.trying:
+            rank.reason = reason  # while it is tried again, `list` says why that is
+        if rank.lost and not rank.phase.trying:
+            self._core.cancel(rank.lost.deadline)
+            rank.lost = None
+        self._core.cancel(rank.timer)
+        rank.timer = None
+        self._watcher.moved(rank)
