@@ -19,7 +19,11 @@ def work(rounds: int) -> int:
     return total
 
 
+# How full Python's pools of small objects happen to be makes a loop of numbers up to 10 % slower,
+# in one process and not in the other. So it differs from round to round.
+kept: list[int] = []
 for line in sys.stdin:
+    kept += range(len(kept) + 1000, len(kept) + 1037)
     start = time.thread_time()
     work(int(line))
     print(time.thread_time() - start, flush=True)
