@@ -42,7 +42,6 @@ Every mistake is a `RankSetError` that points at the column.
 
 from __future__ import annotations
 
-from dap_mux.rank_sets.algebra import RankSet
 from dap_mux.rank_sets.completion import Completion, complete
 from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold
@@ -51,7 +50,7 @@ from dap_mux.rank_sets.leading import split_leading, with_group
 from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.prefix import Prefix, split_prefix, substitute
 from dap_mux.rank_sets.tokens import is_name
-from dap_mux.rank_sets.world import STATES, RankId, World
+from dap_mux.rank_sets.world import STATES, RankId, RankSet, World
 
 __all__ = [
     "STATES",

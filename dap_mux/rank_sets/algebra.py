@@ -5,56 +5,14 @@ Nodes compare by meaning: where they stood in the text (`place`) only serves mes
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 from dap_mux.rank_sets.errors import Place, RankSetError
-from dap_mux.rank_sets.world import RankId, World
+from dap_mux.rank_sets.world import RankId, RankSet, Selection
 from dap_mux.suggestions import did_you_mean
 
-_NAMES_DEEP = 8
-"""How far named sets may lead to named sets; bounds the recursion."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """One selection under way: the world, the named sets that led here, and what has been found."""
-
-    world: World
-    strict: bool
-    trail: tuple[str, ...] = ()
-    known: dict[RankSet, frozenset[RankId]] = field(default_factory=dict, compare=False)
-
-    def group(self, name: str | None, place: Place) -> str:
-        """The group that a node means; the caller looks whether it has ranks."""
-        groups = self.world.numbers
-        if name is None:
-            if self.world.home is None:
-                several = " or ".join(f"{group}:0" for group in sorted(groups))
-                raise RankSetError(f"which group? Write {several}, for example", place)
-            return self.world.home
-        if name not in groups and self.strict:
-            raise RankSetError(f"no group '{name}': {did_you_mean(name, groups)}", place)
-        return name
-
-
-class RankSet(ABC):
-    """A set of ranks as the user described it; `str()` is a text that parses back to it."""
-
-    def select(self, world: World, *, strict: bool = True) -> tuple[RankId, ...]:
-        """The ranks of the world that are in this set, sorted.
-
-        Raises RankSetError for a rank, group, dimension or name that the world lacks; with
-        `strict=False` absent ranks and groups are passed over, for they may yet come.
-        """
-        return tuple(sorted(self.members(Scope(world, strict))))
-
-    @abstractmethod
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        """The ranks of this set in the scope's world."""
-
-    @abstractmethod
-    def __str__(self) -> str: ...
+MAX_NAMED_SET_DEPTH = 8
+"""Named sets may refer to named sets this many times over; bounds the recursion."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +22,11 @@ class All(RankSet):
     group: str | None
     place: Place = field(compare=False, repr=False)
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
+    def members(self, selection: Selection) -> frozenset[RankId]:
         if self.group is None:
-            return frozenset(scope.world.ranks)
-        group = scope.group(self.group, self.place)
-        return frozenset((group, rank) for rank in scope.world.numbers.get(group, ()))
+            return frozenset(selection.world.ranks)
+        group = selection.group(self.group, self.place)
+        return frozenset((group, rank) for rank in selection.world.numbers.get(group, ()))
 
     def __str__(self) -> str:
         return "all" if self.group is None else f"{self.group}:all"
@@ -82,9 +40,9 @@ class InState(RankSet):
     state: str
     place: Place = field(compare=False, repr=False)
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        everyone = All(self.group, self.place).members(scope)
-        states = scope.world.states
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        everyone = All(self.group, self.place).members(selection)
+        states = selection.world.states
         return frozenset(rank for rank in everyone if states.get(rank) == self.state)
 
     def __str__(self) -> str:
@@ -98,19 +56,19 @@ class Named(RankSet):
     name: str
     place: Place = field(compare=False, repr=False)
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        named = scope.world.names.get(self.name)
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        named = selection.world.names.get(self.name)
         if named is None:
-            raise RankSetError(f"no set {self}: {self._suggestion(scope)}", self.place)
-        if self.name in scope.trail:
+            raise RankSetError(f"no set {self}: {self._suggestion(selection)}", self.place)
+        if self.name in selection.trail:
             raise RankSetError(f"{self} is defined by itself", self.place)
-        if len(scope.trail) == _NAMES_DEEP:
-            message = f"{self} is the end of a chain of more than {_NAMES_DEEP} names"
+        if len(selection.trail) == MAX_NAMED_SET_DEPTH:
+            message = f"{self} is the end of a chain of more than {MAX_NAMED_SET_DEPTH} names"
             raise RankSetError(message, self.place)
-        return _members(named, replace(scope, trail=(*scope.trail, self.name)))
+        return _members(named, replace(selection, trail=(*selection.trail, self.name)))
 
-    def _suggestion(self, scope: Scope) -> str:
-        return did_you_mean(f"{self}", (f"@{name}" for name in scope.world.names))
+    def _suggestion(self, selection: Selection) -> str:
+        return did_you_mean(f"{self}", (f"@{name}" for name in selection.world.names))
 
     def __str__(self) -> str:
         return f"@{self.name}"
@@ -122,8 +80,8 @@ class Complement(RankSet):
 
     inner: RankSet
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        return frozenset(scope.world.ranks) - _members(self.inner, scope)
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        return frozenset(selection.world.ranks) - _members(self.inner, selection)
 
     def __str__(self) -> str:
         return f"~{_bracketed(self.inner)}"
@@ -135,8 +93,8 @@ class Union(RankSet):
 
     parts: tuple[RankSet, ...]
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        return frozenset().union(*_each(self.parts, scope))
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        return frozenset().union(*_each(self.parts, selection))
 
     def __str__(self) -> str:
         return " | ".join(map(_bracketed, self.parts))
@@ -148,8 +106,8 @@ class Intersection(RankSet):
 
     parts: tuple[RankSet, ...]
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        first, *rest = _each(self.parts, scope)
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        first, *rest = _each(self.parts, selection)
         return first.intersection(*rest)
 
     def __str__(self) -> str:
@@ -162,23 +120,23 @@ class Difference(RankSet):
 
     parts: tuple[RankSet, ...]
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        first, *rest = _each(self.parts, scope)
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        first, *rest = _each(self.parts, selection)
         return first.difference(*rest)
 
     def __str__(self) -> str:
         return " - ".join(map(_bracketed, self.parts))
 
 
-def _each(parts: tuple[RankSet, ...], scope: Scope) -> list[frozenset[RankId]]:
-    return [_members(part, scope) for part in parts]
+def _each(parts: tuple[RankSet, ...], selection: Selection) -> list[frozenset[RankId]]:
+    return [_members(part, selection) for part in parts]
 
 
-def _members(part: RankSet, scope: Scope) -> frozenset[RankId]:
+def _members(part: RankSet, selection: Selection) -> frozenset[RankId]:
     """Each set once: a short text may name the same one many times, and names lead to names."""
-    if part not in scope.known:
-        scope.known[part] = part.members(scope)
-    return scope.known[part]
+    if part not in selection.known:
+        selection.known[part] = part.members(selection)
+    return selection.known[part]
 
 
 def _bracketed(part: RankSet) -> str:

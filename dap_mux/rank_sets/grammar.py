@@ -16,14 +16,20 @@ from dap_mux.rank_sets.algebra import (
     InState,
     Intersection,
     Named,
-    RankSet,
     Union,
 )
-from dap_mux.rank_sets.complaints import no_dim, no_rank, no_set, trailing, trailing_index, unknown
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Numbers, Run, Slice
+from dap_mux.rank_sets.syntax_errors import (
+    no_dim,
+    no_rank,
+    no_set,
+    trailing,
+    trailing_index,
+    unknown,
+)
 from dap_mux.rank_sets.tokens import Token, singly, tokenize
-from dap_mux.rank_sets.world import STATES
+from dap_mux.rank_sets.world import STATES, RankSet
 
 _NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""

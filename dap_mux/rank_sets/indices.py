@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dap_mux.rank_sets.algebra import RankSet, Scope
 from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold_numbers
 from dap_mux.rank_sets.mesh import Mesh
-from dap_mux.rank_sets.world import RankId
+from dap_mux.rank_sets.world import RankId, RankSet, Selection
 from dap_mux.suggestions import did_you_mean
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -61,10 +60,10 @@ class Numbers(RankSet):
     columns: tuple[int, ...] = field(compare=False, repr=False)
     place: Place = field(compare=False, repr=False)
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        group = scope.group(self.group, self.place)
-        known = scope.world.numbers.get(group, frozenset())
-        if scope.strict:
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        group = selection.group(self.group, self.place)
+        known = selection.world.numbers.get(group, frozenset())
+        if selection.strict:
             self._check(group, known)
         return frozenset((group, rank) for rank in _pick(self.indices, known))
 
@@ -112,12 +111,12 @@ class Coordinates(RankSet):
     dims: tuple[Dim, ...]
     place: Place = field(compare=False, repr=False)
 
-    def members(self, scope: Scope) -> frozenset[RankId]:
-        group = scope.group(self.group, self.place)
-        ranks = scope.world.numbers.get(group)
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        group = selection.group(self.group, self.place)
+        ranks = selection.world.numbers.get(group)
         if ranks is None and self.group is not None:
             return frozenset()  # a group that may yet come, mesh and all
-        mesh = scope.world.meshes.get(group, Mesh(()))
+        mesh = selection.world.meshes.get(group, Mesh(()))
         wanted = {dim.name: dim.wanted(self._size(group, mesh, dim)) for dim in self.dims}
         # Ranks beyond the mesh have no coordinates, so no coordinates choose them.
         inside = (rank for rank in ranks or () if rank in mesh)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dap_mux.rank_sets.algebra import RankSet
 from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
+from dap_mux.rank_sets.world import RankSet
 
 # Spaces are skipped one run at a time: a pattern that goes on behind them would try each of them.
 _SPACE = re.compile(r"\s*")

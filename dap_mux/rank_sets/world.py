@@ -1,16 +1,16 @@
-"""What a rank set is held against: a snapshot of the session's ranks."""
+"""A snapshot of the session's ranks, and the interface of the rank sets evaluated against it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.mesh import Mesh
-
-if TYPE_CHECKING:
-    from dap_mux.rank_sets.algebra import RankSet
+from dap_mux.suggestions import did_you_mean
 
 RankId: TypeAlias = tuple[str, int]
 """(group, global rank within the group)."""
@@ -43,3 +43,44 @@ class World:
         if len(self.numbers) == 1:
             return next(iter(self.numbers))
         return self.default_group if self.default_group in self.numbers or not self.ranks else None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One selection under way: the world, the named sets that led here, and what has been found."""
+
+    world: World
+    strict: bool
+    trail: tuple[str, ...] = ()
+    known: dict[RankSet, frozenset[RankId]] = field(default_factory=dict, compare=False)
+
+    def group(self, name: str | None, place: Place) -> str:
+        """The group that a node means; the caller looks whether it has ranks."""
+        groups = self.world.numbers
+        if name is None:
+            if self.world.home is None:
+                several = " or ".join(f"{group}:0" for group in sorted(groups))
+                raise RankSetError(f"which group? Write {several}, for example", place)
+            return self.world.home
+        if name not in groups and self.strict:
+            raise RankSetError(f"no group '{name}': {did_you_mean(name, groups)}", place)
+        return name
+
+
+class RankSet(ABC):
+    """A set of ranks as the user described it; `str()` is a text that parses back to it."""
+
+    def select(self, world: World, *, strict: bool = True) -> tuple[RankId, ...]:
+        """The ranks of the world that are in this set, sorted.
+
+        Raises RankSetError for a rank, group, dimension or name that the world lacks; with
+        `strict=False` absent ranks and groups are passed over, for they may yet come.
+        """
+        return tuple(sorted(self.members(Selection(world, strict))))
+
+    @abstractmethod
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        """The ranks of this set in the selection's world."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
