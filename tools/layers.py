@@ -38,6 +38,7 @@ PURE_PARTS = (
     "pathmap",
     "printable",
     "protocol",
+    "rank_rows",
     "rank_sets",
     "suggestions",
 )
@@ -51,6 +52,7 @@ LAYERS: dict[str, Layer] = {
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "suggestions": Layer(ours=(), pure=True),
     "rank_sets": Layer(ours=("errors", "suggestions"), pure=True),
+    "rank_rows": Layer(ours=("rank_sets",), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     # its source is sent to ranks that may have no dap-mux
@@ -109,7 +111,10 @@ LAYERS: dict[str, Layer] = {
     ),
     # a client like any editor: it never looks behind the protocol
     "console": Layer(
-        ours=("client", "errors", "printable", "rank_sets", "suggestions", "user_files"),
+        ours=(
+            *("client", "errors", "printable", "rank_rows", "rank_sets"),
+            *("suggestions", "user_files"),
+        ),
         theirs=("prompt_toolkit", "rich"),
     ),
     # neither does this; the way into a session is handed to it

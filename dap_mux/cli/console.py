@@ -1,4 +1,4 @@
-"""`dap-mux console` and `console --serve`: the console, in this terminal or in others."""
+"""`dap-mux console` and `console --serve`: a console in this terminal, or served to others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,17 @@ from dap_mux.session_files import SessionFile, find
 
 if TYPE_CHECKING:
     from dap_mux.console.console import Console
-    from dap_mux.console.link import Link
+    from dap_mux.console.session_client import SessionClient
 
-INTERRUPTED = 128 + signal.SIGINT
-Stops = Mapping[str, int]
-"""Files, and the line in each at which ranks are to stop first."""
+EntryLines = Mapping[str, int]
+"""The line of each file where ranks stop first."""
 
 
 def main(args: Namespace) -> int:
-    """Talk with the user of this terminal or pipe, or serve others who bring one."""
+    """Run a console here, or serve consoles with `--serve`."""
     session, config = find(args.session), load_config(args)
     if args.serve is None:
-        return execute(_talk, (session, config))
+        return execute(_run, (session, config))
     return execute(_serve, (session, config, serve_address(args.serve)))
 
 
@@ -38,49 +37,49 @@ def serve_address(text: str) -> Address:
     try:
         address = Address.parse(text)
     except ValueError:
-        raise UsageError(f"--serve {text!r}: allowed: [HOST:]PORT") from None
+        raise UsageError(f"--serve {text!r}: expected [HOST:]PORT") from None
     if not is_loopback(address.host):
         raise Refused(
-            f"refused to serve consoles on {address.host}: whoever reaches one can run code in "
-            "every rank. Serve them on 127.0.0.1, and forward the port with ssh -L"
+            f"refused to serve consoles on {address.host}: anyone who can connect could run "
+            "code in every rank. Serve them on 127.0.0.1 and forward the port with ssh -L"
         )
     return address
 
 
-# This terminal
+# In this terminal
 
 
-async def _talk(order: tuple[SessionFile, Config]) -> int:
+async def _run(target: tuple[SessionFile, Config]) -> int:
     import anyio
 
     from dap_mux.console.console import Console
     from dap_mux.console.screen import screen_for_stdout
 
-    link = await open_link(*order)
-    console = Console(link, screen_for_stdout())
+    client = await open_client(*target)
+    console = Console(client, screen_for_stdout())
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
-        with anyio.open_signal_receiver(*signals) as heard:
+        with anyio.open_signal_receiver(*signals) as received:
             async with anyio.create_task_group() as tasks:
 
-                async def heed() -> None:
+                async def handle_signals() -> None:
                     nonlocal code
-                    async for number in heard:
+                    async for number in received:
                         if number is not signal.SIGINT or not console.interrupt():
                             code = 128 + number
                             tasks.cancel_scope.cancel()
 
-                tasks.start_soon(heed)
+                tasks.start_soon(handle_signals)
                 await converse(console)
                 tasks.cancel_scope.cancel()
     finally:
-        await link.close()
+        await client.close()
     return code or int(console.failed)
 
 
 async def converse(console: Console) -> None:
-    """Talk by terminal, or by plain lines when there is none."""
+    """Run a console on the terminal, or with plain lines if there is none."""
     from dap_mux.console.screen import is_terminal
 
     if is_terminal() and sys.stdin.isatty():
@@ -91,34 +90,42 @@ async def converse(console: Console) -> None:
         from dap_mux.console import plain
 
         console.greet()
-        await plain.converse(console, plain.lines_of_stdin().next)
+        await plain.converse(console, plain.read_stdin().next)
 
 
-async def open_link(session: SessionFile, config: Config, stops: Stops | None = None) -> Link:
-    """Join a session as a client that controls it, with these breakpoints."""
-    from dap_mux.cli.joining import driving
+async def open_client(
+    session: SessionFile, config: Config, entry_lines: EntryLines | None = None
+) -> SessionClient:
+    """Join a session as a controller, with breakpoints at these lines."""
+    from dap_mux.cli.join import controller
 
-    lines = {path: [{"line": line}] for path, line in (stops or {}).items()}
-    return await driving(session, config, lines)
+    breakpoints = {path: [{"line": line}] for path, line in (entry_lines or {}).items()}
+    return await controller(session, config, breakpoints)
 
 
-# Other people's terminals
+# Served
 
 
-async def _serve(order: tuple[SessionFile, Config, Address]) -> int:
-    from dap_mux.cli.joining import joined
-    from dap_mux.console import serving
+async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
+    from dap_mux.cli.join import observer
+    from dap_mux.console import server as console_server
     from dap_mux.shell.auth import Guard
 
-    session, config, (host, port) = order
-    door: Callable[[], Awaitable[Link]] = lambda: open_link(session, config)  # noqa: E731
-    async with joined(session, config, "dap-mux console --serve") as watch:
+    session, config, (host, port) = target
+
+    def join() -> Awaitable[SessionClient]:
+        return open_client(session, config)
+
+    async with observer(session, config, "dap-mux console --serve") as watch:
         try:
-            server = await serving.serve(host, port, door, Guard().trusts)
+            server = await console_server.serve(host, port, join, Guard().trusts)
         except OSError as error:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
         where = Address(host, server.port)
-        print(f"dap-mux: consoles on {where}; try `nc {where.host} {where.port}`", file=sys.stderr)
+        print(
+            f"dap-mux: serving consoles on {where}; connect with `nc {where.host} {where.port}`",
+            file=sys.stderr,
+        )
         try:
             await watch.wait_for(lambda: not watch.open, timeout=None)
         finally:

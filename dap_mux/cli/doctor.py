@@ -28,13 +28,13 @@ def main(args: Namespace) -> int:
 
 
 async def _examine(options: DoctorOptions, config: Config, as_json: bool) -> int:
-    from dap_mux.cli.joining import joined
+    from dap_mux.cli.join import observer
     from dap_mux.doctor import report
     from dap_mux.doctor.causes import examine
     from dap_mux.doctor.gather import gathered
 
     def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
-        return joined(session, config, "dap-mux doctor")
+        return observer(session, config, "dap-mux doctor")
 
     async with gathered(options, join) as observed:
         findings = await examine(observed)

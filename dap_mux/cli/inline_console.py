@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from dap_mux.cli.console import Stops, converse, open_link
+from dap_mux.cli.console import EntryLines, converse, open_client
 from dap_mux.config import Config
 from dap_mux.errors import DapMuxError
 from dap_mux.session_files import find, session_folder
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class InlineConsole:
-    """The console in the terminal of `dap-mux run`, whose job goes on when it is left."""
+    """The console in the terminal of `dap-mux run`; the job goes on when the user leaves it."""
 
-    def __init__(self, config: Config, stops: Stops) -> None:
+    def __init__(self, config: Config, entry_lines: EntryLines) -> None:
         self._config = config
-        self._stops = stops
+        self._entry_lines = entry_lines
         self._console: Console | None = None
 
     async def run(self) -> None:
-        """Join our own session and talk; a failure is told, and the job goes on."""
+        """Join our own session and run a console; if that fails, say so, and the job goes on."""
         try:
             await self._run()
         except (DapMuxError, OSError) as error:
@@ -35,16 +35,16 @@ class InlineConsole:
         from dap_mux.console.screen import screen_for_stdout
 
         session = find(str(session_folder() / f"{os.getpid()}.json"))
-        link = await open_link(session, self._config, self._stops)
+        client = await open_client(session, self._config, self._entry_lines)
         try:
-            self._console = Console(link, screen_for_stdout(), prints=False)
-            for path, line in self._stops.items():
+            self._console = Console(client, screen_for_stdout(), shows_output=False)
+            for path, line in self._entry_lines.items():
                 self._console.breakpoints.remember(path, line)
             await converse(self._console)
         finally:
             self._console = None
-            await link.close()
+            await client.close()
 
     def interrupt(self) -> bool:
-        """Take a Ctrl-C; False where nobody is there to take it."""
+        """Handle a Ctrl-C; False if no console runs, or it does not handle it."""
         return self._console is not None and self._console.interrupt()

@@ -13,31 +13,33 @@ from dap_mux.client import DapClient
 from dap_mux.errors import DapMuxError
 from dap_mux.session_files import SessionFile
 
-EXTRA: Final = (
-    "the language server needs more packages ({missing} is missing): "
+MISSING_EXTRA: Final = (
+    "the language server needs optional packages ({missing} is missing): "
     '{python} -m pip install "dap-mux-cluster[lsp]"'
 )
 
 
 def main(args: Namespace) -> int:
-    """Serve until the editor is done."""
+    """Serve until the editor exits."""
     config = load_config(args)
     try:
         from dap_mux.lsp.features import make_server
         from dap_mux.lsp.following import EVENTS
     except ModuleNotFoundError as error:
-        raise DapMuxError(EXTRA.format(missing=error.name, python=sys.executable)) from error
-    from dap_mux.cli.joining import joined
+        raise DapMuxError(
+            MISSING_EXTRA.format(missing=error.name, python=sys.executable)
+        ) from error
+    from dap_mux.cli.join import observer
 
     def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:
-        return joined(session, config, "dap-mux lsp", events=EVENTS)
+        return observer(session, config, "dap-mux lsp", events=EVENTS)
 
-    with own_output() as out, redirect_stdout(sys.stderr):
+    with private_stdout() as out, redirect_stdout(sys.stderr):
         make_server(join, args.session).start_io(stdout=out)
     return 0
 
 
-def own_output() -> BinaryIO:
-    """Return standard output for the editor alone; pygls closes it when the editor is done."""
+def private_stdout() -> BinaryIO:
+    """Return a private copy of standard output for the editor, which pygls closes at the end."""
     sys.stdout.flush()
     return os.fdopen(os.dup(sys.stdout.fileno()), "wb")

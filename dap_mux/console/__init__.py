@@ -1,14 +1,15 @@
-"""The terminal console: a debugger's prompt for all ranks, in Monarch's words.
+"""The terminal console: a debugger's prompt for all ranks, with Monarch's commands.
 
-A console is a DAP client like any editor: it knows a session by its port and asks it for
-everything. What a line means to ranks (`cast`, rank sets, pdb's words) is the engine's business.
+A console is a DAP client like any editor: it knows a session by its port and requests everything
+from it. What a line means to ranks (`cast`, rank sets, pdb's commands) is up to the engine.
 
-- `link`: the connection, and `picture`: what is known of each rank, and what is news.
-- `words`: the table of commands, in `looking` and `driving`; `attached`: the prompt on a rank.
-- `console`: one line in, lines and tables out; errors are sentences.
-- `tables`, `answers`, `places`: what is shown. `screen`: how, on a terminal or in plain lines.
-- `terminal` (prompt_toolkit), `plain` (pipes), `serving` (`nc`): where lines come from.
-- `completion`: what may stand at the cursor.
+- `session_client`: the connection; `rank_tracker`: each rank's state, and changes to announce.
+- `commands`: the table of commands, from `control_commands`, `query_commands`, `wait_command`.
+  They act on a `Context`, which `console` provides: lines in, text and tables out.
+- `rank_prompt`: the prompt on ranks.
+- `tables`, `results`, `location`: what is shown. `screen`: how, on a terminal or as plain lines.
+- `terminal` (prompt_toolkit), `plain` (pipes), `server` (`nc`): where lines come from.
+- `completion`: completions at the cursor.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
-"""The breakpoints that this console has set; those of other clients are theirs."""
+"""The breakpoints that this console has set; other clients keep their own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from dap_mux.console.link import Link
-from dap_mux.console.picture import Row
+from dap_mux.console.session_client import SessionClient
 from dap_mux.errors import UsageError
+from dap_mux.rank_rows import Row
 
-USAGE = "break FILE:LINE [, CONDITION], break LINE [, CONDITION], or break alone for a list"
+USAGE = "break FILE:LINE [, CONDITION], break LINE [, CONDITION], or break to list them"
 _SPEC = re.compile(r"(?:(?P<file>.*\S)\s*:\s*)?(?P<line>\d{1,9})\s*(?:,\s*(?P<condition>.*))?")
 
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """One line, and when to stop there; a condition may begin with a rank set."""
+    """A line and an optional condition, which may begin with a rank set."""
 
     number: int
     path: str
@@ -31,79 +31,84 @@ class Breakpoint:
         message = f" ({self.message})" if self.message else ""
         return f"{self.number}: {self.path}:{self.line}{condition}{message}"
 
-    def wanted(self) -> dict[str, Any]:
-        """As DAP has it."""
+    def to_dap(self) -> dict[str, Any]:
+        """Return it as a DAP SourceBreakpoint."""
         condition = {"condition": self.condition} if self.condition else {}
         return {"line": self.line, **condition}
 
 
 class Breakpoints:
-    """Kept here, because DAP sets all lines of a file at once."""
+    """The console's breakpoints, kept because DAP sets all breakpoints of a file at once."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
-        self._set: list[Breakpoint] = []
+    def __init__(self, client: SessionClient) -> None:
+        self._client = client
+        self._breakpoints: list[Breakpoint] = []
         self._count = 0
 
     @property
     def all(self) -> list[Breakpoint]:
-        """In the order in which they were set."""
-        return list(self._set)
+        """The breakpoints, in the order in which they were set."""
+        return list(self._breakpoints)
 
     def remember(self, path: str, line: int) -> None:
-        """Know one that was sent when the console came."""
+        """Add one that was set when the console attached."""
         self._count += 1
-        self._set.append(Breakpoint(self._count, path, line))
+        self._breakpoints.append(Breakpoint(self._count, path, line))
 
     async def add(self, spec: str) -> Breakpoint:
-        """Set one; return it with what the session says of it. Raises UsageError."""
-        path, line, condition = parse(spec, self._link.picture.rows.values())
+        """Set one; return it with the session's message. Raises UsageError."""
+        path, line, condition = parse_location(spec, self._client.ranks.rows.values())
         self._count += 1
         added = Breakpoint(self._count, path, line, condition)
         others = [
-            one
-            for one in self._set
-            if (one.path, one.line, one.condition) != (path, line, condition)
+            each
+            for each in self._breakpoints
+            if (each.path, each.line, each.condition) != (path, line, condition)
         ]
         try:
             await self._send([*others, added], path)
         except BaseException:
-            await self._send(self._set, path)
+            await self._send(self._breakpoints, path)
             raise
-        return self._set[-1]
+        return self._breakpoints[-1]
 
     async def clear(self, spec: str) -> list[Breakpoint]:
-        """Take away `N`, `FILE:LINE` or `all`; return those. Raises UsageError."""
-        gone = [one for one in self._set if spec == "all" or self._meant(one, spec)]
-        if not gone:
-            raise UsageError(f"no breakpoint {spec!r} of this console; 'break' lists them")
-        left = [one for one in self._set if one not in gone]
-        for path in {one.path for one in gone}:
-            await self._send(left, path)
-        return gone
-
-    def _meant(self, one: Breakpoint, spec: str) -> bool:
-        if spec.isdecimal():
-            return one.number == int(spec)
-        return f"{one.path}:{one.line}".endswith(spec) and f"/{spec}" in f"/{one.path}:{one.line}"
+        """Remove `N`, `FILE:LINE` or `all`; return those removed. Raises UsageError."""
+        removed = [each for each in self._breakpoints if spec == "all" or _matches(each, spec)]
+        if not removed:
+            raise UsageError(f"this console has no breakpoint {spec!r}; 'break' lists them")
+        kept = [each for each in self._breakpoints if each not in removed]
+        for path in {each.path for each in removed}:
+            await self._send(kept, path)
+        return removed
 
     async def _send(self, wanted: list[Breakpoint], path: str) -> None:
-        here = [one for one in wanted if one.path == path]
-        asked = {"source": {"path": path}, "breakpoints": [one.wanted() for one in here]}
-        answers = (await self._link.ask("setBreakpoints", asked))["breakpoints"]
-        told = {one.number: _told(one, answer) for one, answer in zip(here, answers, strict=True)}
-        self._set = [told.get(one.number, one) for one in wanted]
+        in_file = [each for each in wanted if each.path == path]
+        arguments = {"source": {"path": path}, "breakpoints": [each.to_dap() for each in in_file]}
+        results = (await self._client.request("setBreakpoints", arguments))["breakpoints"]
+        updated = {
+            each.number: _with_result(each, result)
+            for each, result in zip(in_file, results, strict=True)
+        }
+        self._breakpoints = [updated.get(each.number, each) for each in wanted]
 
 
-def _told(one: Breakpoint, answer: dict[str, Any]) -> Breakpoint:
-    message = answer.get("message") or (
-        "" if answer["verified"] else "not verified by any rank yet"
+def _matches(breakpoint_: Breakpoint, spec: str) -> bool:
+    if spec.isdecimal():
+        return breakpoint_.number == int(spec)
+    location = f"{breakpoint_.path}:{breakpoint_.line}"
+    return location.endswith(spec) and f"/{spec}" in f"/{location}"
+
+
+def _with_result(breakpoint_: Breakpoint, result: dict[str, Any]) -> Breakpoint:
+    message = result.get("message") or (
+        "" if result["verified"] else "not verified by any rank yet"
     )
-    return Breakpoint(one.number, one.path, answer.get("line", one.line), one.condition, message)
+    return replace(breakpoint_, line=result.get("line", breakpoint_.line), message=message)
 
 
-def parse(spec: str, rows: Iterable[Row]) -> tuple[str, int, str]:
-    """Read `FILE:LINE, CONDITION`; return path, line, condition. Raises UsageError."""
+def parse_location(spec: str, rows: Iterable[Row]) -> tuple[str, int, str]:
+    """Parse `FILE:LINE, CONDITION`; return path, line, condition. Raises UsageError."""
     match = _SPEC.fullmatch(spec.strip())
     if match is None:
         raise UsageError(f"usage: {USAGE}")
@@ -111,20 +116,20 @@ def parse(spec: str, rows: Iterable[Row]) -> tuple[str, int, str]:
 
 
 def find_file(name: str | None, rows: Iterable[Row]) -> str:
-    """Return the path of a file: one here, or one that ranks are in. Raises UsageError."""
+    """Return the path of a local file, or of one that ranks are in. Raises UsageError."""
     paths = sorted({str(row["path"]) for row in rows if row["path"]})
     if name is None:
         if len(paths) == 1:
             return paths[0]
-        raise UsageError(f"in which file? The ranks are in {len(paths)} files. {USAGE}")
+        raise UsageError(f"which file? The ranks are in {len(paths)} different files. {USAGE}")
     if Path(name).is_file():
         return str(Path(name).absolute())
-    fits = [
+    matches = [
         path
         for path in paths
         if PurePath(path).parts[-len(PurePath(name).parts) :] == PurePath(name).parts
     ]
-    if len(fits) == 1 or PurePath(name).is_absolute():
-        return fits[0] if fits else name
-    there = f"ranks stand in {len(fits)} of that name" if fits else "no rank stands in one"
-    raise UsageError(f"there is no file {name} here, and {there}")
+    if len(matches) == 1 or PurePath(name).is_absolute():
+        return matches[0] if matches else name
+    where = f"ranks are in {len(matches)} files of that name" if matches else "no rank is in one"
+    raise UsageError(f"no file {name} here, and {where}")

@@ -1,4 +1,4 @@
-"""What may stand at the cursor of a console's line."""
+"""Completions at the cursor of a console's line."""
 
 from __future__ import annotations
 
@@ -6,83 +6,92 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from dap_mux.console.command import Command
 from dap_mux.console.commands import COMMANDS
-from dap_mux.console.picture import Picture
-from dap_mux.console.words import Command
+from dap_mux.console.rank_tracker import RankTracker
 from dap_mux.rank_sets import Mesh, RankSetError, World, complete, parse
 
 Names: TypeAlias = "Iterable[tuple[str, str]]"
-"""Named sets, and the ranks in them."""
+"""Named rank sets, and the ranks in them."""
 
-VALUES: Final = {
+ARGUMENT_VALUES: Final = {
     "scope": ("auto", "rank", "class", "all"),
     "view": ("auto", "ranks", "classes"),
     "clear": ("all",),
     "list": ("classes", "full"),
 }
-RANKS: Final = ("list", "attach", "cast", "compare", "focus", "pause", "release", "wait")
-MOST_FILES: Final = 200
+RANK_SET_COMMANDS: Final = (
+    "list",
+    "attach",
+    "cast",
+    "compare",
+    "focus",
+    "pause",
+    "release",
+    "wait",
+)
+MAX_FILES: Final = 200
 
 
-def candidates(text: str, picture: Picture, names: Names = ()) -> tuple[int, list[str]]:
-    """Return where the word at the end of `text` begins, and what it may become.
+def candidates(text: str, tracker: RankTracker, names: Names = ()) -> tuple[int, list[str]]:
+    """Return where the last argument of `text` begins, and its completions.
 
-    At a prompt on ranks words stand behind a percent sign; what stands there without one is the
-    ranks' to complete (`Attached.complete`).
+    At a rank prompt, commands follow a percent sign; anything else is completed by the ranks
+    (`RankPrompt.complete`).
     """
     sign = text.startswith("%")
     line = text[sign:]
-    word, space, rest = line.partition(" ")
+    typed, space, rest = line.partition(" ")
     if not space:
-        return int(sign), [_with_space(one) for one in COMMANDS if one.name.startswith(word)]
-    name = next((one.name for one in COMMANDS if word in (one.name, *one.aliases)), "")
+        return int(sign), [_with_space(each) for each in COMMANDS if each.name.startswith(typed)]
+    name = next((each.name for each in COMMANDS if typed in (each.name, *each.aliases)), "")
     start = len(text) - len(rest)
     at = max(rest.rfind(" ") + 1, 0)
-    plain = [value for value in VALUES.get(name, ()) if value.startswith(rest[at:])]
+    plain = [value for value in ARGUMENT_VALUES.get(name, ()) if value.startswith(rest[at:])]
     if name == "break":
         return start, list(_files(rest))
-    found = _rank_sets(rest, picture, names) if name in RANKS else []
+    found = _rank_sets(rest, tracker, names) if name in RANK_SET_COMMANDS else []
     if found:
         return start + found[0][0], [text for _, text in found] + plain
     return start + at, plain
 
 
 def _with_space(command: Command) -> str:
-    """Its name, ready for what follows, where something does."""
+    """Return the name, with a space if arguments may follow."""
     return command.name + (" " if " " in command.usage else "")
 
 
-def _rank_sets(rest: str, picture: Picture, names: Names) -> list[tuple[int, str]]:
+def _rank_sets(rest: str, tracker: RankTracker, names: Names) -> list[tuple[int, str]]:
     try:
-        world = world_of(picture, names)
+        world = world_of(tracker, names)
         found = complete(rest, len(rest), world)
     except (RankSetError, ValueError):
         return []
-    return [(one.start, one.text) for one in found if one.start == found[0].start]
+    return [(each.start, each.text) for each in found if each.start == found[0].start]
 
 
-def world_of(picture: Picture, names: Names) -> World:
-    """Return the ranks of the picture as rank sets see them."""
-    states = {id: str(row["state"]) for id, row in picture.rows.items()}
+def world_of(tracker: RankTracker, names: Names) -> World:
+    """Return the tracked ranks as a world to evaluate rank sets in."""
+    states = {id: str(row["state"]) for id, row in tracker.rows.items()}
     sets = {name: parse(ranks) for name, ranks in names if ranks}
-    return World(tuple(sorted(picture.rows)), _meshes(picture), states, sets)
+    return World(tuple(sorted(tracker.rows)), _meshes(tracker), states, sets)
 
 
-def _meshes(picture: Picture) -> dict[str, Mesh]:
-    """Return each group's mesh, as its ranks' places tell it."""
+def _meshes(tracker: RankTracker) -> dict[str, Mesh]:
+    """Return each group's mesh, as its ranks' coordinates imply it."""
     sizes: dict[str, dict[str, int]] = {}
-    for (group, _), row in picture.rows.items():
-        for dim, place in (row["coords"] or {}).items():
+    for (group, _), row in tracker.rows.items():
+        for dim, coordinate in (row["coords"] or {}).items():
             dims = sizes.setdefault(group, {})
-            dims[dim] = max(dims.get(dim, 0), place + 1)
+            dims[dim] = max(dims.get(dim, 0), coordinate + 1)
     return {group: Mesh(tuple(dims.items())) for group, dims in sizes.items()}
 
 
 def _files(beginning: str) -> Iterable[str]:
-    """Python files here that begin so, each with the colon before its line number."""
+    """Complete a Python file, with the colon before its line number, or a folder."""
     folder, _, stem = beginning.rpartition("/")
     try:
-        entries = sorted(Path(folder or ("/" if "/" in beginning else ".")).iterdir())[:MOST_FILES]
+        entries = sorted(Path(folder or ("/" if "/" in beginning else ".")).iterdir())[:MAX_FILES]
     except OSError:
         return
     for entry in entries:

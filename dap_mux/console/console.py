@@ -1,4 +1,4 @@
-"""`Console`: one line in, lines and tables out. Where lines come from is somebody else's."""
+"""`Console`: lines in, text and tables out, wherever the lines come from."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from dap_mux.client import RequestFailed
-from dap_mux.console.attached import Attached
 from dap_mux.console.breakpoints import Breakpoints
+from dap_mux.console.command import lookup, split_command
 from dap_mux.console.commands import COMMANDS
-from dap_mux.console.link import Link
-from dap_mux.console.picture import Row, id_of
+from dap_mux.console.rank_prompt import RankPrompt
+from dap_mux.console.rank_tracker import Change
 from dap_mux.console.screen import Screen
-from dap_mux.console.waiting import NotInTime
-from dap_mux.console.words import lookup, split
+from dap_mux.console.session_client import SessionClient
+from dap_mux.console.wait_command import WaitFailed
 from dap_mux.errors import DapMuxError
+from dap_mux.rank_rows import Row, id_of
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
@@ -24,45 +25,45 @@ PROMPT: Final = "dap-mux> "
 BANNER: Final = """\
 **************************** DAP-MUX ****************************
 Enter 'help' for a list of commands.
-Enter 'list' to show all ranks that are stopped.
+Enter 'list' to show all stopped ranks.
 """
-PRINTED: Final = ("stdout", "stderr")
+RANK_OUTPUT: Final = ("stdout", "stderr")
 
 
 class Console:
-    """A user's place in a session.
+    """A user's console in a session; it provides `Context` to the commands.
 
-    `over` is set when it is time to leave. `on_change` is called when the prompt may have
-    changed, `on_idle_interrupt` at a Ctrl-C while nothing is under way: True takes it. `prints`:
-    whether what ranks print is shown here, or somebody else does that.
+    `ended` is set when it is time to leave. `on_change` is called when the prompt may have
+    changed, `on_idle_interrupt` for a Ctrl-C while no command runs: it returns whether it has
+    handled that. `shows_output`: whether the console shows what ranks print.
     """
 
-    def __init__(self, link: Link, screen: Screen, *, prints: bool = True) -> None:
-        self.link = link
+    def __init__(self, client: SessionClient, screen: Screen, *, shows_output: bool = True) -> None:
+        self.client = client
         self.screen = screen
-        self.attached: Attached | None = None
+        self.attached: RankPrompt | None = None
         self.last_output: dict[RankId, str] = {}
-        self.names: list[tuple[str, str]] = []  # named sets, as last heard
-        self.breakpoints = Breakpoints(link)
-        self.over = asyncio.Event()
-        self.failed = False  # a `wait` was in vain
+        self.named_sets: list[tuple[str, str]] = []
+        self.breakpoints = Breakpoints(client)
+        self.ended = asyncio.Event()
+        self.failed = False  # a `wait` has failed
         self.on_change: Callable[[], None] = lambda: None
         self.on_idle_interrupt: Callable[[], bool] = lambda: False
-        self._prints = prints
+        self._shows_output = shows_output
         self._task: asyncio.Future[None] | None = None
         self._interrupted = False
-        link.on_rows = self._rows_changed
-        link.on_output = self._output
+        client.on_rows_changed = self._rows_changed
+        client.on_output = self._output
 
     @property
     def prompt(self) -> str:
-        """What stands before the cursor."""
+        """The text before the cursor."""
         return f"({self.attached.title}) " if self.attached else PROMPT
 
     @property
     def status(self) -> str:
         """One line about the session."""
-        return f"{self.link.address}: {self.link.picture.counts() or 'no ranks yet'}"
+        return f"{self.client.address}: {self.client.ranks.counts() or 'no ranks yet'}"
 
     def greet(self) -> None:
         """Show the banner."""
@@ -72,99 +73,99 @@ class Console:
     # Lines
 
     async def handle(self, line: str) -> None:
-        """Do what a line says; whatever goes wrong is told, and the console goes on."""
-        if not line.strip() or self.over.is_set():
+        """Run the command in a line; failures are shown, and the console goes on."""
+        if not line.strip() or self.ended.is_set():
             return
-        self._task, self._interrupted = asyncio.ensure_future(self._do(line.strip())), False
+        self._task, self._interrupted = asyncio.ensure_future(self._run(line.strip())), False
         try:
             await self._task
         except asyncio.CancelledError:
             if not self._interrupted:
                 raise
-            self.screen.say("interrupted; the ranks are as they are", "note")
+            self.screen.say("interrupted; ranks are not affected", "note")
         finally:
             self._task = None
             self._rows_changed([])
 
     def interrupt(self) -> bool:
-        """End what the last line has started, as Ctrl-C does; ranks are left alone.
+        """Cancel the command that runs, as Ctrl-C does; ranks are not affected.
 
-        False where nothing was under way, and it is not for the prompt either.
+        Returns False if no command runs and the prompt does not handle it either.
         """
         if self._task is not None and self._task.cancel():
             self._interrupted = True
             return True
         return self.on_idle_interrupt()
 
-    async def _do(self, line: str) -> None:
+    async def _run(self, line: str) -> None:
         try:
             await self._dispatch(line)
-        except NotInTime as error:
+        except WaitFailed as error:
             self.failed = True
             self.screen.say(str(error), "error")
         except RequestFailed as error:
             self.screen.say(error.message, "error")
         except DapMuxError as error:
             self.screen.say(str(error), "error")
-        except Exception as error:  # noqa: BLE001 - a sentence, and the session lives on
+        except Exception as error:  # noqa: BLE001 - the console must survive its own faults
             self.screen.say(f"internal error: {type(error).__name__}: {error}", "error")
 
     async def _dispatch(self, line: str) -> None:
         if self.attached and not line.startswith("%"):
-            await self.attached.do(line)
+            await self.attached.handle(line)
         else:
-            word, rest = split(line.removeprefix("%"))
-            await lookup(word, COMMANDS).run(self, rest)
+            name, rest = split_command(line.removeprefix("%"))
+            await lookup(name, COMMANDS).run(self, rest)
 
-    # A prompt on ranks
+    # The prompt on ranks
 
     async def attach(self, rows: list[Row]) -> None:
-        """Go to the prompt on these ranks."""
-        self.attached = Attached(self, [rank_of(id_of(row)) for row in rows])
-        await self.attached.arrive()
+        """Open the prompt on these ranks."""
+        self.attached = RankPrompt(self, [rank_of(id_of(row)) for row in rows])
+        await self.attached.open()
         self.on_change()
 
-    def detach(self, why: str = "") -> None:
-        """Come back from there; the ranks stay as they are."""
+    def detach(self, reason: str = "") -> None:
+        """Close the prompt on ranks; they stay where they are."""
         if self.attached:
-            self.attached.say_goodbye(why)
+            self.attached.close(reason)
             self.attached = None
             self.on_change()
 
     # Leaving
 
     async def leave(self) -> None:
-        """Leave the session, and say what that means to the ranks."""
+        """Disconnect from the session, and say what that means for the ranks."""
         self.detach()
-        if self.over.is_set():
+        if self.ended.is_set():
             return
-        self.over.set()
+        self.ended.set()
         with contextlib.suppress(DapMuxError):
-            released = await self.link.leave()
+            released = await self.client.disconnect()
             self.screen.say(
-                "you were the last debugger: every rank is released and runs on"
+                "you were the last debugger: all ranks are released and run on"
                 if released
-                else "left; other debuggers are still there, and no rank was resumed"
+                else "disconnected; other debuggers are still connected, no rank was resumed"
             )
         self.on_change()
 
-    # What comes by itself
+    # Events
 
-    def _rows_changed(self, changes: Iterable[tuple[Row | None, Row]]) -> None:
-        own: set[DebuggeeId] = {*self.attached.busy_with} if self.attached else set()
-        told = [change for change in changes if id_of(change[1]) not in own]
-        for line in self.link.picture.news(told):
+    def _rows_changed(self, changes: Iterable[Change]) -> None:
+        stepping: set[DebuggeeId] = {*self.attached.stepping} if self.attached else set()
+        others = [change for change in changes if id_of(change[1]) not in stepping]
+        for line in self.client.ranks.announcements(others):
             self.screen.say(line, "note")
         if self.attached and self._task is None:
             self.attached.follow()
-        if self.link.over.is_set() and not self.over.is_set():
+        if self.client.ended.is_set() and not self.ended.is_set():
             self.detach()
-            self.screen.say(self.link.why_over, "note")
-            self.over.set()
+            self.screen.say(self.client.end_reason, "note")
+            self.ended.set()
         self.on_change()
 
     def _output(self, body: dict[str, Any]) -> None:
         category = body.get("category", "console")
-        if category == "telemetry" or (category in PRINTED and not self._prints):
+        if category == "telemetry" or (category in RANK_OUTPUT and not self._shows_output):
             return
         self.screen.say(str(body["output"]).removesuffix("\n"))

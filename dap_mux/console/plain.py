@@ -1,4 +1,4 @@
-"""A console of plain lines: for pipes and scripts, and for `nc`."""
+"""A console of plain lines, for pipes, scripts and `nc`."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.console.console import Console
 
-BLOCK: Final = 64 * 1024
-LONGEST: Final = 64 * 1024  # bytes of a line
+BLOCK_SIZE: Final = 64 * 1024
+MAX_LINE_BYTES: Final = 64 * 1024
 NextLine: TypeAlias = "Callable[[], Coroutine[Any, Any, str | None]]"
 """Waits for a line; None is the end."""
 
 
-class Lines:
-    """Lines out of bytes that come in pieces; None is the end."""
+class LineQueue:
+    """Splits bytes that arrive in chunks into lines; None is the end."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Take bytes; b"" is the end."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        if (not data or len(self._rest) > LONGEST) and self._rest:
-            whole, self._rest = [*whole, self._rest], b""
-        for line in whole:
+        """Add bytes; b"" is the end."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if (not data or len(self._rest) > MAX_LINE_BYTES) and self._rest:
+            lines, self._rest = [*lines, self._rest], b""
+        for line in lines:
             self._lines.put_nowait(line.decode("utf-8", "replace").rstrip("\r"))
         if not data:
             self._lines.put_nowait(None)
@@ -38,57 +38,57 @@ class Lines:
         return await self._lines.get()
 
 
-def lines_of_stdin() -> Lines:
-    """Read standard input, which may be a file that an event loop cannot wait for.
+def read_stdin() -> LineQueue:
+    """Read standard input in a thread, because it may be a file that an event loop cannot poll.
 
-    The thread dies with the process, and holds no lock of Python's own streams while it waits.
+    The thread is a daemon, and holds no lock of Python's own streams while it reads.
     """
-    lines, loop = Lines(), asyncio.get_running_loop()
+    lines, loop = LineQueue(), asyncio.get_running_loop()
 
     def read() -> None:
         data = b"."
         while data:
             try:
-                data = os.read(0, BLOCK)
+                data = os.read(0, BLOCK_SIZE)
             except OSError:
                 data = b""
             try:
                 loop.call_soon_threadsafe(lines.feed, data)
-            except RuntimeError:  # the loop is closed: nobody wants to know any more
+            except RuntimeError:  # the loop is closed
                 return
 
     threading.Thread(target=read, name="standard input", daemon=True).start()
     return lines
 
 
-class Paper:
-    """Writes for a `PlainScreen`, and keeps a prompt on a line of its own. `prompt` "": none."""
+class PromptWriter:
+    """Writes text for a `PlainScreen`, and keeps the prompt on a line of its own after it."""
 
     def __init__(self, send: Callable[[str], object]) -> None:
         self._send = send
-        self._prompt: Callable[[], str] = str
+        self._prompt: Callable[[], str] = str  # "": no prompt
         self._shown = False
 
     def write(self, text: str) -> None:
-        """Write whole lines; a prompt that stands there is shown again behind them."""
+        """Write whole lines; a prompt that is shown is repeated after them."""
         if not self._shown:
             self._send(text)
             return
         self._shown = False
         self._send("\n" + text)
-        asyncio.get_running_loop().call_soon(self._again)
+        asyncio.get_running_loop().call_soon(self._repeat)
 
-    def ask(self, prompt: Callable[[], str]) -> None:
+    def show(self, prompt: Callable[[], str]) -> None:
         """Show a prompt."""
         self._prompt = prompt
         self._show()
 
-    def answered(self) -> None:
-        """The user has typed a line behind the prompt."""
+    def line_entered(self) -> None:
+        """Note that the user has entered a line at the prompt."""
         self._shown = False
         self._prompt = str
 
-    def _again(self) -> None:
+    def _repeat(self) -> None:
         if not self._shown:
             self._show()
 
@@ -99,37 +99,40 @@ class Paper:
 
 
 async def converse(
-    console: Console, next_line: NextLine, paper: Paper | None = None, *, first: str = ""
+    console: Console, next_line: NextLine, prompts: PromptWriter | None = None, *, first: str = ""
 ) -> None:
-    """Do what the lines say until they end or the console does.
+    """Handle lines until they, or the console, end.
 
-    `paper` is for prompts; `first` is a line that has come already.
+    Without `prompts` the input is a script, which stops at a failed `wait`. `first` is a line
+    that has been read already.
     """
-    over: asyncio.Task[Any] = asyncio.ensure_future(console.over.wait())
+    ended: asyncio.Task[Any] = asyncio.ensure_future(console.ended.wait())
     try:
         await console.handle(first)
-        while not console.over.is_set():
-            if paper:
-                paper.ask(lambda: console.prompt)
-            line = await _either(next_line(), over)
-            if paper:
-                paper.answered()
+        while not console.ended.is_set():
+            if prompts:
+                prompts.show(lambda: console.prompt)
+            line = await _line_or_end(next_line(), ended)
+            if prompts:
+                prompts.line_entered()
             if line is None:
                 break
             await console.handle(line)
-            if console.failed and not paper:
-                break  # the rest of a script relies on what has not come
+            if console.failed and not prompts:
+                break  # the rest of the script relies on the state it waited for
         await console.leave()
     finally:
-        over.cancel()
+        ended.cancel()
 
 
-async def _either(line: Coroutine[Any, Any, str | None], over: asyncio.Task[Any]) -> str | None:
-    """Return the next line, or None when the console is over before it comes."""
-    coming = asyncio.ensure_future(line)
+async def _line_or_end(
+    next_line: Coroutine[Any, Any, str | None], ended: asyncio.Task[Any]
+) -> str | None:
+    """Return the next line, or None if the console ends before it comes."""
+    line = asyncio.ensure_future(next_line)
     try:
-        both: set[asyncio.Task[Any]] = {coming, over}
+        both: set[asyncio.Task[Any]] = {line, ended}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        return coming.result() if coming.done() else None
+        return line.result() if line.done() else None
     finally:
-        coming.cancel()
+        line.cancel()

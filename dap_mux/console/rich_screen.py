@@ -1,4 +1,4 @@
-"""A terminal as the screen, through rich: colour, and tables with drawn lines."""
+"""The screen on a terminal, with rich: colour, and tables with drawn lines."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ STATE_STYLES: Final = {"stopped": "yellow", "running": "green", "lost": "red", "
 
 
 class RichScreen:
-    """`sys.stdout` is looked up at each line, for a prompt may have put itself before it."""
+    """Prints to the current `sys.stdout`, because prompt_toolkit replaces it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, markup=False, emoji=False)
 
     def say(self, text: str, style: str = "") -> None:
-        """Show lines; what does not fit goes on in the next line, nothing is cut."""
+        """Show lines; long ones wrap."""
         shown = Text(printable(text), style=STYLES.get(style, ""))
         self._console.print(shown, soft_wrap=True)
 
     def table(self, table: Table) -> None:
         """Draw a table as wide as the terminal allows."""
         drawn = DrawnTable(box=box.ROUNDED, header_style="bold")
-        for place, head in enumerate(table.head):
-            drawn.add_column(head, justify="right" if place in table.right else "left")
+        for index, head in enumerate(table.head):
+            drawn.add_column(head, justify="right" if index in table.right else "left")
         for row in table.rows:
             drawn.add_row(*(Text(cell, style=STATE_STYLES.get(cell, "")) for cell in row))
         self._console.print(drawn)

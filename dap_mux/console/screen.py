@@ -1,7 +1,7 @@
 """Where a console writes: a terminal with colour and drawn tables, or plain lines.
 
-Everything that is shown passes through here, and here what ranks say loses its control
-characters (promise S10).
+All text that is shown passes through here, and control characters in it are escaped: the output
+of ranks must never control the user's terminal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dap_mux.printable import printable
 
 
 class Screen(Protocol):
-    """`style` is "", title, note, error, place, quiet or odd."""
+    """A place to show text; `style` is "", title, note, error, place, quiet or odd."""
 
     def say(self, text: str, style: str = "") -> None:
         """Show lines."""
@@ -32,28 +32,28 @@ class PlainScreen:
         self._write = write
 
     def say(self, text: str, style: str = "") -> None:
-        """Show lines; a style is nothing here."""
+        """Show lines, ignoring the style."""
         self._write(printable(text) + "\n")
 
     def table(self, table: Table) -> None:
-        """Show a table as Monarch does."""
+        """Show a table with Monarch's lines."""
         self._write(grid(table) + "\n")
 
 
 def screen_for_stdout() -> Screen:
-    """Return what fits standard output."""
+    """Return the screen that fits standard output."""
     if is_terminal():
-        from dap_mux.console.rich_screen import RichScreen  # noqa: PLC0415  (nobody else pays)
+        from dap_mux.console.rich_screen import RichScreen  # noqa: PLC0415  (slow to import)
 
         return RichScreen()
     return PlainScreen(_print)
 
 
 def _print(text: str) -> None:
-    """Write to standard output at once: who reads it at the other end of a pipe types next."""
+    """Write to standard output and flush: a reader at the other end of a pipe waits for it."""
     print(text, end="", flush=True)  # noqa: T201
 
 
 def is_terminal() -> bool:
-    """Whether a person with a terminal that can do more than lines is there."""
+    """Whether standard output is a terminal that supports cursor movement."""
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"

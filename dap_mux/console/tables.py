@@ -1,57 +1,44 @@
-"""The tables of `list`: Monarch's columns, a row for each rank or for each place."""
+"""The tables of `list`: Monarch's columns, one row for each rank or for each class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final
 
-from dap_mux.console.picture import Row, id_of
 from dap_mux.printable import one_line
+from dap_mux.rank_rows import COLUMNS, FOLD_ABOVE, Row, classes, id_of, qualified_function, reason
 from dap_mux.rank_sets import with_group
 from dap_mux.rank_sets.debuggees import label
 
-FOLD_ABOVE: Final = 32  # ranks
-HOW: Final = ("classes", "full")
-_PADDING: Final = 2  # around heads, as Monarch's tables have it
+LAYOUTS: Final = ("classes", "full")
+CLASS_COLUMNS: Final = (COLUMNS[0], "Ranks", "Count", *COLUMNS[4:])
+_PADDING: Final = 2  # around heads, as in Monarch's tables
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text; the columns numbered in `right` hold numbers."""
+    """Cells of text; the columns whose indices are in `right` hold numbers."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
 
 
-def list_words(rest: str, default: str) -> tuple[str, str]:
-    """Return which ranks, and how they are laid out: "classes", "full" or ""."""
-    words = rest.split()
-    how = next((words.pop(end) for end in (0, -1) if words and words[end] in HOW), "")
-    return with_group(" ".join(words)) or default, how
+def parse_list_arguments(rest: str, default: str) -> tuple[str, str]:
+    """Return the rank set, and the layout: "classes", "full" or ""."""
+    arguments = rest.split()
+    layout = next(
+        (arguments.pop(end) for end in (0, -1) if arguments and arguments[end] in LAYOUTS), ""
+    )
+    return with_group(" ".join(arguments)) or default, layout
 
 
-def ranks_table(rows: Sequence[Row], how: str = "") -> Table:
-    """Lay ranks out; `how` is "full", "classes", or "" for what their number asks for."""
-    if how == "classes" or (how != "full" and len(rows) > FOLD_ABOVE):
-        return _folded(rows)
-    head = ("Actor Name", "Rank", "Coords", "Hostname", "Function", "Line No.", "State", "Reason")
-    return Table(head, tuple(map(_cells, rows)), frozenset({1, 5}))
-
-
-def _folded(rows: Sequence[Row]) -> Table:
-    """One row for all ranks of a group at one place, in one state; the most ranks first."""
-    head = ("Actor Name", "Ranks", "Count", "Function", "Line No.", "State", "Reason")
-    classes = [list(members) for _, members in groupby(sorted(rows, key=_class), key=_class)]
-    classes.sort(key=lambda members: (-len(members), id_of(members[0])))
-    return Table(head, tuple(map(_class_cells, classes)), frozenset({2, 4}))
-
-
-def _class(row: Row) -> tuple[str, ...]:
-    where = (row["group"], row["path"], row["function"], row["line"], row["state"], reason(row))
-    return tuple(map(str, where))
+def ranks_table(rows: Sequence[Row], layout: str = "") -> Table:
+    """Lay ranks out; with the layout "", more than `FOLD_ABOVE` of them are folded."""
+    if layout == "classes" or (layout != "full" and len(rows) > FOLD_ABOVE):
+        return Table(CLASS_COLUMNS, tuple(map(_class_cells, classes(rows))), frozenset({2, 4}))
+    return Table(COLUMNS, tuple(map(_cells, rows)), frozenset({1, 5}))
 
 
 def _class_cells(members: list[Row]) -> tuple[str, ...]:
@@ -62,24 +49,13 @@ def _class_cells(members: list[Row]) -> tuple[str, ...]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     number = str(row["rank"]) if row["worker"] is None else f"{row['rank']}/{row['worker']}"
-    where = [number, str(row["coords"] or ""), row["host"], function(row), row["line"]]
-    cells = [row["group"], *where, row["state"], reason(row)]
+    place = str(row["coords"] or ""), row["host"], qualified_function(row), row["line"]
+    cells = row["group"], number, *place, row["state"], reason(row)
     return tuple("" if cell is None else one_line(str(cell)) for cell in cells)
 
 
-def function(row: Row) -> str:
-    """`module.function`, as Monarch writes it."""
-    return ".".join(part for part in (row["module"], row["function"]) if part)
-
-
-def reason(row: Row) -> str:
-    """Why the rank is in its state."""
-    code = row["exitCode"]
-    return str(row["reason"] or "") if code is None else f"exit code {code}"
-
-
 def grid(table: Table) -> str:
-    """Draw a table with the characters that Monarch's has."""
+    """Draw a table with the same characters as Monarch."""
     columns = list(zip(table.head, *table.rows, strict=True))
     widths = [
         max(len(column[0]) + _PADDING, *map(len, column[1:])) if table.rows else len(column[0]) + 2
@@ -97,7 +73,7 @@ def _rule(widths: Iterable[int], dash: str) -> str:
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:
     padded = (
-        cell.rjust(width) if place in right else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        cell.rjust(width) if index in right else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
     )
     return "| " + " | ".join(padded) + " |"

@@ -1,6 +1,6 @@
-"""The console on a terminal: editing, history, completion, and lines that come by themselves.
+"""The console on a terminal: editing, history, completion and asynchronous output.
 
-While the prompt stands, whatever else is printed appears above it; so the ranks' output and the
+Text that is printed while the prompt is shown appears above it, so the ranks' output and the
 console can share a terminal.
 """
 
@@ -39,23 +39,23 @@ class Terminal:
         self._prompt: PromptSession[str] = PromptSession(
             history=history,
             auto_suggest=AutoSuggestFromHistory(),
-            completer=_Candidates(console),
+            completer=_ConsoleCompleter(console),
             complete_while_typing=False,
             bottom_toolbar=lambda: FormattedText([("", one_line(console.status))]),
             style=STYLE,
         )
         console.on_change = self._changed
-        console.on_idle_interrupt = self._forget
+        console.on_idle_interrupt = self._discard_input
 
     async def converse(self) -> None:
-        """Read lines until the user, or the console, leaves."""
-        with patch_stdout(raw=True):  # what is printed has lost its control characters already
+        """Read lines until the user leaves or the session ends."""
+        with patch_stdout(raw=True):  # the screen has escaped control characters already
             self._console.greet()
-            while not self._console.over.is_set():
+            while not self._console.ended.is_set():
                 line = await self._line()
                 if line is not None:
                     await self._console.handle(line)
-                elif self._console.attached and not self._console.over.is_set():
+                elif self._console.attached and not self._console.ended.is_set():
                     self._console.detach()
                 else:
                     break
@@ -63,7 +63,7 @@ class Terminal:
             sys.stdout.flush()
 
     async def _line(self) -> str | None:
-        """Wait for a line; Ctrl-C forgets what is typed, and Ctrl-D is None."""
+        """Read a line; Ctrl-C discards what was typed, and Ctrl-D returns None."""
         try:
             return await self._prompt.prompt_async(
                 lambda: FormattedText([("class:prompt", self._console.prompt)]),
@@ -75,13 +75,14 @@ class Terminal:
         except EOFError:
             return None
 
-    def _forget(self) -> bool:
-        """Forget what is typed: a Ctrl-C is a key while the prompt stands, else a signal.
+    def _discard_input(self) -> bool:
+        """Discard what was typed, for a Ctrl-C that came as a signal.
 
-        It stands not between two prompts, nor for a moment whenever something is printed above
-        it. Until the console is over that signal is ours: it would end the job.
+        While the prompt is shown Ctrl-C is a key; it is a signal between two prompts, and while
+        text is printed above the prompt. Until the console ends the signal must be handled here,
+        because it would end the job.
         """
-        if self._console.over.is_set():
+        if self._console.ended.is_set():
             return False
         app = self._prompt.app
         if app.is_running and app.future and not app.future.done():
@@ -92,44 +93,46 @@ class Terminal:
         app = self._prompt.app
         if not app.is_running:
             return
-        if self._console.over.is_set():
+        if self._console.ended.is_set():
             if app.future and not app.future.done():
                 app.exit(exception=EOFError)
         else:
             app.invalidate()
 
 
-class _Candidates(Completer):
+class _ConsoleCompleter(Completer):
+    """Completes commands, and at a rank prompt the names of that rank."""
+
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> list[Completion]:
-        """Complete a word of the console's own."""
+        """Complete the console's own commands."""
         console, text = self._console, document.text_before_cursor
-        return _completions(text, candidates(text, console.link.picture, console.names))
+        return _completions(text, candidates(text, console.client.ranks, console.named_sets))
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Complete the word at the cursor; at a rank's prompt the rank knows the names."""
+        """Complete at the cursor; at a rank prompt the rank knows the names."""
         text, attached = document.text_before_cursor, self._console.attached
         if attached and not text.startswith("%"):
             found = _completions(text, await attached.complete(text))
         else:
             found = self.get_completions(document, complete_event)
-        for one in found:
-            yield one
+        for completion in found:
+            yield completion
 
 
 def _completions(text: str, found: tuple[int, list[str]]) -> list[Completion]:
-    start, words = found
-    return [Completion(word, start_position=start - len(text)) for word in words]
+    start, texts = found
+    return [Completion(each, start_position=start - len(text)) for each in texts]
 
 
 def history(environ: Mapping[str, str], home: Path) -> History:
-    """Return the history of this user's consoles, kept where only they can read it."""
+    """Return the history of this user's consoles, in a file that only they can read."""
     given = Path(environ.get("XDG_STATE_HOME", ""))
     folder = (given if given.is_absolute() else home / ".local" / "state") / "dap-mux"
     path = folder / "history"
@@ -142,5 +145,5 @@ def history(environ: Mapping[str, str], home: Path) -> History:
 
 
 async def on_terminal(console: Console, environ: Mapping[str, str], home: Path) -> None:
-    """Talk with the user of this terminal."""
+    """Run the console on this terminal."""
     await Terminal(console, await asyncio.to_thread(history, environ, home)).converse()

@@ -311,7 +311,7 @@ def test_list_without_a_session_says_what_helps(capsys: pytest.CaptureFixture[st
 
 def test_list_where_nobody_listens(free_port: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", f"127.0.0.1:{free_port}"]) == 3
-    assert "`dap-mux sessions` shows what runs here" in capsys.readouterr().err
+    assert "`dap-mux sessions` lists the sessions" in capsys.readouterr().err
 
 
 def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,7 +334,7 @@ def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[
     ],
 )
 def test_session_or_ranks(words: str, session: str | None, rest: str) -> None:
-    assert list_ranks.split(words.split()) == (session, rest.split())
+    assert list_ranks.split_session(words.split()) == (session, rest.split())
 
 
 def shown(body: dict[str, Any], how: str = "") -> list[str]:
@@ -395,14 +395,14 @@ def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) 
     [
         (["cast", "0-3"], 2, "a command must follow the ranks"),
         (["cast", "ranks(0:4", "n"], 2, "dap-mux: "),
-        (["cast", "0", "n", "--timeout", "0"], 2, "--timeout 0: allowed: seconds above 0"),
-        (["compare", "x", "--tolerance", "-1"], 2, "--tolerance -1: allowed: a number from 0"),
+        (["cast", "0", "n", "--timeout", "0"], 2, "--timeout 0: must be greater than 0 seconds"),
+        (["compare", "x", "--tolerance", "-1"], 2, "--tolerance -1: must be a number of 0 or more"),
         (["compare", "x", "--ranks", "0-"], 2, "dap-mux: "),
         (["cast", "0", "n"], 3, "start one with `dap-mux run`"),
         (["compare", "x"], 3, "start one with `dap-mux run`"),
         (["console"], 3, "start one with `dap-mux run`"),
         (["console", "127.0.0.1:5677", "--serve", "0.0.0.0:9"], 4, "refused to serve consoles on"),
-        (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': allowed: [HOST:]PORT"),
+        (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': expected [HOST:]PORT"),
     ],
 )
 def test_mistakes_of_the_console_and_one_shots(

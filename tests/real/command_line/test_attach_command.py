@@ -89,7 +89,7 @@ async def gone(attach: Command) -> None:
     """The command has ended by itself, because nothing is left to serve."""
     done = await attach.ends()
     assert (done.code, done.out) == (0, "")
-    assert "every rank is gone" in done.err
+    assert "all ranks are gone" in done.err
     assert not attach.session_path.exists()
 
 

@@ -58,7 +58,7 @@ async def test_none_one_or_two_sessions(user: User) -> None:
 async def test_where_nobody_answers(user: User) -> None:
     done = await user.does("list", f"127.0.0.1:{free_ports(1)}")
     assert done.code == 3
-    assert "nobody answers at 127.0.0.1" in done.err
+    assert "cannot connect to 127.0.0.1" in done.err
 
 
 async def test_config_show_in_a_folder_with_options(user: User) -> None:

@@ -73,7 +73,7 @@ async def touring(mark: str) -> AsyncIterator[tuple[Session, Driver, Caster]]:
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def timeout_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """What words of their own ask a rank for has a limit of its own: before and after a move."""
     for asking in (step_commands, locations):
         monkeypatch.setattr(asking, "LINE_TIMEOUT", LIMIT)

@@ -16,8 +16,8 @@ from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
-VALUES: Final = script("values")
-HERE: Final = line_of(VALUES, "here")
+ARGUMENT_VALUES: Final = script("values")
+HERE: Final = line_of(ARGUMENT_VALUES, "here")
 PATIENT: Final = Settings(request_timeout=LIMIT)  # a slow rank is not a silent one
 
 
@@ -25,10 +25,10 @@ PATIENT: Final = Settings(request_timeout=LIMIT)  # a slow rank is not a silent 
 async def four() -> AsyncIterator[tuple[Driver, list[Rank]]]:
     """Four ranks that stand where their values are."""
     async with (
-        debugpy_ranks(4, VALUES) as ranks,
+        debugpy_ranks(4, ARGUMENT_VALUES) as ranks,
         session([rank.port for rank in ranks], settings=PATIENT) as running,
     ):
-        driver = await Driver.attach(running, breakpoints={VALUES: [HERE]})
+        driver = await Driver.attach(running, breakpoints={ARGUMENT_VALUES: [HERE]})
         await driver.stopped(HERE)
         yield driver, ranks
 

@@ -55,7 +55,9 @@ async def test_what_one_does_the_other_sees(user: User) -> None:
 
     assert "every other" not in await console.does("list all")
     console.type("quit")
-    assert "left; other debuggers are still there" in await console.sees("left;")
+    assert "disconnected; other debuggers are still connected" in await console.sees(
+        "disconnected;"
+    )
     entries = await listed(editor, "state", *["stopped"] * 4)
     assert [entry["line"] for entry in entries] == [back] * 4, "nobody was resumed"
 
@@ -89,7 +91,7 @@ async def test_attach_and_who_else_moves_the_rank(user: User) -> None:
     assert "Only a stopped rank has a prompt" in await console.does("attach 1")
 
     console.type("continue")
-    assert "every rank is released and runs on" in await console.sees("every rank is released")
+    assert "all ranks are released and run on" in await console.sees("all ranks are released")
     await editor.disconnect()
     (user.folder / "go").touch()
     assert (await run.ends()).code == 0

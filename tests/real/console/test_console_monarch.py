@@ -34,7 +34,7 @@ async def monarch(user: User) -> AsyncIterator[PipedConsole]:
             await console.sees("stopped at")
         yield console
         console.type("c")
-        assert "every rank is released" in await console.sees("every rank is released")
+        assert "all ranks are released" in await console.sees("all ranks are released")
         for rank in ranks:
             assert await rank.ended(within=30) == 0
 

@@ -52,8 +52,8 @@ async def test_whatever_is_typed(start_ranks: Callable[..., Any], attached: bool
         session([rank.port for rank in ranks]) as served,
         console_of(served, {path: [{"line": line_of(path, "call")}]}) as (console, shown),
     ):
-        while console.link.picture.counts() != "2 stopped":
-            await console.link.moved()
+        while console.client.ranks.counts() != "2 stopped":
+            await console.client.wait_for_change()
         for _ in range(LINES):
             line = nonsense(chance)
             if means_it(line):
@@ -66,7 +66,7 @@ async def test_whatever_is_typed(start_ranks: Callable[..., Any], attached: bool
             assert "internal error" not in said, (line, said)
             assert "Traceback" not in said, (line, said)
             assert "\x1b" not in said, (line, said)
-        assert not console.over.is_set()
+        assert not console.ended.is_set()
         before = len(shown)
         await console.handle("%list all")
         said = "".join(shown[before:])

@@ -42,7 +42,7 @@ async def test_two_people_with_nc(user: User) -> None:
     assert await one.until(PROMPT) == "dap-mux> ", "which is shown again"
 
     await two.close()
-    assert "left; other debuggers" in await one.does("quit", b"resumed\n")
+    assert "disconnected; other debuggers" in await one.does("quit", b"resumed\n")
     assert await one.rest() == ""
     await one.close()
     await listed(editor, "state", "stopped", "stopped")
@@ -95,7 +95,7 @@ async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User
     for console in (idle, person):
         assert "DAP-MUX" in await console.until(PROMPT)
     assert await person.does("") == PROMPT.decode()
-    assert "there is no command 'lsit'" in await person.does("lsit")
+    assert "unknown command 'lsit'" in await person.does("lsit")
     assert "waiting" in (await user.does("list")).out, "nobody has joined"
     leaver = await Netcat.connect(port)
     await leaver.until(PROMPT)
@@ -133,7 +133,7 @@ async def test_a_line_longer_than_any_command_ends_only_its_own_connection(user:
     await other.until(PROMPT)
     await long.until(PROMPT)
     assert "1 stopped" in await long.does("list")
-    assert "left;" in await long.does("x" * 200_000, b"resumed\n")
+    assert "disconnected;" in await long.does("x" * 200_000, b"resumed\n")
     assert "1 stopped" in await other.does("list")
     await other.close()
     await long.close()

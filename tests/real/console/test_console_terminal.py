@@ -138,7 +138,7 @@ async def come_back(tmux: Tmux) -> None:
     tmux.line("c")
     await tmux.shows("exit code 0")
     history = tmux.history()
-    assert "every rank is released and runs on" in history
+    assert "all ranks are released and run on" in history
     assert "[3] end 3" in history, "the job's own output"
 
 
@@ -154,10 +154,10 @@ async def test_keys(tmux: Tmux, user: User) -> None:
     asked = user.folder / "asked"
     await until(asked.exists, within=LIMIT, what="the command is under way")
     tmux.keys("C-c")
-    await tmux.shows("interrupted; the ranks are as they are")
+    await tmux.shows("interrupted; ranks are not affected")
     await ready(tmux, "2 stopped")
     tmux.keys("C-d")
-    screen = await tmux.shows("you were the last debugger: every rank is released and runs on")
+    screen = await tmux.shows("you were the last debugger: all ranks are released and run on")
     assert "stopping every rank" not in screen, "Ctrl-C was not for the job"
 
 
@@ -202,4 +202,4 @@ async def test_a_console_leaves_by_itself_when_the_job_has_ended(tmux: Tmux, use
     await ready(tmux, "2 stopped")
     tmux.line("cast all c")
     screen = await tmux.shows("exit code 0")
-    assert "every rank is gone" in screen
+    assert "all ranks are gone" in screen

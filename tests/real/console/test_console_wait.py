@@ -22,7 +22,7 @@ COUNT: Final = line_of(PROGRAM, "count")
 
 def lines(*texts: str) -> plain.NextLine:
     """As a pipe gives them."""
-    reader = plain.Lines()
+    reader = plain.LineQueue()
     reader.feed("".join(f"{text}\n" for text in texts).encode())
     reader.feed(b"")
     return reader.next
@@ -49,6 +49,6 @@ async def test_in_vain(start_ranks: StartRanks, tmp_path: Path) -> None:
     ):
         await plain.converse(console, lines("wait", "wait exited 0.1", "cast all p count"))
         said = "".join(shown)
-        assert "wait all exited: not within 0.1 s: ranks 0-1 stopped" in said
+        assert "wait all exited: timed out after 0.1 s: ranks 0-1 stopped" in said
         assert "count" not in said
         assert console.failed

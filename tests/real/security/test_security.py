@@ -109,7 +109,7 @@ async def test_the_token_is_not_sent_in_the_clear(user: User, token: Path) -> No
     for words in ((), ("--json",)):
         done = await user.does("list", "192.0.2.1:5677", "--token-file", str(token), *words)
         assert done.code == 4
-        assert "refused to send the token to 192.0.2.1:5677 in the clear" in done.err
+        assert "refused to send the token to 192.0.2.1:5677 unencrypted" in done.err
 
 
 async def test_another_user_on_loopback(user: User, token: Path) -> None:

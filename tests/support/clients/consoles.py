@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dap_mux.console.console import Console
-from dap_mux.console.link import Breakpoints, Link
 from dap_mux.console.screen import PlainScreen
+from dap_mux.console.session_client import BreakpointsByPath, SessionClient
 from tests.support.processes.commands import LIMIT, Command
 from tests.support.session import Session
 
@@ -30,7 +30,7 @@ class PipedConsole:
         self._count += 1
         mark = f"mark{self._count}"
         self.type(line, f"%{mark}")
-        said = await self.until(f"there is no command '{mark}'")
+        said = await self.until(f"unknown command '{mark}'")
         return "".join(said.splitlines(keepends=True)[:-1])
 
     def type(self, *lines: str) -> None:
@@ -63,17 +63,17 @@ class PipedConsole:
 
 @asynccontextmanager
 async def console_of(
-    session: Session, breakpoints: Breakpoints
+    session: Session, breakpoints: BreakpointsByPath
 ) -> AsyncIterator[tuple[Console, list[str]]]:
     """A console inside the test, and what it has shown."""
     shown: list[str] = []
-    link = Link(await session.client("dap-mux console"), f"127.0.0.1:{session.port}")
-    await link.begin(breakpoints, {})
-    console = Console(link, PlainScreen(shown.append))
+    client = SessionClient(await session.client("dap-mux console"), f"127.0.0.1:{session.port}")
+    await client.attach(breakpoints, {})
+    console = Console(client, PlainScreen(shown.append))
     try:
         yield console, shown
     finally:
-        await link.close()
+        await client.close()
 
 
 def cells(text: str) -> list[list[str]]:

@@ -10,20 +10,20 @@ import pytest
 from prompt_toolkit.history import FileHistory
 
 from dap_mux.console.completion import candidates
-from dap_mux.console.picture import Picture
+from dap_mux.console.rank_tracker import RankTracker
 from dap_mux.console.terminal import history
 
 
 @pytest.fixture
-def picture() -> Picture:
+def tracker() -> RankTracker:
     """Four ranks of a mesh."""
     keys = "worker host pid endpoint reason thread function module path line threadId exitCode"
     nothing: dict[str, Any] = dict.fromkeys(keys.split())
-    known = Picture()
+    known = RankTracker()
     for rank in range(4):
         place = {"dp": rank // 2, "tp": rank % 2}
         row = {"rank": rank, "group": "job", "state": "stopped", "coords": place}
-        known.take([nothing | row])
+        known.update([nothing | row])
     return known
 
 
@@ -40,19 +40,19 @@ def picture() -> Picture:
         ("a @s", 2, {"@slow"}),
     ],
 )
-def test_what_is_offered(picture: Picture, text: str, start: int, some: set[str]) -> None:
-    at, words = candidates(text, picture, [("slow", "3")])
+def test_what_is_offered(tracker: RankTracker, text: str, start: int, some: set[str]) -> None:
+    at, words = candidates(text, tracker, [("slow", "3")])
     assert at == start
     assert some <= set(words)
 
 
 @pytest.mark.parametrize("text", ["nonsense 3", "scope x", "cast )", "\x00", "detach x", "% "])
-def test_nothing_is_offered_where_nothing_fits(picture: Picture, text: str) -> None:
-    assert candidates(text, picture)[1] == []
+def test_nothing_is_offered_where_nothing_fits(tracker: RankTracker, text: str) -> None:
+    assert candidates(text, tracker)[1] == []
 
 
-def test_behind_a_percent_sign(picture: Picture) -> None:
-    assert candidates("%li", picture) == (1, ["list "])
+def test_behind_a_percent_sign(tracker: RankTracker) -> None:
+    assert candidates("%li", tracker) == (1, ["list "])
 
 
 def test_files_of_a_breakpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,9 +61,9 @@ def test_files_of_a_breakpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "model" / "layers.py").touch()
     (tmp_path / "main.py").touch()
     (tmp_path / "map.txt").touch()
-    assert candidates("break m", Picture()) == (6, ["main.py:", "model/"])
-    assert candidates("b model/l", Picture()) == (2, ["model/layers.py:"])
-    assert candidates("b no/where", Picture()) == (2, [])
+    assert candidates("break m", RankTracker()) == (6, ["main.py:", "model/"])
+    assert candidates("b model/l", RankTracker()) == (2, ["model/layers.py:"])
+    assert candidates("b no/where", RankTracker()) == (2, [])
 
 
 def test_the_history_is_its_users_alone(tmp_path: Path) -> None:

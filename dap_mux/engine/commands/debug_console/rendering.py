@@ -6,54 +6,44 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.engine.state.model import Body
-from dap_mux.rank_sets.debuggees import DebuggeeId, label
-
-FOLDED_ABOVE: Final = 32  # rows; more are one row for each class
-MOST: Final = 16  # values that one line shows; the tree below it has all
-_HEAD: Final = (
-    "Actor Name",
-    "Rank",
-    "Coords",
-    "Hostname",
-    "Function",
-    "Line No.",
-    "State",
-    "Reason",
+from dap_mux.rank_rows import (
+    COLUMNS,
+    FOLD_ABOVE,
+    Row,
+    classes,
+    count_text,
+    id_of,
+    qualified_function,
+    reason,
 )
+from dap_mux.rank_sets.debuggees import label
+
+MOST: Final = 16  # values that one line shows; the tree below it has all
 
 
 def of_list(body: Body, *, folded: bool | None = None) -> str:
-    """`list` as a table; one row for each class where that is asked for, or there are many."""
-    ranks: list[Body] = body["ranks"]
-    if folded or (folded is None and len(ranks) > FOLDED_ABOVE):
-        rows = [_row(members) for members in _classes(ranks)]
+    """Return `list` as a table; by default many ranks are folded to a row for each class."""
+    ranks: list[Row] = body["ranks"]
+    if folded or (folded is None and len(ranks) > FOLD_ABOVE):
+        rows = [_cells(members) for members in classes(ranks)]
     else:
-        rows = [_row([entry]) for entry in ranks]
-    counts = ", ".join(f"{count} {state}" for state, count in body["counts"].items() if count)
-    return "\n".join([*(table(_HEAD, rows) if rows else []), counts or "no ranks"])
+        rows = [_cells([row]) for row in ranks]
+    counts = count_text(body["counts"])
+    return "\n".join([*(table(COLUMNS, rows) if rows else []), counts or "no ranks"])
 
 
-def _classes(ranks: Iterable[Body]) -> list[list[Body]]:
-    classes: dict[tuple[object, ...], list[Body]] = {}
-    for entry in ranks:
-        keys = ("group", "state", "reason", "path", "function", "line")
-        classes.setdefault(tuple(entry[key] for key in keys), []).append(entry)
-    return sorted(classes.values(), key=lambda members: -len(members))
-
-
-def _row(members: list[Body]) -> tuple[str, ...]:
+def _cells(members: list[Row]) -> tuple[str, ...]:
     first = members[0]
-    hosts = {entry["host"] for entry in members}
-    place = ".".join(part for part in (first["module"], first["function"]) if part)
+    hosts = {row["host"] for row in members}
     return (
         first["group"],
-        label(map(_id, members)),
+        label(map(id_of, members)),
         str(first["coords"] or "") if len(members) == 1 else "",
         (first["host"] or "") if len(hosts) == 1 else f"{len(hosts)} hosts",
-        place,
+        qualified_function(first),
         str(first["line"] or ""),
         first["state"],
-        first["reason"] or "",
+        reason(first),
     )
 
 
@@ -65,11 +55,6 @@ def of_groups(body: Body) -> str:
         for one in body["groups"]
     ]
     return "\n".join(lines) or "no names yet"
-
-
-def _id(entry: Body) -> DebuggeeId:
-    rank = entry["group"], entry["rank"]
-    return rank if entry["worker"] is None else (*rank, entry["worker"])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.console.picture import Picture, stopped_rows
+from dap_mux.console.rank_tracker import RankTracker, stopped_rows
 
 
 def row(rank: int, state: str, group: str = "job", **known: Any) -> dict[str, Any]:
@@ -21,34 +21,34 @@ def stopped(rank: int, line: int = 41, **known: Any) -> dict[str, Any]:
     return row(rank, "stopped", **{**place, **known})
 
 
-def news(picture: Picture, *rows: dict[str, Any]) -> list[str]:
-    return picture.news(picture.take(rows))
+def news(tracker: RankTracker, *rows: dict[str, Any]) -> list[str]:
+    return tracker.announcements(tracker.update(rows))
 
 
 def test_equal_news_of_several_ranks_is_one_line() -> None:
-    picture = Picture()
-    assert news(picture, *(row(rank, "running") for rank in range(5))) == []
+    tracker = RankTracker()
+    assert news(tracker, *(row(rank, "running") for rank in range(5))) == []
     moved = [*(stopped(rank) for rank in (0, 1, 2)), stopped(4, 7, reason="step")]
-    assert news(picture, *moved) == [
+    assert news(tracker, *moved) == [
         "ranks 0-2 stopped at train.py:41 (breakpoint)",
         "rank 4 stopped at train.py:7 (step)",
     ]
-    assert news(picture, *moved) == [], "the same again is no news"
-    assert picture.counts() == "4 stopped, 1 running"
+    assert news(tracker, *moved) == [], "the same again is no news"
+    assert tracker.counts() == "4 stopped, 1 running"
 
 
 def test_a_stop_is_told_when_its_place_is_known_and_after_each_run() -> None:
-    picture = Picture()
-    assert news(picture, stopped(3, reason=None, path=None)) == []
-    assert news(picture, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
-    assert news(picture, row(3, "running")) == []
-    assert news(picture, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
+    tracker = RankTracker()
+    assert news(tracker, stopped(3, reason=None, path=None)) == []
+    assert news(tracker, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
+    assert news(tracker, row(3, "running")) == []
+    assert news(tracker, stopped(3)) == ["rank 3 stopped at train.py:41 (breakpoint)"]
 
 
 def test_ends() -> None:
-    picture = Picture()
+    tracker = RankTracker()
     gone = [row(0, "exited", exitCode=3), row(1, "exited"), row(2, "lost", reason="no answer")]
-    assert news(picture, *gone) == [
+    assert news(tracker, *gone) == [
         "rank 0 ended with exit code 3",
         "rank 1 ended",
         "rank 2 lost: no answer",
@@ -56,24 +56,24 @@ def test_ends() -> None:
 
 
 def test_workers_stop_like_ranks_and_end_unnoticed() -> None:
-    picture = Picture()
-    assert news(picture, row(3, "running"), row(3, "running", worker=1), stopped(2)) == [
+    tracker = RankTracker()
+    assert news(tracker, row(3, "running"), row(3, "running", worker=1), stopped(2)) == [
         "rank 2 stopped at train.py:41 (breakpoint)",
     ]
     stops = [stopped(3, worker=1), stopped(3, worker=2)]
-    assert news(picture, *stops) == ["ranks 3/1-2 stopped at train.py:41 (breakpoint)"]
-    assert picture.rows["job", 3]["state"] == "running"
-    assert picture.counts() == "3 stopped, 1 running"
-    assert news(picture, row(3, "exited", worker=1)) == []
-    assert picture.counts() == "2 stopped, 1 running"
+    assert news(tracker, *stops) == ["ranks 3/1-2 stopped at train.py:41 (breakpoint)"]
+    assert tracker.rows["job", 3]["state"] == "running"
+    assert tracker.counts() == "3 stopped, 1 running"
+    assert news(tracker, row(3, "exited", worker=1)) == []
+    assert tracker.counts() == "2 stopped, 1 running"
 
 
 def test_groups_are_named_where_there_are_several() -> None:
-    picture = Picture()
-    picture.take([row(0, "running", "trainer"), row(0, "running", "eval")])
-    assert picture.groups == ["eval", "trainer"]
-    assert picture.fold([("eval", 0)]) == "eval:0"
-    assert picture.name([("eval", 0), ("trainer", 0)]) == "ranks eval:0; trainer:0"
+    tracker = RankTracker()
+    tracker.update([row(0, "running", "trainer"), row(0, "running", "eval")])
+    assert tracker.groups == ["eval", "trainer"]
+    assert tracker.fold([("eval", 0)]) == "eval:0"
+    assert tracker.name([("eval", 0), ("trainer", 0)]) == "ranks eval:0; trainer:0"
 
 
 def test_what_is_stopped_are_ranks_and_their_workers() -> None:

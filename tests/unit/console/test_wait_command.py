@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.console.waiting import read
+from dap_mux.console.wait_command import parse_wait_arguments
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from dap_mux.console.waiting import read
     ],
 )
 def test_read(rest: str, meant: tuple[str, str, float]) -> None:
-    assert read(rest) == meant
+    assert parse_wait_arguments(rest) == meant

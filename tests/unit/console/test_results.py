@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.console.answers import show_cast, show_compare, sparkline
+from dap_mux.console.results import show_cast, show_compare, sparkline
 from dap_mux.console.screen import PlainScreen
 from tests.support.clients.consoles import cells
 
@@ -17,10 +17,10 @@ def result(ranks: str, value: str) -> dict[str, Any]:
     return {"ranks": ranks, "value": value, "type": "", "variablesReference": 0}
 
 
-def cast(*results: dict[str, Any], alone: bool = False, **more: Any) -> str:
+def cast(*results: dict[str, Any], single: bool = False, **more: Any) -> str:
     shown: list[str] = []
     body = {**NOTHING, "results": list(results), **more}
-    show_cast(PlainScreen(shown.append), body, alone=alone)
+    show_cast(PlainScreen(shown.append), body, single=single)
     return "".join(shown)
 
 
@@ -52,14 +52,14 @@ def test_long_answers_have_lines_of_their_own() -> None:
 
 
 def test_one_rank_needs_no_name() -> None:
-    assert cast(result("13", "655"), alone=True) == "655\n"
+    assert cast(result("13", "655"), single=True) == "655\n"
     error = {"ranks": "13", "message": "NameError: name 'y' is not defined"}
-    assert cast(errors=[error], alone=True) == "NameError: name 'y' is not defined\n"
+    assert cast(errors=[error], single=True) == "NameError: name 'y' is not defined\n"
 
 
 def test_errors_and_the_missing_are_named() -> None:
     shown = cast(result("0", "1"), errors=[{"ranks": "2-3", "message": "no x"}], missing="12")
-    assert shown == "{0}: 1\n{2-3}: no x\nno answer from 12\n"
+    assert shown == "{0}: 1\n{2-3}: no x\nno response from 12\n"
 
 
 def test_what_ranks_say_steers_no_terminal() -> None:
@@ -81,7 +81,7 @@ def test_compare() -> None:
     text = "".join(shown)
     assert cells(text) == [["Ranks", "Value"], ["0-2", "1.0"], ["5", "3\\x1b.0"]]
     assert "min 1 · max 3 · mean 1.5 · std - · 1 nan · █▄" in text
-    assert text.endswith("outliers: 5\nno answer from 7\n")
+    assert text.endswith("outliers: 5\nno response from 7\n")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dap_mux.console.command import help_text, lookup, split_command
 from dap_mux.console.commands import COMMANDS
-from dap_mux.console.looking import compare_words
-from dap_mux.console.tables import list_words
-from dap_mux.console.words import help_text, lookup, split
+from dap_mux.console.query_commands import parse_compare_arguments
+from dap_mux.console.tables import parse_list_arguments
 from dap_mux.errors import UsageError
 
 MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"}
@@ -32,13 +32,13 @@ def test_help_names_each_of_them() -> None:
 def test_what_was_likely_meant() -> None:
     with pytest.raises(UsageError, match="did you mean 'attach'"):
         lookup("atach", COMMANDS)
-    with pytest.raises(UsageError, match="'help' lists them"):
+    with pytest.raises(UsageError, match="'help' lists all"):
         lookup("\x1b[2J", COMMANDS)
 
 
 def test_a_line_is_a_word_and_the_rest() -> None:
-    assert split("  cast  0-3   p x ") == ("cast", "0-3   p x")
-    assert split("") == ("", "")
+    assert split_command("  cast  0-3   p x ") == ("cast", "0-3   p x")
+    assert split_command("") == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_line_is_a_word_and_the_rest() -> None:
     ],
 )
 def test_list(line: str, ranks: str, how: str) -> None:
-    assert list_words(line, default="stopped") == (ranks, how)
+    assert parse_list_arguments(line, default="stopped") == (ranks, how)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_list(line: str, ranks: str, how: str) -> None:
     ],
 )
 def test_compare(line: str, asked: dict[str, object]) -> None:
-    assert compare_words(line) == asked
+    assert parse_compare_arguments(line) == asked

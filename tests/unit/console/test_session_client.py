@@ -1,4 +1,4 @@
-"""A console's picture of the ranks, against a scripted session."""
+"""What a console knows of its ranks, against a scripted session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dap_mux.client import DapClient
-from dap_mux.console.link import Link
+from dap_mux.console.session_client import SessionClient
 from dap_mux.protocol.framing import Framer, encode_frame
 
 KEYS = "worker coords host pid endpoint reason thread function module path line threadId exitCode"
@@ -37,10 +37,10 @@ async def test_an_answer_does_not_undo_what_is_told_behind_it() -> None:
     """The task that has asked runs on only when both have been heard."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     client = await DapClient.connect("127.0.0.1", server.sockets[0].getsockname()[1])
-    link = Link(client, "127.0.0.1:5677")
-    assert [one["state"] for one in await link.look()] == ["running"]
+    session = SessionClient(client, "127.0.0.1:5677")
+    assert [one["state"] for one in await session.list_ranks()] == ["running"]
     told = {("job", 0): "stopped", ("job", 1): "running"}
     await client.wait_event("ranks")
-    assert {id: one["state"] for id, one in link.picture.rows.items()} == told
-    await link.close()
+    assert {id: one["state"] for id, one in session.ranks.rows.items()} == told
+    await session.close()
     server.close()

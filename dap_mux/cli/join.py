@@ -1,7 +1,7 @@
-"""Joining a session from the command line: the way to it, and what is shown at its door.
+"""Join a session from the command line: connect, authenticate, and attach.
 
-On this machine the unix socket is the way: there nothing has to be shown, and nothing can be
-overheard. By TCP the token goes along, beyond this machine only inside TLS or by `--insecure`.
+On this machine the Unix socket is preferred: it needs no token, and cannot be overheard. Over TCP
+the token is sent, and beyond this machine only inside TLS or with `--insecure`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dap_mux.addresses import is_loopback
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.config import Config
-from dap_mux.console.link import Breakpoints, Link
+from dap_mux.console.session_client import BreakpointsByPath, SessionClient
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.private_files import read_token
 from dap_mux.protocol.types import UNAUTHORIZED
 from dap_mux.session_files import SessionFile
 from dap_mux.user_files import check_regular
 
-PATIENCE = 10.0  # seconds for each answer
-ABOUT_US = {
+REQUEST_TIMEOUT_S = 10.0
+INITIALIZE_ARGUMENTS = {
     "adapterID": "dap-mux",
     "pathFormat": "path",
     "linesStartAt1": True,
@@ -30,10 +30,10 @@ ABOUT_US = {
 
 
 @asynccontextmanager
-async def joined(
+async def observer(
     session: SessionFile, config: Config, name: str, *, events: Sequence[str] = ()
 ) -> AsyncIterator[DapClient]:
-    """Be an observer of a session; `name` says to it who we are, `events` what else to tell.
+    """Join a session as an observer called `name`, which also receives these `events`.
 
     Raises NothingToConnect, Refused, UsageError, RequestFailed, DapMuxError.
     """
@@ -41,46 +41,50 @@ async def joined(
     client = await _connect(session, config)
     try:
         with _explained(session):
-            await client.request("initialize", {"clientID": name, **ABOUT_US}, timeout=PATIENCE)
-            shown = {"token": token} if token else {}
-            wishes = {"events": list(events)} if events else {}
-            attach = {"role": "observer", **wishes, **shown}
-            await client.request("attach", attach, timeout=PATIENCE)
+            await client.request(
+                "initialize", {"clientID": name, **INITIALIZE_ARGUMENTS}, timeout=REQUEST_TIMEOUT_S
+            )
+            credentials = {"token": token} if token else {}
+            subscriptions = {"events": list(events)} if events else {}
+            attach = {"role": "observer", **subscriptions, **credentials}
+            await client.request("attach", attach, timeout=REQUEST_TIMEOUT_S)
             yield client
     finally:
         await client.close()
 
 
-async def driving(session: SessionFile, config: Config, breakpoints: Breakpoints) -> Link:
-    """Be a debugger of a session, beside whoever is there. Raises what `joined` does."""
+async def controller(
+    session: SessionFile, config: Config, breakpoints: BreakpointsByPath
+) -> SessionClient:
+    """Join a session as one more debugger. Raises what `observer` does."""
     token = _token(session, config)
-    client = await _connect(session, config)
-    link = Link(client, session.address)
+    client = SessionClient(await _connect(session, config), session.address)
     try:
         with _explained(session):
-            await link.begin(breakpoints, {"token": token} if token else {})
+            await client.attach(breakpoints, {"token": token} if token else {})
     except BaseException:
         await client.close()
         raise
-    return link
+    return client
 
 
 @contextmanager
 def _explained(session: SessionFile) -> Iterator[None]:
-    """Failures of a session's client in words that say what helps."""
+    """Turn a client's failures into errors that say what to do."""
     try:
         yield
     except TimeoutError as error:
-        raise DapMuxError(f"{session.address} did not answer: {error}") from error
+        raise DapMuxError(f"{session.address} did not respond: {error}") from error
     except (ConnectionLost, PeerFault) as error:
         raise DapMuxError(
-            f"{session.address} hung up: {error}. Where the session speaks TLS, say --tls-ca"
+            f"{session.address} closed the connection: {error}. If the session uses TLS, "
+            "pass --tls-ca"
         ) from error
     except RequestFailed as error:
         if not _unauthorized(error):
             raise
         raise Refused(
-            f"{session.address}: {error.message} (here: --token-file, a copy of that file)"
+            f"{session.address}: {error.message} (pass a copy of that file with --token-file)"
         ) from error
 
 
@@ -90,14 +94,14 @@ def _unauthorized(failed: RequestFailed) -> bool:
 
 
 def _token(session: SessionFile, config: Config) -> str | None:
-    """Return what to show: what the session's own file says, else the file that was given."""
+    """Return the token from the session file, or else from `--token-file`."""
     given = read_token(config.token_file) if config.token_file else None
     token = session.token or given
-    far = session.pid == 0 and not is_loopback(session.host)
-    if token and far and not (config.tls_ca or config.insecure):
+    remote = session.pid == 0 and not is_loopback(session.host)
+    if token and remote and not (config.tls_ca or config.insecure):
         raise Refused(
-            f"refused to send the token to {session.address} in the clear: say --tls-ca with the "
-            "certificate that vouches for the session's, or --insecure where nobody can listen in"
+            f"refused to send the token to {session.address} unencrypted: pass --tls-ca with the "
+            "certificate that verifies the session's, or --insecure on a trusted network"
         )
     return token
 
@@ -111,16 +115,16 @@ async def _connect(session: SessionFile, config: Config) -> DapClient:
         return await DapClient.connect(session.host, session.port, tls=tls)
     except ssl.SSLCertVerificationError as error:
         raise Refused(
-            f"{session.address}: its certificate is not vouched for by {config.tls_ca}: "
+            f"{session.address}: certificate verification with {config.tls_ca} failed: "
             f"{error.verify_message}"
         ) from error
     except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
-        why = "does not speak TLS; leave out --tls-ca" if tls else "hung up"
+        why = "does not use TLS; omit --tls-ca" if tls else "closed the connection"
         raise DapMuxError(f"{session.address} {why} ({error})") from error
     except OSError as error:
         raise NothingToConnect(
-            f"nobody answers at {session.address} ({error.strerror or error}); "
-            "`dap-mux sessions` shows what runs here"
+            f"cannot connect to {session.address} ({error.strerror or error}); "
+            "`dap-mux sessions` lists the sessions on this machine"
         ) from error
 
 
@@ -131,4 +135,4 @@ def _tls(config: Config) -> ssl.SSLContext | None:
         check_regular(config.tls_ca, config.tls_ca.stat())
         return ssl.create_default_context(cafile=config.tls_ca)
     except OSError as error:
-        raise UsageError(f"{config.tls_ca} holds no certificate: {error.strerror}") from None
+        raise UsageError(f"{config.tls_ca}: no certificate in it: {error.strerror}") from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.console.breakpoints import parse
+from dap_mux.console.breakpoints import parse_location
 from dap_mux.errors import UsageError
 
 ROWS: list[dict[str, str | None]] = [
@@ -29,22 +29,22 @@ ROWS: list[dict[str, str | None]] = [
     ],
 )
 def test_file_line_and_condition(spec: str, meant: tuple[str, int, str]) -> None:
-    assert parse(spec, ROWS) == meant
+    assert parse_location(spec, ROWS) == meant
 
 
 def test_a_file_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").touch()
-    assert parse("train.py:1", ROWS)[0] == str(tmp_path / "train.py")
+    assert parse_location("train.py:1", ROWS)[0] == str(tmp_path / "train.py")
 
 
 def test_the_only_file_need_not_be_named() -> None:
-    assert parse("41", ROWS[:1]) == ("/src/train.py", 41, "")
-    with pytest.raises(UsageError, match="in which file"):
-        parse("41", ROWS)
+    assert parse_location("41", ROWS[:1]) == ("/src/train.py", 41, "")
+    with pytest.raises(UsageError, match="which file"):
+        parse_location("41", ROWS)
 
 
 @pytest.mark.parametrize("spec", ["", "train.py", "train.py:x", ":", "train.py:41 x", "no.py:1"])
 def test_anything_else_is_a_sentence(spec: str) -> None:
     with pytest.raises(UsageError):
-        parse(spec, ROWS)
+        parse_location(spec, ROWS)

@@ -1,0 +1,42 @@
+"""What a console's commands act on: the interface of `Console` that they use."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dap_mux.console.breakpoints import Breakpoints
+from dap_mux.console.screen import Screen
+from dap_mux.console.session_client import SessionClient
+from dap_mux.rank_rows import Row
+from dap_mux.rank_sets import RankId
+
+REQUEST_TIMEOUT_S = 5.0
+"""How long ranks may take to answer; the engine's own default."""
+
+SESSION_TIMEOUT_S = 10.0
+"""What the session may take beyond the time of its ranks."""
+
+
+class Context(Protocol):
+    """The console as its commands see it."""
+
+    client: SessionClient
+    screen: Screen
+    breakpoints: Breakpoints
+    named_sets: list[tuple[str, str]]
+    """The session's named rank sets, as last received."""
+    last_output: dict[RankId, str]
+    """What each rank printed last at a rank prompt."""
+
+    @property
+    def attached(self) -> object | None:
+        """The rank prompt that is open, if any."""
+
+    async def attach(self, rows: list[Row]) -> None:
+        """Open the prompt on these ranks."""
+
+    def detach(self, reason: str = "") -> None:
+        """Close it; the ranks stay where they are."""
+
+    async def leave(self) -> None:
+        """Disconnect from the session."""

@@ -1,0 +1,176 @@
+"""The prompt on one or more ranks: each line typed there goes to exactly these ranks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from dap_mux.console.context import REQUEST_TIMEOUT_S, SESSION_TIMEOUT_S, Context
+from dap_mux.console.location import describe_location
+from dap_mux.console.rank_tracker import settled
+from dap_mux.console.results import show_cast
+from dap_mux.console.tables import ranks_table
+from dap_mux.errors import DapMuxError
+from dap_mux.rank_rows import Row
+from dap_mux.rank_sets import RankId
+
+DETACH_COMMANDS: Final = ("detach", "quit", "q", "exit")
+CONTINUE_COMMANDS: Final = ("c", "cont", "continue")
+HELP_COMMANDS: Final = ("help", "h", "?")
+RESTOP_GRACE_S: Final = 1.0
+"""How long the prompt stays for a rank that another client resumed: a step stops again soon."""
+LOCATION_PREFIX: Final = "> "  # pdb begins a location so
+CONTEXT_LINES: Final = 2  # source lines shown before and after the current one
+HELP_TEXT: Final = """\
+Lines typed here go to {ranks} only: any command of pdb (n, s, r, unt, u, d, w, l, p, pp, a, b,
+cl, j ...), an expression, or !statement.
+  c, continue    continue, and close this prompt
+  detach, q      close this prompt; {ranks} will not move
+  %COMMAND       run a command of the console, such as %list"""
+
+
+class RankPrompt:
+    """A prompt on ranks. `stepping`: those whose moves the prompt itself is about to show."""
+
+    def __init__(self, console: Context, ranks: list[RankId]) -> None:
+        self.stepping: Iterable[RankId] = ()
+        self._console = console
+        self._client = console.client
+        self._ranks = ranks
+        self._set = self._client.ranks.fold(ranks)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def title(self) -> str:
+        """`Pdb 13`."""
+        return f"Pdb {self._set}"
+
+    async def open(self) -> None:
+        """Show where the ranks are, and what a single rank printed last."""
+        self._console.screen.say(f"Attached to debug session for {self._name()}", "note")
+        await self._show_location(CONTEXT_LINES)
+        if len(self._ranks) == 1 and self._ranks[0] in self._console.last_output:
+            self._console.screen.say(self._console.last_output[self._ranks[0]])
+
+    def close(self, reason: str) -> None:
+        """Announce that the prompt is closed."""
+        self._cancel_timer()
+        if reason:
+            self._console.screen.say(reason, "note")
+        self._console.screen.say(f"Detaching from debug session for {self._name()}", "note")
+        self._console.screen.say(f"Detached from debug session for {self._name()}", "note")
+
+    async def handle(self, line: str) -> None:
+        """Handle one line typed here."""
+        if line in DETACH_COMMANDS:
+            self._console.detach()
+        elif line in HELP_COMMANDS:
+            self._console.screen.say(HELP_TEXT.format(ranks=self._name()))
+        elif line in CONTINUE_COMMANDS:
+            await self._cast(line)
+            self._console.detach()
+        else:
+            self.stepping = self._ranks
+            try:
+                await self._step(line)
+            finally:
+                self.stepping = ()
+
+    async def _step(self, line: str) -> None:
+        """Send a line; if that moves ranks, wait until they stop, and show where."""
+        before = self._rows()
+        shown = await self._cast(line)
+        await self._client.list_ranks(self._set)
+        while any(map(_may_stop_again, self._rows())) and not self._client.ended.is_set():
+            shown = False  # the result came before the stop
+            await self._client.wait_for_change()
+        if not self._any_stopped():
+            self._console.detach(self._states())
+        elif self._rows() != before and not shown:
+            await self._show_location(0)
+
+    async def _cast(self, line: str) -> bool:
+        """Send a line and show the results; return whether they say where the ranks are now."""
+        arguments = {"ranks": self._set, "command": line, "timeout": REQUEST_TIMEOUT_S}
+        timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
+        body = await self._client.request("cast", arguments, timeout_s=timeout_s)
+        show_cast(self._console.screen, body, single=len(self._ranks) == 1)
+        values = [str(result["value"]) for result in body["results"] if result["value"]]
+        has_location = any(value.startswith(LOCATION_PREFIX) for value in values)
+        if values and not has_location and line not in CONTINUE_COMMANDS:
+            self._console.last_output.update(dict.fromkeys(self._ranks, values[0]))
+        return has_location
+
+    async def complete(self, text: str) -> tuple[int, list[str]]:
+        """Return where the name at the end of a line begins, and its completions.
+
+        The ranks know the names; there are none when no rank answers.
+        """
+        head = f"cast {self._set} "
+        arguments = {"text": head + text, "column": len(head + text) + 1}
+        try:
+            body = await self._client.request("completions", arguments, timeout_s=REQUEST_TIMEOUT_S)
+        except DapMuxError:
+            return len(text), []
+        targets = [target for target in body["targets"] if target.get("start", 0) >= len(head)]
+        starts = [target["start"] - len(head) for target in targets]
+        names = [str(target.get("text") or target["label"]) for target in targets]
+        return starts[0] if starts else len(text), [
+            name for name, start in zip(names, starts, strict=True) if start == starts[0]
+        ]
+
+    # What other clients do
+
+    def follow(self) -> None:
+        """Ranks have changed: close the prompt once all of them have resumed or exited."""
+        if self._any_stopped():
+            self._cancel_timer()
+        elif not any(map(_may_stop_again, self._rows())):
+            self._console.detach(self._states())
+        elif self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(RESTOP_GRACE_S, self._close_if_running)
+
+    def _close_if_running(self) -> None:
+        self._timer = None
+        if self._console.attached is self and not self.stepping and not self._any_stopped():
+            self._console.detach(self._states())
+
+    def _cancel_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    # Where the ranks are
+
+    def _rows(self) -> list[Row]:
+        rows = self._client.ranks.rows
+        return [rows[rank] for rank in self._ranks if rank in rows]
+
+    def _any_stopped(self) -> bool:
+        return any(row["state"] == "stopped" for row in self._rows())
+
+    def _states(self) -> str:
+        states = sorted({str(row["state"]) for row in self._rows()}) or ["gone"]
+        return f"{self._name()}: {', '.join(states)}"
+
+    async def _show_location(self, context_lines: int) -> None:
+        rows = self._rows()
+        if len(rows) == 1:
+            location = await describe_location(self._client, rows[0], context_lines)
+            self._console.screen.say(location, "place")
+        else:
+            self._console.screen.table(ranks_table(rows, "classes"))
+
+    def _name(self) -> str:
+        hosts = sorted({str(row["host"]) for row in self._rows() if row["host"]})
+        name = self._client.ranks.name(self._ranks)
+        return f"{name} ({', '.join(hosts)})" if hosts else name
+
+
+def _may_stop_again(row: Row) -> bool:
+    """Whether the rank may stop without another command."""
+    return row["state"] in ("running", "pausing") or (
+        row["state"] == "stopped" and not settled(row)
+    )

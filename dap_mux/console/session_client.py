@@ -1,0 +1,125 @@
+"""A console's connection to its session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from dap_mux.client import ConnectionLost, DapClient
+from dap_mux.console.rank_tracker import Change, RankTracker
+from dap_mux.errors import DapMuxError
+from dap_mux.rank_rows import Row
+
+DEFAULT_TIMEOUT_S: Final = 10.0
+EXCEPTION_FILTERS: Final = ("uncaught",)  # post-mortem debugging, Monarch's default
+BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
+
+
+class SessionClient:
+    """A DAP client of a session, and the state of its ranks, which events keep up to date.
+
+    `address` names the session in messages. The `on_...` callbacks are called for each event.
+    """
+
+    def __init__(self, client: DapClient, address: str) -> None:
+        self.address = address
+        self.ranks = RankTracker()
+        self.on_rows_changed: Callable[[list[Change]], None] = lambda changes: None
+        self.on_output: Callable[[dict[str, Any]], None] = lambda body: None
+        self.ended = asyncio.Event()  # the session or its connection has ended
+        self.end_reason = ""
+        self._dap = client
+        self._changed = asyncio.Event()
+        self._attached = False
+        self._dap.on_event.append(self._on_event)
+
+    async def request(
+        self,
+        command: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        take: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return the response's body.
+
+        `take` is called with the body before any message behind it is handled.
+        Raises RequestFailed (a refusal), DapMuxError (no response, or the session has ended).
+        """
+        try:
+            return await self._dap.request(command, arguments, timeout=timeout_s, take=take)
+        except TimeoutError as error:
+            raise DapMuxError(f"{self.address} did not respond: {error}") from error
+        except ConnectionLost:
+            self._end("the connection to the session was lost")
+            raise
+
+    async def list_ranks(self, ranks: str = "all", *, workers: bool = False) -> list[Row]:
+        """Request the rows of these ranks, and update `self.ranks` with them."""
+
+        def take(body: dict[str, Any]) -> None:
+            if ranks == "all":
+                self.ranks.forget_all_but(body["ranks"])
+            self._update(body["ranks"])
+
+        rows: list[Row] = (await self.request("list", {"ranks": ranks}, take=take))["ranks"]
+        return [row for row in rows if workers or row["worker"] is None]
+
+    async def wait_for_change(self) -> None:
+        """Wait until a rank has changed, or the session has ended."""
+        self._changed.clear()
+        if not self.ended.is_set():
+            await self._changed.wait()
+
+    async def disconnect(self) -> bool:
+        """Disconnect; return whether that released the ranks, as the last client does."""
+        if self.ended.is_set():
+            return False
+        try:
+            return bool((await self.request("disconnect")).get("released"))
+        finally:
+            await self._dap.close()
+
+    async def close(self) -> None:
+        """Close the connection without a `disconnect`."""
+        await self._dap.close()
+
+    async def attach(self, breakpoints: BreakpointsByPath, credentials: Mapping[str, str]) -> None:
+        """Attach as a controller, and fetch the ranks. Raises what `DapClient.handshake` does."""
+        await self._dap.handshake(
+            {"events": ["ranks"], **credentials},
+            breakpoints=breakpoints,
+            exception_filters=EXCEPTION_FILTERS,
+            client_id="dap-mux console",
+        )
+        self._attached = True
+        await self.list_ranks()
+
+    # Events
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        body, name = event.get("body", {}), event["event"]
+        if self._attached:  # they are handled here; kept, they would fill the memory
+            self._dap.events.clear()
+        if name == "ranks":
+            self._update(body["changed"])
+        elif name == "output":
+            self.on_output(body)
+        elif name == "terminated":
+            self._end("the session has ended: all ranks are gone")
+
+    def _update(self, rows: list[Row]) -> None:
+        changes = self.ranks.update(rows)
+        if changes:
+            self._notify(changes)
+
+    def _notify(self, changes: list[Change]) -> None:
+        self._changed.set()
+        self.on_rows_changed(changes)
+
+    def _end(self, reason: str) -> None:
+        if not self.ended.is_set():
+            self.end_reason = reason
+            self.ended.set()
+            self._notify([])
