@@ -149,7 +149,7 @@ def _only(sessions: list[SessionFile]) -> SessionFile:
     if len(sessions) == 1:
         return sessions[0]
     if not sessions:
-        raise NothingToConnect(f"no session of yours is running here; {HOW_TO_START}")
+        raise NothingToConnect(f"you have no running session on this machine; {HOW_TO_START}")
     named = ", ".join(session.address for session in sessions)
     raise NothingToConnect(f"{len(sessions)} sessions are running, say which one: {named}")
 

@@ -221,7 +221,7 @@ class Import:
 def main(arguments: list[str]) -> int:
     """Print the violations below ROOT (this repository by default); 1 when there is any."""
     root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    found = [*violations(root), *engine_rooms(root), *slow_starts(root)]
+    found = [*violations(root), *engine_rooms(root), *slow_starts(root), *circles(root)]
     for line in found:
         print(line)
     if not found:

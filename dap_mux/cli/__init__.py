@@ -1,11 +1,11 @@
-"""The command line: words in, an exit code out.
+"""The command line: arguments in, an exit code out.
 
-`commands` is the table of commands and what each takes, `parser` turns words into a namespace,
-`entry` runs the command and turns errors into a sentence and an exit code. A command's own module
-(`work`, `console`, `cast`, `list_ranks`, `sessions`, `config_show`) is imported when it runs,
-because `dap-mux adapter` must start in the time an editor allows. `joining` is how a one-shot or a
-console comes into a session; `entry_line` finds where a console's job stops first; `completion`
-teaches shells our words; `table` prints columns safely.
+`commands` is the table of commands and their arguments, `parser` turns a command line into a
+namespace, `entry` runs the command and turns errors into a message and an exit code. A command's
+own module (`session_commands`, `console`, `cast`, `list_ranks`, `sessions`, `config_show`, ...) is
+imported when it runs, because `dap-mux adapter` must start in the time an editor allows. `join` is
+how one-shot commands and consoles join a session; `entry_line` finds the line where a console's
+job stops first; `completion` generates completions for shells; `table` prints columns safely.
 """
 
 from __future__ import annotations

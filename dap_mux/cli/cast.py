@@ -21,7 +21,7 @@ def cast(args: Namespace) -> int:
     """Send a command to ranks; 1 if one of them failed or did not respond."""
     from dap_mux.rank_sets import split_leading
 
-    session, arguments = split_optional_session(args.words)
+    session, arguments = split_optional_session(args.arguments)
     ranks, command = split_leading(" ".join(arguments))
     timeout = seconds(args.timeout)
     request = {"ranks": ranks, "command": command, "timeout": timeout}
@@ -38,7 +38,7 @@ def cast(args: Namespace) -> int:
 
 def compare(args: Namespace) -> int:
     """Compare an expression's values; 1 if a rank did not respond."""
-    session, arguments = split_optional_session(args.words)
+    session, arguments = split_optional_session(args.arguments)
     request: Body = {"expression": " ".join(arguments)}
     if args.ranks is not None:
         from dap_mux.rank_sets import parse, with_group

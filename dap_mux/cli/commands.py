@@ -1,4 +1,4 @@
-"""The table of commands: names that other people's scripts use, and what each one takes."""
+"""The table of commands and their arguments; scripts rely on these names."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dap_mux.config import OPTIONS, Option
 RUN_USAGE = """\
 dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
        dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]
-       dap-mux run [OPTIONS] -- LAUNCHER [WORDS...]"""
-SESSION = "HOST:PORT or a session file; by default the only session running"
+       dap-mux run [OPTIONS] -- LAUNCHER [ARGS...]"""
+SESSION = "HOST:PORT or a session file (default: the only running session)"
 RUN_NOTES = """\
 A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts are debugged.
-Ends with the job's own exit code (a rank that signal S ended: 128+S), 125 when dap-mux itself
-failed, 2 when these words were wrong."""
+Exits with the job's exit code (128+S for a rank ended by signal S), 125 if dap-mux itself fails,
+2 for usage errors."""
 
 DOCTOR_NOTES = """\
-Ends with 0 where nothing wrong was found and 1 where a cause is named. No rank is disturbed."""
+Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command. `call` is `module:function` below `dap_mux.cli`, or None: not built yet.
+    """One command. `call` is `module:function` below `dap_mux.cli`, None if not implemented yet.
 
     `failure` is the exit code for failures that have no code of their own.
     """
@@ -39,24 +39,30 @@ class Command:
 def _run(parser: ArgumentParser) -> None:
     parser.usage = RUN_USAGE
     parser.epilog = RUN_NOTES
-    parser.add_argument("-n", dest="world_size", metavar="N", help="how many ranks to start (1)")
+    parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
     parser.add_argument(
         "--dial",
         action="store_true",
-        help="ranks call the session instead of listening: no ports, less memory, quicker answers",
+        help="ranks connect to the session instead of listening: no ports, less memory, faster",
     )
     surface = parser.add_mutually_exclusive_group()
-    surface.add_argument("--headless", action="store_true", help="only serve editors (so it is)")
+    surface.add_argument("--headless", action="store_true", help="only serve editors (default)")
     surface.add_argument(
         "--console",
         action="store_true",
-        help="a console in this terminal; ranks that wait stop at the script's first line",
+        help="open a console here; waiting ranks stop at the script's first line",
     )
-    # Both take all that follows: from there on every word is the job's.
+    # Both take all arguments that follow: they are the job's own.
     parser.add_argument(
-        "-m", dest="module", nargs=REMAINDER, metavar="MODULE ...", help="run a module, not a file"
+        "-m",
+        dest="module",
+        nargs=REMAINDER,
+        metavar="MODULE ...",
+        help="run a module instead of a script",
     )
-    parser.add_argument("command", nargs=REMAINDER, metavar="SCRIPT ...", help="and its arguments")
+    parser.add_argument(
+        "command", nargs=REMAINDER, metavar="SCRIPT ...", help="the script and its arguments"
+    )
     _options(parser, "run")
 
 
@@ -65,7 +71,7 @@ def _attach(parser: ArgumentParser) -> None:
         "endpoints",
         nargs="+",
         metavar="ENDPOINT",
-        help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; GROUP=... names a group",
+        help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; or GROUP=ENDPOINT",
     )
     _options(parser, "attach")
 
@@ -81,11 +87,11 @@ def _sessions(parser: ArgumentParser) -> None:
 def _list(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux list [SESSION] [classes|full] [RANKS] [OPTIONS]"
     parser.add_argument(
-        "words",
+        "arguments",
         nargs="*",
-        metavar="WORD",
-        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for a row for all ranks at "
-        "one place, `full` for a row for each (without: classes above 32 ranks)",
+        metavar="ARG",
+        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for one row for all ranks at "
+        "the same place, `full` for one row for each rank (default: classes above 32 ranks)",
     )
     _json(parser)
     _options(parser, "list")
@@ -94,45 +100,47 @@ def _list(parser: ArgumentParser) -> None:
 def _console(parser: ArgumentParser) -> None:
     parser.add_argument("session", nargs="?", metavar="SESSION", help=SESSION)
     parser.add_argument(
-        "--serve", metavar="[HOST:]PORT", help="offer plain consoles to `nc` on this loopback port"
+        "--serve", metavar="[HOST:]PORT", help="serve plain consoles for `nc` on this loopback port"
     )
     _options(parser, "console")
 
 
 def _lsp(parser: ArgumentParser) -> None:
     parser.epilog = (
-        "Speaks the Language Server Protocol on stdin and stdout; see language-server.md."
+        "Speaks the Language Server Protocol on stdin and stdout; see docs/language-server.md."
     )
     parser.add_argument(
         "--session",
         metavar="SESSION",
-        help="HOST:PORT or a session file; by default the session that runs, of several the newest",
+        help="HOST:PORT or a session file (default: the newest running session)",
     )
     _options(parser, "lsp")
 
 
 def _cast(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
-    parser.epilog = "Put -- before words that begin with a dash."
+    parser.epilog = "Put -- before arguments that begin with a dash."
     parser.add_argument(
-        "words",
+        "arguments",
         nargs="+",
-        metavar="WORD",
-        help=f"{SESSION}; a rank set such as 0-3; a command of pdb, or an expression",
+        metavar="ARG",
+        help=f"{SESSION}; a rank set such as 0-3; a pdb command or an expression",
     )
-    parser.add_argument("--timeout", metavar="S", default="5", help="how long ranks may take (5 s)")
+    parser.add_argument(
+        "--timeout", metavar="S", default="5", help="seconds that ranks may take (5)"
+    )
     _json(parser)
     _options(parser, "cast")
 
 
 def _compare(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
-    parser.add_argument("words", nargs="+", metavar="WORD", help=f"{SESSION}; an expression")
-    parser.add_argument("--ranks", metavar="RANKS", help="whose values; by default all ranks'")
+    parser.add_argument("arguments", nargs="+", metavar="ARG", help=f"{SESSION}; an expression")
+    parser.add_argument("--ranks", metavar="RANKS", help="ranks to compare (default: all)")
     parser.add_argument(
         "--tolerance",
         metavar="T",
-        help="numbers that differ by no more than this share of the larger are the same",
+        help="relative tolerance: numbers that differ by at most this fraction are equal",
     )
     _json(parser)
     _options(parser, "compare")
@@ -144,25 +152,25 @@ def _doctor(parser: ArgumentParser) -> None:
     )
     parser.epilog = DOCTOR_NOTES
     parser.add_argument(
-        "words",
+        "targets",
         nargs="*",
-        metavar="WORD",
-        help="a session, endpoints as `attach` takes them, or pid:NUMBER; by default your running "
-        "sessions and this folder's .vscode/launch.json",
+        metavar="TARGET",
+        help="a session, endpoints as for `attach`, or pid:NUMBER (default: your running sessions "
+        "and .vscode/launch.json in this folder)",
     )
     parser.add_argument(
         "--file",
         action="append",
         default=[],
         metavar="FILE:LINE",
-        help="why does a breakpoint there not stop?",
+        help="explain why a breakpoint there is not hit",
     )
     parser.add_argument(
         "--python",
         action="append",
         default=[],
         metavar="COMMAND",
-        help="has this Python a debugpy? A path, or 'kubectl exec POD -- python'",
+        help="check debugpy in this Python: a path, or 'kubectl exec POD -- python'",
     )
     _json(parser)
     _options(parser, "doctor")
@@ -170,22 +178,22 @@ def _doctor(parser: ArgumentParser) -> None:
 
 def _config(parser: ArgumentParser) -> None:
     show = parser.add_subparsers(dest="action", metavar="ACTION", required=True).add_parser(
-        "show", help="each option, its value and where it came from", allow_abbrev=False
+        "show", help="show each option, its value and where it was set", allow_abbrev=False
     )
     _json(show)
     _options(show)
 
 
-def _later(parser: ArgumentParser) -> None:
-    parser.description = "Not built yet; it comes with a later release."
+def _not_implemented(parser: ArgumentParser) -> None:
+    parser.description = "Not implemented yet; planned for a later release."
 
 
 def _json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _options(parser: ArgumentParser, command: str | None = None) -> None:
-    """Add the flags of the option table that this command takes; all for None."""
+    """Add this command's flags from the option table; all of them for None."""
     group = parser.add_argument_group("session options")
     for option in OPTIONS:
         if command is None or command in option.commands:
@@ -214,26 +222,22 @@ COMMANDS: tuple[Command, ...] = (
         "session_commands:run",
         failure=125,
     ),
-    Command("attach", "debug ranks that run already", _attach, "session_commands:attach"),
+    Command("attach", "debug ranks that are already running", _attach, "session_commands:attach"),
     Command(
         "adapter",
         "speak DAP on stdin and stdout, for an editor",
         _adapter,
         "session_commands:adapter",
     ),
-    Command("sessions", "your running sessions on this machine", _sessions, "sessions:main"),
-    Command("list", "the ranks of a session, and where each one is", _list, "list_ranks:main"),
-    Command("config", "the options in force", _config, "config_show:main"),
-    Command("console", "a terminal console for a session", _console, "console:main"),
-    Command("cast", "one command to many ranks", _cast, "cast:cast"),
-    Command(
-        "compare", "one expression on all ranks: who has another value", _compare, "cast:compare"
-    ),
-    Command("stacks", "all ranks' stacks as one tree (not built yet)", _later),
-    Command("why", "who waits for whom (not built yet)", _later),
-    Command(
-        "lsp", "a language server, for an editor: ranks and values in the text", _lsp, "lsp:main"
-    ),
-    Command("doctor", "why something does not work, and what helps", _doctor, "doctor:main"),
+    Command("sessions", "list your running sessions on this machine", _sessions, "sessions:main"),
+    Command("list", "list the ranks of a session, and where each one is", _list, "list_ranks:main"),
+    Command("config", "show the effective options", _config, "config_show:main"),
+    Command("console", "open a terminal console for a session", _console, "console:main"),
+    Command("cast", "send a command to many ranks", _cast, "cast:cast"),
+    Command("compare", "compare an expression across ranks", _compare, "cast:compare"),
+    Command("stacks", "show all ranks' stacks as one tree (not implemented yet)", _not_implemented),
+    Command("why", "show which ranks wait for which (not implemented yet)", _not_implemented),
+    Command("lsp", "language server for editors: ranks and values in the text", _lsp, "lsp:main"),
+    Command("doctor", "diagnose why something does not work", _doctor, "doctor:main"),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -1,4 +1,4 @@
-"""`dap-mux --print-completion SHELL`: what teaches a shell our commands and options."""
+"""`dap-mux --print-completion SHELL`: completions of our commands and options for a shell."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from argparse import Action, ArgumentParser, Namespace
 from typing import Any
 
 SHELLS = ("bash", "zsh", "fish")
-FILES = frozenset({"FILE", "FOLDER", "DIR", "SCRIPT ..."})
-COMPLETE = {
+FILE_METAVARS = frozenset({"FILE", "FOLDER", "DIR", "SCRIPT ..."})
+COMPLETE_FILES = {
     "bash": "_shtab_compgen_files",
     "zsh": "_files",
     "fish": "(__fish_complete_path (commandline -ct))",
@@ -15,7 +15,7 @@ COMPLETE = {
 
 
 class PrintCompletion(Action):
-    """Prints the script for one shell, made from the parsers themselves, and ends."""
+    """Print the completion script for one shell, generated from the parsers, and exit."""
 
     def __call__(
         self,
@@ -32,7 +32,7 @@ class PrintCompletion(Action):
 
 
 def name_files(parser: ArgumentParser) -> None:
-    """Let a shell offer files for the arguments that are files."""
-    for action in parser._actions:  # noqa: SLF001  (argparse shows them nowhere else)
-        if action.metavar in FILES:
-            vars(action)["complete"] = COMPLETE
+    """Complete file names for the arguments that are files."""
+    for action in parser._actions:  # noqa: SLF001  (argparse has no public way)
+        if action.metavar in FILE_METAVARS:
+            vars(action)["complete"] = COMPLETE_FILES

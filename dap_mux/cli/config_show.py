@@ -1,4 +1,4 @@
-"""`dap-mux config show`: each option's value, and the place that set it."""
+"""`dap-mux config show`: each option's value, and where it was set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dap_mux.cli.table import columns
 
 
 def main(args: Namespace) -> int:
-    """Print the options in force in this folder."""
+    """Print the options that are effective in this folder."""
     rows = load_config(args).explain()
     if args.json:
         plain = {row.name: {"value": row.value, "origin": row.origin} for row in rows}

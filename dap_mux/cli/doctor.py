@@ -1,4 +1,4 @@
-"""`dap-mux doctor`: why something does not work; 0 where nothing is wrong, 1 where a cause is."""
+"""`dap-mux doctor`: diagnose problems; exits with 0 if there are none, 1 if a cause is found."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def main(args: Namespace) -> int:
-    """Look, print what was found, and say by the exit code whether there was anything."""
+    """Print the findings; return 1 if there are any."""
     import anyio
 
     from dap_mux.doctor.gather import DoctorOptions
 
-    options = DoctorOptions(tuple(args.words), tuple(args.file), tuple(args.python), Path.cwd())
+    options = DoctorOptions(tuple(args.targets), tuple(args.file), tuple(args.python), Path.cwd())
     return anyio.run(_examine, options, load_config(args), args.json)
 
 

@@ -1,4 +1,4 @@
-"""From the process's start to its exit code: every failure is one sentence, never a traceback."""
+"""The entry point: run a command, and turn every failure into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from dap_mux.cli.parser import PROG, parse
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.printable import printable
 
-# The first class that fits; what fits none has its command's own code for failures (1, `run`: 125).
+# The first matching class counts; other errors have the command's own code (1, `run`: 125).
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (UsageError, 2),
     (NothingToConnect, 3),
     (Refused, 4),
 )
-# A job may end with any of our codes, so `run` says 125 for all failures but a wrong word.
+# A job may exit with any of our codes, so `run` has 125 for all failures but usage errors.
 RUN_EXIT_CODES = ((UsageError, 2),)
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run one command line (the process's own for None) and return its exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (by default the process's own) and return its exit code."""
     command, verbosity = None, 0
     try:
-        args = parse(sys.argv[1:] if words is None else words)
+        args = parse(sys.argv[1:] if arguments is None else arguments)
         command, verbosity = BY_NAME[args.name], getattr(args, "verbosity", None) or 0
         code = _function(command)(args)
-        sys.stdout.flush()  # a reader that is gone shows here, not while Python shuts down
+        sys.stdout.flush()  # a closed pipe must fail here, not while Python shuts down
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a sentence, not a traceback
+    except Exception as error:  # noqa: BLE001 - the last resort: a message, not a traceback
         found = innermost(error)
         if isinstance(found, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Find the one error inside groups of one, which structured concurrency wraps around it."""
+    """Unwrap the exception groups of one that structured concurrency raises."""
     inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     while len(inside) == 1:
         error = inside[0]
@@ -55,7 +55,7 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def exit_code(error: BaseException, command: Command | None) -> int:
-    """Look the error up in the table."""
+    """Return the exit code for an error."""
     table = RUN_EXIT_CODES if command is not None and command.name == "run" else EXIT_CODES
     fallback = command.failure if command is not None else 1
     return next((code for kind, code in table if isinstance(error, kind)), fallback)
@@ -65,12 +65,12 @@ def _explain(error: BaseException, command: Command | None, verbosity: int) -> i
     if verbosity > 1:
         print(printable("".join(traceback.format_exception(error))), file=sys.stderr, end="")
     if isinstance(error, DapMuxError):
-        sentence = str(error)
+        message = str(error)
     elif isinstance(error, OSError):
-        sentence = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        message = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     else:
-        sentence = f"internal error: {type(error).__name__}: {error} (-vv shows where)"
-    print(f"{PROG}: {printable(sentence)}", file=sys.stderr)
+        message = f"internal error: {type(error).__name__}: {error} (-vv prints a traceback)"
+    print(f"{PROG}: {printable(message)}", file=sys.stderr)
     return exit_code(error, command)
 
 

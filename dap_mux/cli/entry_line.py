@@ -1,4 +1,4 @@
-"""The first line of a program: where a console wants ranks to stop before anything has happened."""
+"""Find the first line of a program, where ranks stop for a console before anything runs."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import sys
 from pathlib import Path
 
 
-def first_stops(command: tuple[str, ...]) -> dict[str, int]:
-    """Return the file that a command runs and its first line with code; {} where that is unclear.
+def entry_line(command: tuple[str, ...]) -> dict[str, int]:
+    """Return the file that a command runs and its first line with code; {} if unknown.
 
-    `command` is a script and its arguments, or `-m`, a module and its.
+    `command` is a script and its arguments, or `-m`, a module and its arguments.
     """
     path = _module_file(command[1]) if command[0] == "-m" else Path(command[0]).absolute()
     line = _first_line(path) if path else 0
     return {str(path): line} if line else {}
 
 
-def launched_program(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the program that a launcher is told to run, as `first_stops` takes it; () if unclear.
+def launched_program(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the program that a launcher will run, for `entry_line`; () if unknown.
 
     That is the first `.py` file, or else the last `-m` (`python -m torch.distributed.run -m pkg`).
     """
-    scripts = [word for word in words[1:] if word.endswith(".py") and Path(word).is_file()]
+    scripts = [each for each in command[1:] if each.endswith(".py") and Path(each).is_file()]
     if scripts:
         return (scripts[0],)
-    places = [place for place, word in enumerate(words[:-1]) if word == "-m"]
-    return words[places[-1] : places[-1] + 2] if places else ()
+    options = [index for index, each in enumerate(command[:-1]) if each == "-m"]
+    return command[options[-1] : options[-1] + 2] if options else ()
 
 
 def _module_file(name: str) -> Path | None:
-    """Look where Python will, without importing what it would import on the way."""
-    inside = Path(*name.split("."))
+    """Search as Python does, but without importing parent packages."""
+    relative = Path(*name.split("."))
     for folder in ("", *sys.path):
-        for candidate in (inside.with_suffix(".py"), inside / "__main__.py"):
+        for candidate in (relative.with_suffix(".py"), relative / "__main__.py"):
             path = Path(folder).absolute() / candidate
             if path.is_file():
                 return path
@@ -41,7 +41,7 @@ def _module_file(name: str) -> Path | None:
 
 
 def _first_line(path: Path) -> int:
-    """Return the first line that runs: a docstring and `from __future__` do not stop anybody."""
+    """Return the first line that can stop: a docstring and `from __future__` cannot."""
     try:
         body = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError, RecursionError):

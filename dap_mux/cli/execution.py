@@ -1,4 +1,4 @@
-"""What every command that joins or runs a session needs: its options, and an event loop."""
+"""Load the options of a command, and run it in an event loop."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 def load_config(args: Namespace) -> Config:
-    """Gather the options from everywhere. Raises UsageError."""
+    """Load the options from all their sources. Raises UsageError."""
     home = None
-    with suppress(NoHome):  # a container may run as a user whom it does not know
+    with suppress(NoHome):  # a container may run as a user without a passwd entry
         home = expand_home("~")
     return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
 
 
-def execute(work: Callable[[T], Awaitable[int]], options: T) -> int:
-    """Run the session on the fastest event loop there is."""
+def execute(function: Callable[[T], Awaitable[int]], options: T) -> int:
+    """Run an async function on the fastest event loop available."""
     import anyio
 
     backend = {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
-    return anyio.run(work, options, backend="asyncio", backend_options=backend)
+    return anyio.run(function, options, backend="asyncio", backend_options=backend)

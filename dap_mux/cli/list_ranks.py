@@ -24,7 +24,7 @@ def main(args: Namespace) -> int:
     from dap_mux.console.tables import parse_list_arguments
     from dap_mux.rank_sets import parse
 
-    session, arguments = split_session(args.words)
+    session, arguments = split_session(args.arguments)
     ranks, layout = parse_list_arguments(" ".join(arguments), default="all")
     parse(ranks)  # report a mistake before connecting
     body = anyio.run(fetch, find(session), ranks, load_config(args))

@@ -1,4 +1,4 @@
-"""Words to a namespace: argparse over the table of commands."""
+"""Parse command lines: argparse over the table of commands."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from dap_mux.errors import UsageError
 PROG = "dap-mux"
 
 
-def parse(words: Sequence[str]) -> Namespace:
-    """Understand a command line; --help and mistakes end the process, as is argparse's way.
+def parse(command_line: Sequence[str]) -> Namespace:
+    """Parse a command line; like argparse, --help and mistakes end the process.
 
-    Raises UsageError for a command that is not built yet.
+    Raises UsageError for a command that is not implemented yet.
     """
-    words = list(words)
-    if words and words[0] in BY_NAME and BY_NAME[words[0]].call is None:
-        if {"-h", "--help"}.isdisjoint(words):
+    arguments = list(command_line)
+    if arguments and arguments[0] in BY_NAME and BY_NAME[arguments[0]].call is None:
+        if {"-h", "--help"}.isdisjoint(arguments):
             raise UsageError(
-                f"`dap-mux {words[0]}` is not built yet; it comes with a later release"
+                f"`dap-mux {arguments[0]}` is not implemented yet; planned for a later release"
             )
-        words = [words[0], "--help"]
-    if words[:1] == ["run"]:
-        return _parse_run(words)
-    return build_parser().parse_args(words)
+        arguments = [arguments[0], "--help"]
+    if arguments[:1] == ["run"]:
+        return _parse_run(arguments)
+    return build_parser().parse_args(arguments)
 
 
 def build_parser() -> ArgumentParser:
-    """Build the whole tree of parsers from the table."""
+    """Build the parsers of all commands from the table."""
     parser = ArgumentParser(
         prog=PROG,
         description="One debug session for a distributed Python job: every rank a thread.",
-        epilog="`dap-mux COMMAND --help` says more.",
+        epilog="See `dap-mux COMMAND --help` for details.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"{PROG} {__version__}")
@@ -43,7 +43,7 @@ def build_parser() -> ArgumentParser:
         "--print-completion",
         action=PrintCompletion,
         choices=SHELLS,
-        help="print the script that completes these words in a shell",
+        help="print a completion script for a shell",
     )
     commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
     for command in COMMANDS:
@@ -59,11 +59,11 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def _parse_run(words: list[str]) -> Namespace:
-    """`run` may hold `--`, which Python's releases treat differently: argparse never sees it."""
-    cut = words.index("--") if "--" in words else len(words)
-    args = build_parser().parse_args(words[:cut])
-    tail = words[cut:]
+def _parse_run(arguments: list[str]) -> Namespace:
+    """Handle the `--` of `run` here: argparse treats it differently in each Python release."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    args = build_parser().parse_args(arguments[:cut])
+    tail = arguments[cut:]
     args.launcher = ()
     if args.module:
         args.module += tail

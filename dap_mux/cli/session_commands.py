@@ -1,4 +1,4 @@
-"""`run`, `attach` and `adapter`: the commands that are a session."""
+"""`run`, `attach` and `adapter`: the commands that start a session."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
 
 
 def run(args: Namespace) -> int:
-    """Start local ranks and serve them; the job's exit code."""
+    """Start local ranks and serve them; return the job's exit code."""
     if args.launcher:
         return _launch(args)
-    order = run_options(args)
+    options = run_options(args)
     from dap_mux.session import run_job
 
     if not args.console:
-        return execute(run_job, order)
-    beside = _console(order.config, order.command)
-    return execute(lambda options: run_job(options, beside), order)
+        return execute(run_job, options)
+    console = _console(options.config, options.command)
+    return execute(lambda options: run_job(options, console), options)
 
 
 def _launch(args: Namespace) -> int:
-    order = launch_options(args)
+    options = launch_options(args)
     from dap_mux.cli.entry_line import launched_program
     from dap_mux.session import run_launcher
 
     if not args.console:
-        return execute(run_launcher, order)
-    beside = _console(order.config, launched_program(order.command))
-    return execute(lambda options: run_launcher(options, beside), order)
+        return execute(run_launcher, options)
+    console = _console(options.config, launched_program(options.command))
+    return execute(lambda options: run_launcher(options, console), options)
 
 
 def _console(config: Config, command: tuple[str, ...]) -> InlineConsole:
-    from dap_mux.cli.entry_line import first_stops
+    from dap_mux.cli.entry_line import entry_line
     from dap_mux.cli.inline_console import InlineConsole
 
-    return InlineConsole(config, first_stops(command) if command and config.wait else {})
+    return InlineConsole(config, entry_line(command) if command and config.wait else {})
 
 
 def attach(args: Namespace) -> int:
-    """Serve ranks that run already, until they are gone."""
+    """Serve ranks that are already running, until they are gone."""
     from dap_mux.session import attach_ranks
 
     return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
@@ -60,30 +60,30 @@ def adapter(args: Namespace) -> int:
 
 
 def run_options(args: Namespace) -> RunOptions:
-    """Check the words of `run`. Raises UsageError."""
+    """Check the arguments of `run`. Raises UsageError."""
     command = ("-m", *args.module) if args.module else tuple(args.command)
     if not command or args.module == []:
-        raise UsageError("run needs a script, or -m and a module: dap-mux run -n 4 train.py")
+        raise UsageError("run needs a script or -m MODULE, for example: dap-mux run -n 4 train.py")
     if command[0] != "-m" and not Path(command[0]).is_file():
-        raise UsageError(f"there is no file {command[0]}; a module is run with -m")
+        raise UsageError(f"no such file: {command[0]}; to run a module, use -m")
     config, size = load_config(args), world_size(args.world_size or "1")
     if config.mesh and config.mesh.size != size:
-        raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, and -n says {size}")
+        raise UsageError(f"mesh {config.mesh} has {config.mesh.size} ranks, but -n is {size}")
     return RunOptions(config, command, size, dial=args.dial)
 
 
 def launch_options(args: Namespace) -> LaunchOptions:
-    """Check the words of `run -- LAUNCHER`. Raises UsageError."""
+    """Check the arguments of `run -- LAUNCHER`. Raises UsageError."""
     if args.world_size is not None:
         raise UsageError(
-            f"-n {args.world_size}: how many ranks there are is for the launcher to say "
-            f"({args.launcher[0]}); -n goes with a script"
+            f"-n {args.world_size}: only for scripts and modules; the launcher "
+            f"({args.launcher[0]}) decides how many ranks it starts"
         )
     return LaunchOptions(load_config(args), tuple(args.launcher), dial=args.dial)
 
 
 def world_size(text: str) -> int:
-    """Read `-n`. Raises UsageError."""
+    """Parse `-n`. Raises UsageError."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise UsageError(f"-n {text}: the number of ranks is a whole number from 1 to 65535")
+        raise UsageError(f"-n {text}: the number of ranks must be an integer from 1 to 65535")
     return int(text)

@@ -1,4 +1,4 @@
-"""`dap-mux sessions`: what of this user runs here. Tokens are never shown."""
+"""`dap-mux sessions`: list this user's sessions on this machine, without their tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dap_mux.session_files import HOW_TO_START, SessionFile, running
 
 
 def main(args: Namespace) -> int:
-    """Print the running sessions, oldest first; none is no failure."""
+    """Print the running sessions, oldest first; having none is not a failure."""
     sessions = running()
     if args.json:
         print(
@@ -22,7 +22,7 @@ def main(args: Namespace) -> int:
     elif sessions:
         print(columns(("SESSION", "PID", "GROUPS", "STARTED"), [_row(each) for each in sessions]))
     else:
-        print(f"no session of yours is running here; {HOW_TO_START}")
+        print(f"you have no running session on this machine; {HOW_TO_START}")
     return 0
 
 

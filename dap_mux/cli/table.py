@@ -1,4 +1,4 @@
-"""Columns of text for a terminal; what ranks say never reaches it raw."""
+"""Columns of text for a terminal, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dap_mux.printable import one_line
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Left-justify rows under their heads; None is empty, and a wholly empty column is left out."""
+    """Left-justify rows under their heads; None is empty, and empty columns are omitted."""
     cells = [[_cell(value) for value in row] for row in rows]
     shown = [index for index in range(len(head)) if any(row[index] for row in cells)]
     lines = [[row[index] for index in shown] for row in [list(head), *cells]]

@@ -18,7 +18,7 @@ import pytest
 from dap_mux import __version__
 from dap_mux.cli import entry, list_ranks, main
 from dap_mux.cli.commands import BY_NAME, COMMANDS
-from dap_mux.cli.entry_line import first_stops
+from dap_mux.cli.entry_line import entry_line
 from dap_mux.cli.execution import load_config
 from dap_mux.cli.parser import parse
 from dap_mux.cli.session_commands import run_options
@@ -60,7 +60,7 @@ def test_the_commands_of_the_design_exist() -> None:
 def test_a_later_command_says_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--whatever", "words"]) == 2
     assert capsys.readouterr().err == (
-        f"dap-mux: `dap-mux {name}` is not built yet; it comes with a later release\n"
+        f"dap-mux: `dap-mux {name}` is not implemented yet; planned for a later release\n"
     )
 
 
@@ -122,11 +122,11 @@ def test_run_flags_reach_the_configuration(quiet_place: Path) -> None:
     ("words", "sentence"),
     [
         ("", "run needs a script"),
-        ("-m", "run needs a script, or -m and a module"),
+        ("-m", "run needs a script or -m MODULE"),
         ("-n 0 train.py", "-n 0: the number of ranks"),
         ("-n four train.py", "-n four: the number of ranks"),
-        ("missing.py", "there is no file missing.py"),
-        ("-n 4 -- torchrun train.py", "-n 4: how many ranks there are is for the launcher to say"),
+        ("missing.py", "no such file: missing.py"),
+        ("-n 4 -- torchrun train.py", "-n 4: only for scripts and modules; the launcher"),
         ("--listen nowhere train.py", "listen = 'nowhere' (flag --listen): allowed: PORT"),
     ],
 )
@@ -385,9 +385,9 @@ def test_ranks_at_one_place_are_one_row() -> None:
 def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) -> None:
     (quiet_place / "train.py").write_text(source)
     expected = {str(quiet_place / "train.py"): line} if line else {}
-    assert first_stops(("train.py", "--lr", "3")) == expected
-    assert first_stops(("-m", "train")) == expected
-    assert first_stops(("-m", "no.such.module")) == {}
+    assert entry_line(("train.py", "--lr", "3")) == expected
+    assert entry_line(("-m", "train")) == expected
+    assert entry_line(("-m", "no.such.module")) == {}
 
 
 @pytest.mark.parametrize(

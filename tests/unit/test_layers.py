@@ -41,6 +41,7 @@ def found(root: Path) -> list[str]:
         *layers.violations(root),
         *layers.engine_rooms(root),
         *layers.slow_starts(root),
+        *layers.circles(root),
     ]
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real
 async def test_none_one_or_two_sessions(user: User) -> None:
     done = await user.does("list", "--json")
     assert (done.code, done.out) == (3, "")
-    assert "no session of yours is running here; start one with" in done.err
+    assert "you have no running session on this machine; start one with" in done.err
 
     base = free_ports(3)  # nobody listens there, which a session can wait for
     one = await user.start("attach", f":{base}")

@@ -131,17 +131,21 @@ async def test_a_client_that_just_leaves_lets_the_job_run_and_another_may_come(u
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["no.py"], 2, "dap-mux: there is no file no.py; a module is run with -m\n"),
-        ([], 2, "dap-mux: run needs a script, or -m and a module: dap-mux run -n 4 train.py\n"),
+        (["no.py"], 2, "dap-mux: no such file: no.py; to run a module, use -m\n"),
+        (
+            [],
+            2,
+            "dap-mux: run needs a script or -m MODULE, for example: dap-mux run -n 4 train.py\n",
+        ),
         (
             ["-n", "0", "train.py"],
             2,
-            "dap-mux: -n 0: the number of ranks is a whole number from 1 to 65535\n",
+            "dap-mux: -n 0: the number of ranks must be an integer from 1 to 65535\n",
         ),
         (
             ["-n", "2", "--mesh", "dp=2,tp=2", "train.py"],
             2,
-            "dap-mux: mesh dp=2,tp=2 has 4 ranks, and -n says 2\n",
+            "dap-mux: mesh dp=2,tp=2 has 4 ranks, but -n is 2\n",
         ),
         (["--", "torchrun", "train.py"], 2, None),
         (["--listen", "0.0.0.0:0", "train.py"], 125, None),
