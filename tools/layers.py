@@ -119,7 +119,10 @@ LAYERS: dict[str, Layer] = {
     ),
     # neither does this; the way into a session is handed to it
     "lsp": Layer(
-        ours=("client", "errors", "printable", "rank_sets", "session_files", "suggestions"),
+        ours=(
+            *("client", "errors", "printable", "rank_rows", "rank_sets"),
+            *("session_files", "suggestions"),
+        ),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
     ),
     # a client too; what it knows of files, it has from who knows them for the engine

@@ -90,8 +90,8 @@ def _list(parser: ArgumentParser) -> None:
         "arguments",
         nargs="*",
         metavar="ARG",
-        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for one row for all ranks at "
-        "the same place, `full` for one row for each rank (default: classes above 32 ranks)",
+        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
+        "at the same place, `full` for one row for each rank (default: classes above 32 ranks)",
     )
     _json(parser)
     _options(parser, "list")

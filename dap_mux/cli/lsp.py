@@ -24,7 +24,7 @@ def main(args: Namespace) -> int:
     config = load_config(args)
     try:
         from dap_mux.lsp.features import make_server
-        from dap_mux.lsp.following import EVENTS
+        from dap_mux.lsp.session_follower import EVENTS
     except ModuleNotFoundError as error:
         raise DapMuxError(
             MISSING_EXTRA.format(missing=error.name, python=sys.executable)

@@ -1,17 +1,17 @@
-"""The language server, `dap-mux lsp`: what ranks do, shown in the text, in any editor.
+"""The language server, `dap-mux lsp`: shows what ranks do in the source, in any editor.
 
 It joins the running session as an observer, so it starts, configures and keeps nothing.
 
-- `watch`: which session runs here; looks at one folder, and reads only what has changed.
-- `following`: joins that session, again and again, and keeps a `Picture` of its ranks.
-- `picture`: where ranks stand, as the session's events tell it; pure, like all below.
-- `expressions`: what stands under the cursor, and in which function.
-- `text`: what is shown of it all: labels and values in Markdown or plain.
-- `jsonc`, `launch`, `mending`: launch.json as it is typed: its rank sets, and path mappings
-  that are written into it.
-- `server`: the features; each asks the parts above, and nothing waits for a rank for long.
+- `session_watch`: finds the running session; looks at one folder, and reads only what has changed.
+- `session_follower`: joins that session, rejoins as needed, and keeps a `RankState` of its ranks.
+- `rank_state`: where ranks are stopped, as the session's events say; pure, like all below.
+- `expressions`: the expression under the cursor, and the function around it.
+- `rendering`: the labels and values to show, in Markdown or plain text.
+- `jsonc`, `launch_json`, `mapping_fixes`: launch.json while it is edited: its rank sets, and path
+  mappings that are written into it.
+- `server`, `features`: the LSP features, which use the parts above; none waits long for a rank.
 
-Needs the extra `[lsp]`; nothing else of the package imports this.
+Needs the extra `[lsp]`; no other part of the package imports this one.
 """
 
 from __future__ import annotations

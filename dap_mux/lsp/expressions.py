@@ -1,4 +1,4 @@
-"""What stands under the cursor, and in which function; nothing that calls is ever evaluated."""
+"""The expression under the cursor and the function around it; calls are never evaluated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Value: TypeAlias = ast.expr | ast.arg
-# Names, attributes and subscripts, with what stands between the brackets.
+# Names, attributes and subscripts, with what may be between the brackets.
 _HARMLESS: Final = (
     ast.Name,
     ast.Attribute,
@@ -27,8 +27,8 @@ _HARMLESS: Final = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """An expression and where it stands.
+class Expression:
+    """An expression and its location.
 
     Lines are 1-based, columns 0-based in bytes of UTF-8, ends exclusive, as `ast` counts.
     """
@@ -41,25 +41,25 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Page:
-    """A program, read."""
+class ParsedSource:
+    """A parsed program."""
 
     tree: ast.Module
     source: str
 
     @classmethod
-    def read(cls, source: str) -> Page | None:
-        """Read a program; None while it is none, as in the middle of a word."""
+    def read(cls, source: str) -> ParsedSource | None:
+        """Parse a program; None if it has a syntax error, as while it is being typed."""
         try:
             return cls(ast.parse(source), source)
         except (SyntaxError, ValueError, RecursionError):
             return None
 
-    def expression_at(self, line: int, column: int) -> Found | None:
-        """Return the smallest expression that has a value of its own at a place, if it is harmless.
+    def expression_at(self, line: int, column: int) -> Expression | None:
+        """Return the smallest expression with a value at a position, if it is safe to evaluate.
 
-        What is called has no value worth seeing. Within `batch.unit[0]` that is `batch`,
-        `batch.unit` or all of it, by the part pointed at.
+        The value of a called function is not useful. Within `batch.unit[0]` the result is `batch`,
+        `batch.unit` or all of it, depending on the position.
         """
         pointed = (_pointed_at(node, line, column) for node in ast.walk(self.tree))
         node = min((one for one in pointed if one is not None), key=_size, default=None)
@@ -67,15 +67,15 @@ class Page:
         if node is None or id(node) in called or not _harmless(node):
             return None
         text = node.arg if isinstance(node, ast.arg) else ast.unparse(node)
-        return Found(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
+        return Expression(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
 
     def function_at(self, line: int) -> Function | None:
-        """Return the innermost function that a line belongs to; None at the top."""
+        """Return the innermost function around a line; None at module level."""
         around = [each for each in self._functions() if each.lineno <= line <= _end_line(each)]
         return max(around, key=lambda each: each.lineno, default=None)
 
     def same_function(self, line: int, other: int) -> bool:
-        """Whether two lines run in the same function."""
+        """Whether two lines belong to the same function."""
         return self.function_at(line) is self.function_at(other)
 
     def _functions(self) -> Iterator[Function]:
@@ -85,7 +85,7 @@ class Page:
 
 
 def _pointed_at(node: ast.AST, line: int, column: int) -> Value | None:
-    """Return the node if a place is in the part of it that is its own."""
+    """Return the node if the position is in its own part, not in a child."""
     if isinstance(node, ast.Name | ast.arg):
         return node if _within(node, line, column) else None
     if isinstance(node, ast.Attribute | ast.Subscript):

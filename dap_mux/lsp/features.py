@@ -1,4 +1,4 @@
-"""The table of features: what the editor may ask, and who answers."""
+"""The table of features: each LSP method and its handler."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from dap_mux.lsp import in_launch, in_text, problems
-from dap_mux.lsp.following import Join
+from dap_mux.lsp import launch_json_features, problems, source_features
 from dap_mux.lsp.server import Server
+from dap_mux.lsp.session_follower import Join
 
 SETTINGS: Final = "dap-mux"
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
-    """Keep the editor's options until it is ready."""
+    """Keep the editor's options until `initialized`."""
     ls.options = params.initialization_options
 
 
 async def initialized(ls: Server, _: types.InitializedParams) -> None:
-    """The editor is ready."""
+    """Start to follow sessions."""
     await ls.start()
 
 
 async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> None:
-    """The editor's settings are others now; some editors send empty ones at the start."""
+    """Apply changed settings; some editors send empty ones at the start."""
     ours = params.settings.get(SETTINGS) if isinstance(params.settings, dict) else None
     if isinstance(ours, dict) and "session" in ours:
         await ls.prefer(ours)
 
 
 FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])
-OFFERS: Final = types.CompletionOptions(trigger_characters=in_launch.TRIGGERS)
+OFFERS: Final = types.CompletionOptions(trigger_characters=launch_json_features.TRIGGERS)
 FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
     (types.INITIALIZE, initialize, None),
     (types.INITIALIZED, initialized, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, configured, None),
-    (types.TEXT_DOCUMENT_INLAY_HINT, in_text.hints, None),
-    (types.TEXT_DOCUMENT_HOVER, in_text.hover, None),
-    (types.TEXT_DOCUMENT_CODE_LENS, in_text.lenses, None),
+    (types.TEXT_DOCUMENT_INLAY_HINT, source_features.hints, None),
+    (types.TEXT_DOCUMENT_HOVER, source_features.hover, None),
+    (types.TEXT_DOCUMENT_CODE_LENS, source_features.lenses, None),
     (types.TEXT_DOCUMENT_CODE_ACTION, problems.actions, FIXES),
-    (types.TEXT_DOCUMENT_DID_OPEN, in_launch.opened, None),
-    (types.TEXT_DOCUMENT_DID_CHANGE, in_launch.changed, None),
-    (types.TEXT_DOCUMENT_DID_CLOSE, in_launch.closed, None),
-    (types.TEXT_DOCUMENT_COMPLETION, in_launch.complete, OFFERS),
+    (types.TEXT_DOCUMENT_DID_OPEN, launch_json_features.opened, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, launch_json_features.changed, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, launch_json_features.closed, None),
+    (types.TEXT_DOCUMENT_COMPLETION, launch_json_features.complete, OFFERS),
 )
 
 
 def make_server(join: Join, session: str | None = None) -> Server:
-    """Build the server; `join` is the way into a session, `session` the one to follow."""
-    # pygls warns of what editors may well say: a reply after `shutdown`, a cancellation that comes
-    # too late. It would reach the standard error, which editors show as our errors.
+    """Build the server; `join` joins a session, `session` is the one to follow."""
+    # pygls warns of legitimate messages: a reply after `shutdown`, a late cancellation. Editors
+    # would show the warnings on standard error as our errors.
     logging.getLogger("pygls").setLevel(logging.ERROR)
     server = Server(join, session)
     for name, handler, options in FEATURES:
         server.feature(name, options)(handler)
-    server.command(in_text.RUN_ALL_HERE)(in_text.run_all_here)
+    server.command(source_features.RUN_ALL_HERE)(source_features.run_all_here)
     server.when_changed = problems.publish
     return server

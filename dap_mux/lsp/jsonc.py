@@ -1,7 +1,7 @@
-"""JSON with comments as it is typed: what stands where, and how to add to it.
+"""JSON with comments while it is edited: values with their locations, and edits that add to it.
 
-Nothing is rewritten: an addition is inserted, so comments and layout stay as they are. Half-typed
-text is read as far as it goes, and trailing commas are fine.
+Edits only insert or replace values, so comments and layout stay as they are. Incomplete text is
+parsed as far as possible, and trailing commas are allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PIECE: Final = re.compile(
 
 @dataclass(frozen=True)
 class Edit:
-    """`text` takes the place of what stands from `start` to `end`."""
+    """Replace the range from `start` to `end` with `text`."""
 
     start: Place
     end: Place
@@ -37,28 +37,28 @@ class Edit:
 
 @dataclass(frozen=True)
 class Text:
-    """A string: what it says, and where each character of that stands (one more for its end)."""
+    """A string's value, and the location of each of its characters and of its end."""
 
     value: str
     places: tuple[Place, ...]
 
     def holds(self, place: Place) -> bool:
-        """Whether a cursor is in it."""
+        """Whether a cursor is in the string."""
         return self.places[0] <= place <= self.places[-1]
 
     def column(self, place: Place) -> int:
-        """Return how many of its characters stand before a cursor."""
+        """Return the number of characters before a cursor."""
         return sum(one < place for one in self.places[:-1])
 
 
 def read(text: str) -> Node:
-    """Return the value of a document: an object, if it is any use."""
+    """Parse a document and return its value, normally an object."""
     root = _PARSER.parse(text.encode()).root_node
     return next(_values(root), root)
 
 
 def members(node: Node | None) -> dict[str, Node]:
-    """Return an object's values by name; nothing for anything else."""
+    """Return an object's values by name; {} for other nodes."""
     found: dict[str, Node] = {}
     for pair in _elements(node, "object"):
         name, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
@@ -68,18 +68,18 @@ def members(node: Node | None) -> dict[str, Node]:
 
 
 def items(node: Node | None) -> list[Node]:
-    """Return an array's values; nothing for anything else."""
+    """Return an array's values; [] for other nodes."""
     return _elements(node, "array")
 
 
 def said(node: Node | None) -> str:
-    """Return what a string says; "" for anything else."""
+    """Return a string's value; "" for other nodes."""
     found = text_of(node)
     return found.value if found else ""
 
 
 def text_of(node: Node | None) -> Text | None:
-    """Return a string with its places; None for anything else."""
+    """Return a string with its locations; None for other nodes."""
     if node is None or node.type != "string" or node.text is None:
         return None
     raw = node.text.decode(errors="replace")[1:-1]
@@ -106,14 +106,14 @@ def end(node: Node) -> Place:
 
 
 def replaced(node: Node, text: str) -> Edit:
-    """Return the edit that puts another value in the place of one."""
+    """Return the edit that replaces a value."""
     return Edit(start(node), end(node), text)
 
 
 def appended(node: Node, text: str) -> list[Edit]:
-    """Return the edits that add one more element to an object or array, at its end.
+    """Return the edits that append an element to an object or array.
 
-    It gets a line of its own where the others have theirs.
+    It gets its own line if the other elements have one.
     """
     elements = _elements(node, node.type)
     if not elements:
@@ -130,7 +130,7 @@ def appended(node: Node, text: str) -> list[Edit]:
 
 
 def _first(node: Node, text: str) -> Edit:
-    """Behind the comments in an empty one, if there are any."""
+    """Insert into an empty object or array, after its comments."""
     comments = [child for child in node.children if child.type == "comment"]
     place = end(comments[-1] if comments else node.children[0])
     outer = _indent(node)
@@ -143,7 +143,7 @@ def _first(node: Node, text: str) -> Edit:
 def _line_end(node: Node, last: Node) -> tuple[Place, bool]:
     """Return where a new line may follow the last element, and whether a comma is there.
 
-    A comma and a comment on the element's line are its own.
+    A comma and a comment on the element's line belong to it.
     """
     place, comma = end(last), False
     for child in _flat(node):
@@ -156,7 +156,7 @@ def _line_end(node: Node, last: Node) -> tuple[Place, bool]:
 
 
 def _indent(node: Node) -> str:
-    """Return the space in front of the line on which a node begins."""
+    """Return the indentation of the line on which a node begins."""
     top = node
     while top.parent is not None:
         top = top.parent
@@ -169,7 +169,7 @@ def _indent(node: Node) -> str:
 
 
 def _unit(node: Node) -> str:
-    """Return one step of indentation, as the document has it around here."""
+    """Return one level of indentation, as used around a node."""
     inner, parent = _indent(node), node.parent
     while parent is not None:
         outer = _indent(parent)
@@ -190,7 +190,7 @@ def _values(node: Node) -> Iterator[Node]:
 
 
 def _flat(node: Node) -> Iterator[Node]:
-    """Yield what is in a node; what the parser could not make sense of is looked into."""
+    """Yield the children of a node, and those inside of parse errors."""
     for child in node.children:
         if child.type == "ERROR":
             yield from _flat(child)

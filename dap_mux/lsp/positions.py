@@ -6,7 +6,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import TextDocument
 
-from dap_mux.lsp.expressions import Found
+from dap_mux.lsp.expressions import Expression
 
 
 class Positions:
@@ -50,7 +50,7 @@ class Positions:
         before = self._lines[line][:column] if line < len(self._lines) else ""
         return line + 1, len(before.encode())
 
-    def of(self, found: Found) -> types.Range:
+    def of(self, found: Expression) -> types.Range:
         """Return where an expression stands."""
         return self.between((found.line - 1, found.column), (found.end_line - 1, found.end_column))
 

@@ -1,4 +1,4 @@
-"""Breakpoints that some ranks could not set, as an editor's problems, and what puts them right."""
+"""Diagnostics for breakpoints that some ranks could not set, and code actions that fix them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from dap_mux.lsp import mending
+from dap_mux.lsp import mapping_fixes
 from dap_mux.lsp.jsonc import Edit
-from dap_mux.lsp.launch import NAME
-from dap_mux.lsp.picture import same_file
+from dap_mux.lsp.launch_json import NAME
 from dap_mux.lsp.positions import Positions
+from dap_mux.lsp.rank_state import same_file
 from dap_mux.lsp.server import Server
 from dap_mux.printable import printable
 
@@ -23,17 +23,17 @@ Breakpoint = dict[str, Any]
 
 
 def publish(ls: Server) -> None:
-    """Show the problems of all files; those of the time before go."""
+    """Publish the problems of all files, and clear those of files without any."""
     found: dict[str, list[types.Diagnostic]] = {}
-    for one in ls.following.breakpoints:
+    for one in ls.follower.breakpoints:
         uri = from_fs_path(one["path"])
         if uri is not None and one["message"]:
             found.setdefault(uri, []).append(_diagnostic(ls, uri, one))
-    for uri in sorted(ls.complained | found.keys()):
+    for uri in sorted(ls.documents_with_problems | found.keys()):
         ls.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri, found.get(uri, []))
         )
-    ls.complained = set(found)
+    ls.documents_with_problems = set(found)
 
 
 def _diagnostic(ls: Server, uri: str, one: Breakpoint) -> types.Diagnostic:
@@ -49,20 +49,20 @@ def _line(ls: Server, uri: str, one: Breakpoint) -> types.Range:
     line = max((one["line"] or 1) - 1, 0)
     try:
         return Positions(ls, ls.workspace.get_text_document(uri)).whole(line)
-    except (OSError, UnicodeDecodeError):  # a file that is not here
+    except (OSError, UnicodeDecodeError):  # the file is not on this machine
         return types.Range(types.Position(line, 0), types.Position(line, 0))
 
 
 def actions(ls: Server, asked: types.CodeActionParams) -> list[types.CodeAction]:
-    """Offer to write the mappings that would help the breakpoints of these lines."""
+    """LaunchCompletion to write the mappings that would help the breakpoints of these lines."""
     path, wanted = to_fs_path(asked.text_document.uri) or "", asked.range
     lines = range(wanted.start.line + 1, wanted.end.line + 2)
     only = asked.context.only
     if only and not any(kind in KINDS for kind in only):
-        return []  # who tidies up on saving does not mean this
+        return []  # not for automatic fixes on save
     return [
         action
-        for one in ls.following.breakpoints
+        for one in ls.follower.breakpoints
         if one["line"] in lines and same_file(one["path"]) == same_file(path)
         for action in _actions(ls, path, one)
     ]
@@ -70,7 +70,7 @@ def actions(ls: Server, asked: types.CodeActionParams) -> list[types.CodeAction]
 
 def _actions(ls: Server, path: str, one: Breakpoint) -> Iterator[types.CodeAction]:
     folder = _folder(ls, path)
-    session = ls.following.session
+    session = ls.follower.session
     if not folder or session is None:
         return
     launch = Path(folder, ".vscode", NAME)
@@ -82,18 +82,20 @@ def _actions(ls: Server, path: str, one: Breakpoint) -> Iterator[types.CodeActio
             text = document.source
         except (OSError, UnicodeDecodeError):
             if ls.may_create and not launch.exists():
-                whole = mending.new_file(entry, folder=folder, port=session.port)
+                whole = mapping_fixes.new_file(entry, folder=folder, port=session.port)
                 yield _action(f"Write {NAME} with {_named(entry)}", _created(uri, whole))
             continue
         positions = Positions(ls, document)
-        for fix in mending.fixes(text, entry, instead=instead, folder=folder, port=session.port):
+        for fix in mapping_fixes.fixes(
+            text, entry, instead=instead, folder=folder, port=session.port
+        ):
             title = f"Add {_named(entry)} to {fix.configuration!r} in {NAME}"
             edit = types.WorkspaceEdit(changes={uri: _edits(positions, fix.edits)})
             yield _action(title, edit, preferred=fix.likely)
 
 
 def _folder(ls: Server, path: str) -> str:
-    """Return the workspace folder that a file belongs to; the first one for any other."""
+    """Return the workspace folder of a file, or else the first one."""
     folders = [to_fs_path(one.uri) or "" for one in ls.workspace.folders.values()]
     if not folders and ls.workspace.root_path:
         folders = [ls.workspace.root_path]

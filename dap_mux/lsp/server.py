@@ -1,4 +1,4 @@
-"""The server: an editor at one end, the session that is followed at the other."""
+"""The server, between an editor and the session that is followed."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from dap_mux import __version__
-from dap_mux.lsp.following import Following, Join
-from dap_mux.lsp.picture import Standing
+from dap_mux.lsp.rank_state import StoppedRanks
+from dap_mux.lsp.session_follower import Join, SessionFollower
 
 
 class Server(LanguageServer):
-    """A language server with a session to follow, `session` (HOST:PORT) or whichever runs."""
+    """A language server that follows a session: `session` (HOST:PORT), or the newest one."""
 
     def __init__(self, join: Join, session: str | None = None) -> None:
         super().__init__("dap-mux", __version__)
-        self.following = Following(join, self.ranks_changed)
+        self.follower = SessionFollower(join, self.ranks_changed)
         self.options: object = None
         self._given = session
-        self.complained: set[str] = set()  # documents with problems of breakpoints
+        self.documents_with_problems: set[str] = set()  # URIs with published diagnostics
         self.when_changed: Callable[[Server], None] = lambda server: None
-        self._shown = 0  # moves of ranks that the editor knows of
+        self._shown = 0  # the revision of ranks that the editor shows
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
 
     # The session
 
     async def start(self) -> None:
-        """The editor is ready: follow the session that its `options` name, if they do."""
+        """Start to follow a session, the one that the `options` name if they do."""
         await self.prefer(self.options)
-        self.soon(self.following.run())
+        self.start_task(self.follower.run())
 
     async def prefer(self, settings: object) -> None:
-        """Take `{"session": "HOST:PORT"}` to heart; null or nothing means whichever runs."""
+        """Apply `{"session": "HOST:PORT"}`; null or nothing means the newest session."""
         named = settings.get("session") if isinstance(settings, dict) else None
-        await self.following.prefer(named if isinstance(named, str) and named else self._given)
+        await self.follower.prefer(named if isinstance(named, str) and named else self._given)
 
     def ranks_changed(self) -> None:
-        """Let the editor ask again, if what it shows is another now, and tell it of problems."""
+        """Publish problems, and refresh the editor if what it shows is outdated."""
         self.when_changed(self)
-        if self._shown != self.following.picture.moves:
-            self.soon(self._refresh())
+        if self._shown != self.follower.ranks.revision:
+            self.start_task(self._refresh())
 
     async def _refresh(self) -> None:
-        """One after another: what changes during a refresh is in the next one."""
+        """Refresh until up to date; changes during a refresh cause another one."""
         if self._refreshing.locked():
             return
         async with self._refreshing:
-            while self._shown != self.following.picture.moves:
-                self._shown = self.following.picture.moves
+            while self._shown != self.follower.ranks.revision:
+                self._shown = self.follower.ranks.revision
                 for refresh in self._refreshes():
                     await refresh(None)
 
@@ -69,23 +69,23 @@ class Server(LanguageServer):
             found.append(self.workspace_code_lens_refresh_async)
         return found
 
-    def soon(self, work: Any) -> None:
-        """Do it beside everything else; the loop alone would forget the task."""
+    def start_task(self, work: Any) -> None:
+        """Run a task in the background, and keep a reference to it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Tell the editor, unless telling is what went wrong: that would never end."""
+        """Report an error to the editor, unless reporting itself has failed."""
         if source is not JsonRpcInternalError:
             super().report_server_error(error, source)
 
     # Texts
 
-    def standing(self, uri: str) -> list[Standing]:
-        """Return who stands in a document."""
+    def stopped_in(self, uri: str) -> list[StoppedRanks]:
+        """Return the ranks stopped in a document."""
         path = to_fs_path(uri)
-        return self.following.picture.standing(path) if path else []
+        return self.follower.ranks.stopped_in(path) if path else []
 
     @property
     def markdown(self) -> bool:

@@ -64,7 +64,7 @@ local function hovered()
       return false
     end
     found = floating()
-    if not table.concat(found, "\n"):find("no answer from", 1, true) then
+    if not table.concat(found, "\n"):find("no response from", 1, true) then
       return true
     end
     for _, window in ipairs(vim.api.nvim_list_wins()) do

@@ -10,7 +10,7 @@ import pytest
 
 import dap_mux.lsp
 from dap_mux.cli import main
-from dap_mux.lsp.watch import Watch
+from dap_mux.lsp.session_watch import SessionWatch
 from dap_mux.session_files import SessionFile
 
 
@@ -29,7 +29,7 @@ def test_without_its_extra_it_says_what_helps(
     assert said.strip().endswith(f'{sys.executable} -m pip install "dap-mux-cluster[lsp]"')
 
 
-class Counting(Watch):
+class Counting(SessionWatch):
     """Counts how often the folder's files are read."""
 
     reads = 0
@@ -62,7 +62,7 @@ def test_of_several_the_newest(tmp_path: Path) -> None:
     folder = tmp_path / "dap-mux"
     SessionFile("127.0.0.1", 1).write(folder)
     SessionFile("127.0.0.1", 2, pid=1).write(folder)
-    first = Watch(folder=folder).look()
+    first = SessionWatch(folder=folder).look()
     assert first is not None
     assert first.port == 1, "process 1 is the older one"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.lsp.expressions import Page
+from dap_mux.lsp.expressions import ParsedSource
 
 PROGRAM = """\
 import os
@@ -30,8 +30,8 @@ class Model:
 """
 
 
-def page() -> Page:
-    read = Page.read(PROGRAM)
+def page() -> ParsedSource:
+    read = ParsedSource.read(PROGRAM)
     assert read is not None
     return read
 
@@ -66,7 +66,7 @@ def test_what_stands_there(word: str, offset: int, text: str | None) -> None:
 
 
 def test_where_it_stands_in_bytes() -> None:
-    read = Page.read("é = ü.ö\n")
+    read = ParsedSource.read("é = ü.ö\n")
     assert read is not None
     found = read.expression_at(1, 8)
     assert found is not None
@@ -85,4 +85,4 @@ def test_functions() -> None:
 
 @pytest.mark.parametrize("text", ["def f(", "x = '", "\0", "(" * 500])
 def test_what_is_no_program(text: str) -> None:
-    assert Page.read(text) is None
+    assert ParsedSource.read(text) is None

@@ -135,13 +135,13 @@ class Editor(LanguageClient):
         A hover waits a second for ranks, and a busy machine is slower at times.
         """
         said: str | None = None
-        late = f"no answer from {silent}" if silent else None
+        late = f"no response from {silent}" if silent else None
 
         async def see() -> str:
             nonlocal said
             while True:
                 said = await self.hover_on(uri, path, line, word)
-                missing = [one for one in (said or "").splitlines() if "no answer from" in one]
+                missing = [one for one in (said or "").splitlines() if "no response from" in one]
                 if said is not None and missing == ([late] if late else []):
                     return said
 

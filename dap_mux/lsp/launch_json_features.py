@@ -1,4 +1,4 @@
-"""launch.json as it is typed: what is wrong with its rank sets, and what may stand there."""
+"""Diagnostics and completions for the rank sets and hosts in launch.json."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Final
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from dap_mux.lsp.launch import complaints, is_launch, offers
+from dap_mux.lsp.launch_json import completions, is_launch, rank_set_problems
 from dap_mux.lsp.positions import Positions
 from dap_mux.lsp.problems import SOURCE
 from dap_mux.lsp.server import Server
 
 TRIGGERS: Final = ['"', "(", "=", ",", "@", ":", "|", "&", "~"]
-LIMIT: Final = 0.5  # s for the session to tell its named sets
+GROUPS_TIMEOUT_S: Final = 0.5
 
 
 def opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    """A document is open."""
+    """Check a document that was opened."""
     check(ls, params.text_document.uri)
 
 
 def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """A document is another one."""
+    """Check a document that was changed."""
     check(ls, params.text_document.uri)
 
 
 def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    """A document is closed: what is wrong with it is shown when it is open again."""
+    """Clear the diagnostics of a closed document; they return when it is opened again."""
     if is_launch(to_fs_path(params.text_document.uri) or ""):
         ls.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(params.text_document.uri, [])
@@ -35,7 +35,7 @@ def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
 
 
 def check(ls: Server, uri: str) -> None:
-    """Show what is wrong with a launch.json; nothing is said of other files."""
+    """Publish the diagnostics of a launch.json; ignore other files."""
     if not is_launch(to_fs_path(uri) or ""):
         return
     document = ls.workspace.get_text_document(uri)
@@ -47,7 +47,7 @@ def check(ls: Server, uri: str) -> None:
             source=SOURCE,
             message=one.message,
         )
-        for one in complaints(document.source)
+        for one in rank_set_problems(document.source)
     ]
     ls.text_document_publish_diagnostics(
         types.PublishDiagnosticsParams(uri, found, version=document.version)
@@ -55,17 +55,17 @@ def check(ls: Server, uri: str) -> None:
 
 
 async def complete(ls: Server, asked: types.CompletionParams) -> types.CompletionList | None:
-    """Offer rank sets and hosts."""
+    """LaunchCompletion rank sets and hosts."""
     uri = asked.text_document.uri
     if not is_launch(to_fs_path(uri) or ""):
         return None
     document = ls.workspace.get_text_document(uri)
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
-    at, source = (line - 1, column), document.source  # typing goes on while we ask
-    body = await ls.following.ask("groups", {}, LIMIT) or {"groups": []}
+    at, source = (line - 1, column), document.source  # the user may go on typing during the request
+    body = await ls.follower.request("groups", {}, GROUPS_TIMEOUT_S) or {"groups": []}
     names = {one["name"]: one["definition"] for one in body["groups"]}
-    found = offers(source, at, ls.following.picture, names)
+    found = completions(source, at, ls.follower.ranks, names)
     items = [
         types.CompletionItem(
             one.text,

@@ -121,7 +121,7 @@ class Slow(int):
         assert not slow.done(), "typing does not wait for it"
         await slow
         said = await shown.until_hover(uri, path, here - 4, "slow", silent="1")
-        assert said == "```text\nslow  {0}: seen\nno answer from 1\n```"
+        assert said == "```text\nslow  {0}: seen\nno response from 1\n```"
     (user.folder / "go").touch()
     run.process.terminate()
 

@@ -1,36 +1,36 @@
-"""What is shown of ranks: the mark behind a line, and values across ranks."""
+"""Text to show for ranks: the mark at the end of a line, and values across ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dap_mux.lsp.picture import Standing
+from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.printable import one_line
 
-_LONGEST_MARK: Final = 40  # characters of ranks behind a line
-_LONGEST_VALUE: Final = 300  # characters of one value
-_MOST_VALUES: Final = 12  # distinct values of one hover
+_MAX_MARK_LENGTH: Final = 40
+_MAX_VALUE_LENGTH: Final = 300
+_MAX_VALUES: Final = 12
 _NUMBERS: Final = ("min", "max", "mean", "std")
 _COUNTS: Final = ("nan", "inf")
 
 
-def mark(standing: Standing) -> str:
-    """Return `● 0-3,7`, with many pieces the first of them and how many there are."""
+def mark(standing: StoppedRanks) -> str:
+    """Return `● 0-3,7`; a long list is cut and followed by the number of ranks."""
     ranks = standing.label
-    if len(ranks) > _LONGEST_MARK:
-        ranks = f"{ranks[:_LONGEST_MARK].rsplit(',', 1)[0]},… ({len(standing.ids)})"
+    if len(ranks) > _MAX_MARK_LENGTH:
+        ranks = f"{ranks[:_MAX_MARK_LENGTH].rsplit(',', 1)[0]},… ({len(standing.ids)})"
     return f"● {ranks}"
 
 
-def why(standing: Standing) -> str:
-    """Return who stands there and why, for a tooltip."""
+def why(standing: StoppedRanks) -> str:
+    """Return which ranks are stopped there and why, for a tooltip."""
     several = "s" if len(standing.ids) > 1 else ""
     return one_line(f"stopped here ({', '.join(standing.reasons)}): rank{several} {standing.label}")
 
 
 def values(expression: str, body: Mapping[str, Any], *, markdown: bool) -> str | None:
-    """Return the answer of `compare` as a hover's text; None where no rank has a value."""
+    """Return the response of `compare` as the text of a hover; None if no rank has a value."""
     if not body["values"]:
         return None
     lines = [*_values(expression, body), *_statistics(body["statistics"]), *_others(body)]
@@ -44,9 +44,9 @@ def values(expression: str, body: Mapping[str, Any], *, markdown: bool) -> str |
 
 def _values(expression: str, body: Mapping[str, Any]) -> list[str]:
     found = body["values"]
-    shown = [f"  {{{one['ranks']}}}: {_short(one['value'])}" for one in found[:_MOST_VALUES]]
-    if len(found) > _MOST_VALUES:
-        shown.append(f"  … and {len(found) - _MOST_VALUES} more values")
+    shown = [f"  {{{one['ranks']}}}: {_short(one['value'])}" for one in found[:_MAX_VALUES]]
+    if len(found) > _MAX_VALUES:
+        shown.append(f"  … and {len(found) - _MAX_VALUES} more values")
     if len(shown) == 1:
         return [f"{_short(expression)}  {shown[0].strip()}"]
     return [_short(expression), *shown]
@@ -64,10 +64,10 @@ def _others(body: Mapping[str, Any]) -> list[str]:
     lines = [f"outliers: {body['outliers']}"] if body["outliers"] else []
     lines += [f"  {{{one['ranks']}}}: {_short(one['message'])}" for one in body["errors"]]
     if body["missing"]:
-        lines.append(f"no answer from {body['missing']}")
+        lines.append(f"no response from {body['missing']}")
     return lines
 
 
 def _short(text: str) -> str:
     line = one_line(text)
-    return line if len(line) <= _LONGEST_VALUE else f"{line[:_LONGEST_VALUE]}…"
+    return line if len(line) <= _MAX_VALUE_LENGTH else f"{line[:_MAX_VALUE_LENGTH]}…"

@@ -1,4 +1,4 @@
-"""launch.json: the configurations that are ours, and the rank sets and hosts in them."""
+"""launch.json: the configurations for sessions, and the rank sets and hosts in them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 from tree_sitter import Node
 
 from dap_mux.lsp.jsonc import Place, Text, end, items, members, read, said, start, text_of
-from dap_mux.lsp.picture import Picture
+from dap_mux.lsp.rank_state import RankState
 from dap_mux.rank_sets import RankSetError, complete, parse
 
 NAME: Final = "launch.json"
-_NOT_RANKS: Final = 'ranks must be a rank set, as in "0-3" or "ranks(dp=0)"'
+_NOT_A_RANK_SET: Final = 'ranks must be a rank set, as in "0-3" or "ranks(dp=0)"'
 
 
 @dataclass(frozen=True)
-class Complaint:
-    """What is wrong from one place to another."""
+class RankSetProblem:
+    """A problem with the text from `start` to `end`."""
 
     start: Place
     end: Place
@@ -26,8 +26,8 @@ class Complaint:
 
 
 @dataclass(frozen=True)
-class Offer:
-    """`text` may stand from `start` to the cursor; `detail` is for people."""
+class LaunchCompletion:
+    """A completion that replaces the text from `start` to the cursor."""
 
     text: str
     start: Place
@@ -35,12 +35,12 @@ class Offer:
 
 
 def is_launch(path: str) -> bool:
-    """Whether a file holds launch configurations."""
+    """Whether a path is that of a launch.json."""
     return path.replace("\\", "/").endswith(f"/.vscode/{NAME}")
 
 
 def ours(root: Node) -> list[Node]:
-    """Return the configurations that lead to a session: of our own type, or debugpy's to attach."""
+    """Return the configurations for sessions: of our type, or debugpy's with `attach`."""
     return [one for one in items(members(root).get("configurations")) if _is_ours(members(one))]
 
 
@@ -49,38 +49,42 @@ def _is_ours(configuration: dict[str, Node]) -> bool:
     return kind == "dap-mux" or (kind == "debugpy" and request == "attach")
 
 
-def complaints(text: str) -> Iterator[Complaint]:
-    """Yield what is wrong with the rank sets in a launch.json, at the very columns."""
+def rank_set_problems(text: str) -> Iterator[RankSetProblem]:
+    """Yield the problems with the rank sets in a launch.json."""
     for entry in _mappings(read(text)):
         node = entry.get("ranks")
         found = text_of(node)
         if found:
             yield from _complaints(found)
         elif node is not None and not (node.type == "number" and (node.text or b"").isdigit()):
-            yield Complaint(start(node), end(node), _NOT_RANKS)
+            yield RankSetProblem(start(node), end(node), _NOT_A_RANK_SET)
 
 
-def _complaints(found: Text) -> Iterator[Complaint]:
+def _complaints(found: Text) -> Iterator[RankSetProblem]:
     try:
         parse(found.value)
     except RankSetError as error:
         last = len(found.value)
         here, there = min(error.column, last), min(error.column + error.width, last)
-        yield Complaint(found.places[here], found.places[there], error.message)
+        yield RankSetProblem(found.places[here], found.places[there], error.message)
 
 
-def offers(text: str, at: Place, picture: Picture, names: dict[str, str]) -> list[Offer]:
-    """Return what may stand at a place; `names`: the session's named sets and what they mean."""
+def completions(
+    text: str, at: Place, state: RankState, names: dict[str, str]
+) -> list[LaunchCompletion]:
+    """Return the completions at a place; `names`: the session's named sets, with definitions."""
     for entry in _mappings(read(text)):
         ranks = text_of(entry.get("ranks"))
         if ranks and ranks.holds(at):
-            found = complete(ranks.value, ranks.column(at), picture.world(names))
-            return [Offer(one.text, ranks.places[one.start], one.detail) for one in found]
+            found = complete(ranks.value, ranks.column(at), state.world(names))
+            return [
+                LaunchCompletion(one.text, ranks.places[one.start], one.detail) for one in found
+            ]
         hosts = entry.get("hosts")
         for one in (hosts, *items(hosts)):
             host = text_of(one)
             if host and host.holds(at):
-                return [Offer(name, host.places[0], "host") for name in picture.hosts()]
+                return [LaunchCompletion(name, host.places[0], "host") for name in state.hosts()]
     return []
 
 

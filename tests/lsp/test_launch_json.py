@@ -10,9 +10,9 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from dap_mux.lsp.features import make_server
-from dap_mux.lsp.in_launch import complete
-from dap_mux.lsp.launch import complaints, is_launch, offers
-from dap_mux.lsp.picture import Picture
+from dap_mux.lsp.launch_json import completions, is_launch, rank_set_problems
+from dap_mux.lsp.launch_json_features import complete
+from dap_mux.lsp.rank_state import RankState
 
 HEAD = '{"configurations": [{"type": "dap-mux", "pathMappings": [{"ranks": '
 TAIL = "}]}]}"
@@ -26,9 +26,9 @@ def row(rank: int, state: str = "running", **more: Any) -> dict[str, Any]:
     return {**unknown, **known, "coords": coords, **more}
 
 
-def picture() -> Picture:
-    drawn = Picture()
-    drawn.draw([row(rank) for rank in range(4)])
+def picture() -> RankState:
+    drawn = RankState()
+    drawn.replace([row(rank) for rank in range(4)])
     return drawn
 
 
@@ -43,7 +43,7 @@ def picture() -> Picture:
 )
 def test_a_mistake_is_marked_at_its_very_columns(value: str, marked: str, message: str) -> None:
     text = HEAD + json.dumps(value, ensure_ascii=False) + TAIL
-    [one] = complaints(text)
+    [one] = rank_set_problems(text)
     assert message in one.message
     begin, end = one.start[1], one.end[1]
     assert text.encode()[begin:end].decode() == marked[: end - begin]
@@ -52,29 +52,29 @@ def test_a_mistake_is_marked_at_its_very_columns(value: str, marked: str, messag
 
 @pytest.mark.parametrize("value", ['"0-3"', "3", '"ranks(tp=0)"', '"@slow"', '"\\u0033"'])
 def test_what_is_right(value: str) -> None:
-    assert list(complaints(HEAD + value + TAIL)) == []
+    assert list(rank_set_problems(HEAD + value + TAIL)) == []
 
 
 def test_what_is_no_rank_set_at_all() -> None:
-    [one] = complaints(HEAD + "[0, 1]" + TAIL)
+    [one] = rank_set_problems(HEAD + "[0, 1]" + TAIL)
     assert "must be a rank set" in one.message
 
 
 @pytest.mark.parametrize("type", ["debugpy", "node", "python"])
 def test_other_configurations_are_none_of_our_business(type: str) -> None:
-    assert list(complaints((HEAD + '"nonsense"' + TAIL).replace("dap-mux", type))) == []
+    assert list(rank_set_problems((HEAD + '"nonsense"' + TAIL).replace("dap-mux", type))) == []
 
 
 def test_debugpy_s_own_to_attach_are_ours() -> None:
     text = (HEAD + '"nonsense"' + TAIL).replace('dap-mux"', 'debugpy", "request": "attach"')
-    assert len(list(complaints(text))) == 1
+    assert len(list(rank_set_problems(text))) == 1
 
 
 def offered(before: str, after: str = '"') -> dict[str, str]:
     """What is offered behind a text in quotes: with what it replaces."""
     text = HEAD + '"' + before + after + TAIL
     cursor = len((HEAD + '"' + before).encode())
-    found = offers(text, (0, cursor), picture(), {"slow": "1,3"})
+    found = completions(text, (0, cursor), picture(), {"slow": "1,3"})
     return {one.text: text.encode()[one.start[1] : cursor].decode() for one in found}
 
 
@@ -100,7 +100,7 @@ async def test_what_is_typed_while_the_session_is_asked(monkeypatch: pytest.Monk
         server.workspace.update_text_document(named, above)
         return {"groups": [{"name": "slow", "definition": "1,3"}]}
 
-    monkeypatch.setattr(server.following, "ask", ask)
+    monkeypatch.setattr(server.follower, "request", ask)
     cursor = types.Position(0, text.index("@") + 1)
     found = await complete(
         server, types.CompletionParams(types.TextDocumentIdentifier(uri), cursor)
@@ -111,13 +111,13 @@ async def test_what_is_typed_while_the_session_is_asked(monkeypatch: pytest.Monk
 
 def test_hosts() -> None:
     text = HEAD.replace('"ranks": ', '"hosts": ["no') + '"]' + TAIL
-    found = offers(text, (0, text.index('"no') + 3), picture(), {})
+    found = completions(text, (0, text.index('"no') + 3), picture(), {})
     assert [one.text for one in found] == ["node0", "node1"]
 
 
 def test_elsewhere_nothing_is_offered() -> None:
     text = HEAD + '"all"' + TAIL
-    assert offers(text, (0, text.index("dap-mux") + 1), picture(), {}) == []
+    assert completions(text, (0, text.index("dap-mux") + 1), picture(), {}) == []
 
 
 def test_which_files() -> None:

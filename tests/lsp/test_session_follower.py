@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.lsp.following import Following
-from dap_mux.lsp.watch import Watch
+from dap_mux.lsp.session_follower import SessionFollower
+from dap_mux.lsp.session_watch import SessionWatch
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.session_files import SessionFile
 from tests.support.processes.commands import LIMIT
@@ -98,43 +98,47 @@ async def join(session: SessionFile) -> AsyncIterator[DapClient]:
 
 
 @pytest.fixture
-async def following(tmp_path: Path) -> AsyncIterator[Following]:
+async def follower(tmp_path: Path) -> AsyncIterator[SessionFollower]:
     """It follows whom `prefer` says."""
-    made = Following(join, lambda: None)
-    made.watch = Watch(folder=tmp_path / "dap-mux")
+    made = SessionFollower(join, lambda: None)
+    made.watch = SessionWatch(folder=tmp_path / "dap-mux")
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()
     await asyncio.wait([running])
 
 
-async def test_what_moves_right_behind_the_list_is_not_undone_by_it(following: Following) -> None:
+async def test_what_moves_right_behind_the_list_is_not_undone_by_it(
+    follower: SessionFollower,
+) -> None:
     async with serving(Peer()) as address:
-        await following.prefer(address)
+        await follower.prefer(address)
 
         def lines() -> list[int]:
-            return [one.line for one in following.picture.standing(PROGRAM)]
+            return [one.line for one in follower.ranks.stopped_in(PROGRAM)]
 
         await until(lambda: lines() == [7], within=LIMIT, what="the rank stands")
 
 
-async def test_another_one_is_preferred_while_one_is_being_joined(following: Following) -> None:
+async def test_another_one_is_preferred_while_one_is_being_joined(
+    follower: SessionFollower,
+) -> None:
     slow = Peer()
     slow.may_answer.clear()
     async with serving(slow) as first, serving(Peer()) as second:
-        await following.prefer(first)
+        await follower.prefer(first)
         await asyncio.wait_for(slow.asked.wait(), LIMIT)
-        await following.prefer(second)
+        await follower.prefer(second)
         slow.may_answer.set()
-        await until(lambda: following.session, within=LIMIT, what="in a session")
-        assert following.session
-        assert following.session.address == second
+        await until(lambda: follower.session, within=LIMIT, what="in a session")
+        assert follower.session
+        assert follower.session.address == second
 
 
 async def test_breakpoints_that_a_session_owes_are_asked_for_again(
-    following: Following, monkeypatch: pytest.MonkeyPatch
+    follower: SessionFollower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dap_mux.lsp.following.PATIENCE", 0.5)
+    monkeypatch.setattr("dap_mux.lsp.session_follower.REQUEST_TIMEOUT_S", 0.5)
     async with serving(Late()) as address:
-        await following.prefer(address)
-        await until(lambda: following.breakpoints, within=LIMIT, what="breakpoints")
+        await follower.prefer(address)
+        await until(lambda: follower.breakpoints, within=LIMIT, what="breakpoints")

@@ -1,4 +1,4 @@
-"""A missing path mapping, written into launch.json."""
+"""Fixes that write a missing path mapping into launch.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from tree_sitter import Node
 
 from dap_mux.lsp.jsonc import Edit, appended, items, members, read, replaced, said
-from dap_mux.lsp.launch import ours
+from dap_mux.lsp.launch_json import ours
 
 FOLDER: Final = "${workspaceFolder}"
 NEW_NAME: Final = "Remote Attach to Cluster"
@@ -19,7 +19,7 @@ NEW_NAME: Final = "Remote Attach to Cluster"
 
 @dataclass(frozen=True)
 class Fix:
-    """One way to put it right. `likely`: the configuration leads to the session that runs."""
+    """Edits of one configuration. `likely`: it is the one for the running session."""
 
     configuration: str
     edits: tuple[Edit, ...]
@@ -29,10 +29,10 @@ class Fix:
 def fixes(
     text: str, entry: Mapping[str, Any], *, instead: bool, folder: str, port: int
 ) -> list[Fix]:
-    """Return how an entry gets into each configuration of ours; where there is none, with one.
+    """Return the fixes that add an entry to each configuration, or a new configuration.
 
-    A configuration that has it already needs only a session that reads it. `instead`: it replaces
-    the entry with the same local root. `port`: the session's.
+    A configuration that already has the entry is skipped. `instead`: the entry replaces the one
+    with the same local root. `port`: the session's.
     """
     root, entry = read(text), portable(entry, folder)
     mine = ours(root)
@@ -73,7 +73,7 @@ def configuration(entry: Mapping[str, Any], port: int) -> dict[str, Any]:
 
 
 def portable(entry: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Return an entry whose local root is told from the workspace, where it is in there."""
+    """Return an entry whose local root is relative to the workspace folder, if it is inside."""
     local = PurePath(entry["localRoot"])
     if folder and local.is_relative_to(folder):
         return {**entry, "localRoot": str(PurePath(FOLDER) / local.relative_to(folder))}
@@ -84,7 +84,7 @@ def _has(one: Node, entry: Mapping[str, Any], folder: str) -> bool:
     for known in items(members(one).get("pathMappings")):
         try:
             value = json.loads(known.text or b"")
-        except ValueError:  # with a comment in it, say
+        except ValueError:  # for example, with a comment inside
             continue
         rooted = isinstance(value, dict) and isinstance(value.get("localRoot"), str)
         if rooted and portable(value, folder) == entry:

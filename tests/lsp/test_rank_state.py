@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.lsp import text
-from dap_mux.lsp.picture import Picture
+from dap_mux.lsp import rendering
+from dap_mux.lsp.rank_state import RankState
 
 
 def row(rank: int, line: int | None = None, **more: Any) -> dict[str, Any]:
@@ -16,50 +16,50 @@ def row(rank: int, line: int | None = None, **more: Any) -> dict[str, Any]:
     return {"rank": rank, "state": state, "host": "h", **where, **rest, **more}
 
 
-def drawn(*rows: dict[str, Any]) -> Picture:
-    picture = Picture()
-    picture.draw(rows)
+def drawn(*rows: dict[str, Any]) -> RankState:
+    picture = RankState()
+    picture.replace(rows)
     return picture
 
 
-def labels(picture: Picture) -> dict[int, str]:
-    return {one.line: text.mark(one) for one in picture.standing("/job/train.py")}
+def labels(picture: RankState) -> dict[int, str]:
+    return {one.line: rendering.mark(one) for one in picture.stopped_in("/job/train.py")}
 
 
 def test_who_stands_where() -> None:
     picture = drawn(*(row(rank, 7 if rank != 2 else None) for rank in range(4)), row(4, 9))
     assert labels(picture) == {7: "● 0-1,3", 9: "● 4"}
-    picture.change([row(3, 9)])
+    picture.update([row(3, 9)])
     assert labels(picture) == {7: "● 0-1", 9: "● 3-4"}
-    first, last = picture.standing("/job/train.py")
-    assert picture.elsewhere(first) == "2-4"
-    assert picture.elsewhere(last) == "0-2"
-    assert picture.standing("/job/other.py") == []
-    assert text.why(first) == "stopped here (step): ranks 0-1"
+    first, last = picture.stopped_in("/job/train.py")
+    assert picture.ranks_elsewhere(first) == "2-4"
+    assert picture.ranks_elsewhere(last) == "0-2"
+    assert picture.stopped_in("/job/other.py") == []
+    assert rendering.why(first) == "stopped here (step): ranks 0-1"
 
 
 def test_there_and_back_is_news_twice() -> None:
     picture = drawn(row(0, 7))
-    before = picture.moves
-    picture.change([row(0)])
-    picture.change([row(0, 7)])
-    assert picture.moves == before + 2
-    picture.change([row(0, 7)])
-    assert picture.moves == before + 2
+    before = picture.revision
+    picture.update([row(0)])
+    picture.update([row(0, 7)])
+    assert picture.revision == before + 2
+    picture.update([row(0, 7)])
+    assert picture.revision == before + 2
 
 
 def test_groups_are_named_where_there_are_several() -> None:
     picture = drawn(row(0, 7, group="eval"), row(0, 7, group="trainer"), row(1, group="trainer"))
-    [one] = picture.standing("/job/train.py")
-    assert text.mark(one) == "● eval:0; trainer:0"
-    assert picture.elsewhere(one) == "trainer:1"
+    [one] = picture.stopped_in("/job/train.py")
+    assert rendering.mark(one) == "● eval:0; trainer:0"
+    assert picture.ranks_elsewhere(one) == "trainer:1"
     assert picture.name([("eval", 0)]) == "eval:0"
 
 
 def test_a_worker_stands_beside_its_rank_and_is_gone_with_its_end() -> None:
     picture = drawn(row(0), row(0, 7, worker=1))
     assert labels(picture) == {7: "● 0/1"}
-    picture.change([row(0, None, worker=1, state="exited")])
+    picture.update([row(0, None, worker=1, state="exited")])
     assert labels(picture) == {}
 
 
@@ -77,7 +77,7 @@ def compared(**more: Any) -> dict[str, Any]:
 
 
 def test_values_of_a_hover() -> None:
-    assert text.values("x", compared(values=[]), markdown=True) is None
+    assert rendering.values("x", compared(values=[]), markdown=True) is None
     numbers = {"min": 1.0, "max": 2.5, "mean": 1.5, "std": 0.25, "nan": 1, "inf": 0}
     body = compared(
         values=[{"ranks": str(rank), "value": f"{rank}\n"} for rank in range(20)],
@@ -85,7 +85,7 @@ def test_values_of_a_hover() -> None:
         errors=[{"ranks": "30", "message": "NameError"}],
         missing="31",
     )
-    said = text.values("x", body, markdown=False)
+    said = rendering.values("x", body, markdown=False)
     assert said is not None
     lines = said.splitlines()
     assert lines[0] == "x"
@@ -94,5 +94,5 @@ def test_values_of_a_hover() -> None:
         "  … and 8 more values",
         "min 1 · max 2.5 · mean 1.5 · std 0.25 · nan 1",
         "  {30}: NameError",
-        "no answer from 31",
+        "no response from 31",
     ]
