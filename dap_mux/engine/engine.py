@@ -39,17 +39,19 @@ from dap_mux.engine.outputs import CloseClient, Output, ToRank
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.ranks.subprocesses import HEARD, is_child
+from dap_mux.engine.ranks.subprocesses import HEARD
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
-from dap_mux.engine.state.model import Body, Client, ClientRequest, Dropped, Rank
+from dap_mux.engine.state.model import Client, ClientRequest, Dropped, Rank
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import Announcer
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.stops.stop_waiters import Arrivals
+from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import NO_RAW, Message, Response, encode, plain
+from dap_mux.protocol.rank_messages import announces_child
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
@@ -283,22 +285,20 @@ class Engine:
             return
         try:
             self._events.dispatch(rank, message)
-        except to_ranks.NONSENSE as error:
-            self.core.warn("rank", f"dropped a bad {message.event!r} event: {error}", rank)
+        except PeerFault as error:
+            self.core.warn("rank", f"dropped a malformed {message.event!r} event: {error}", rank)
 
     def _decline(self, rank: Rank, message: Message) -> None:
         """A rank asks its client something (`runInTerminal`): no, but for `startDebugging`."""
-        child: Body = {}
         text = "not supported"
         if message.command == "startDebugging":
-            told = plain(message.arguments).get("configuration")
-            child, text = (told, "") if is_child(told) else ({}, NO_CHILD)
+            text = "" if announces_child(message.arguments) else NO_CHILD
         rank.connection.seq += 1
         answer = Response(rank.connection.seq, message.seq, not text, message.command, text)
         assert rank.link is not None
         self.core.out.append(ToRank(rank.link, encode(answer)))
         if not text:
-            self.heard.child(rank, child)
+            self.heard.child(rank, plain(message.arguments)["configuration"])
         else:
             self.core.log(logging.INFO, "rank", f"refused {message.command!r}: {text}", rank)
 

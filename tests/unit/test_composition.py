@@ -38,3 +38,28 @@ def found(root: Path, text: str, name: str = "dap_mux/engine/x.py") -> list[str]
 def test_holes_are_found(tmp_path: Path, text: str) -> None:
     (line,) = found(tmp_path, text)
     assert line.endswith("a hole: take the other part in the constructor")
+
+
+CATCH = "try:\n    f()\n    g()\nexcept {}:\n    {}\n"
+
+
+@pytest.mark.parametrize("what", ["TypeError", "(PeerFault, KeyError)", "Exception", ""])
+def test_catches_of_defects_are_found(tmp_path: Path, what: str) -> None:
+    (line,) = found(tmp_path, CATCH.format(what, "pass"))
+    assert line.startswith("dap_mux/engine/x.py:4: catches ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CATCH.format("PeerFault", "pass"),
+        CATCH.format("Exception", "raise"),
+        "try:\n    x = table[key]\nexcept KeyError:\n    pass\n",
+    ],
+)
+def test_what_may_be_caught(tmp_path: Path, text: str) -> None:
+    assert found(tmp_path, text) == []
+
+
+def test_outside_the_engine(tmp_path: Path) -> None:
+    assert found(tmp_path, CATCH.format("Exception", "pass"), "dap_mux/shell/x.py") == []

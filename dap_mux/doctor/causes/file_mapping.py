@@ -17,6 +17,7 @@ from dap_mux.doctor.observations import FilePlace, Observations
 from dap_mux.doctor.snapshot import Json, SessionSnapshot
 from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.engine.source_files.probe import LARGEST, Found, found, look_at
+from dap_mux.errors import PeerFault
 from dap_mux.pathmap import BadMapping, parse
 from dap_mux.user_files import open_regular
 
@@ -101,8 +102,8 @@ async def _of_file(snapshot: SessionSnapshot, place: FilePlace) -> list[Finding]
 
 def _found(said: object) -> Found | None:
     try:
-        return found(said)
-    except ValueError:
+        return found(str(said))
+    except PeerFault:
         return None
 
 

@@ -26,6 +26,7 @@ from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import BreakpointStates
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's, told to nobody
@@ -235,12 +236,13 @@ class Breakpoints:
             command = "setBreakpoints"
             arguments["source"] = self._book.sources[place]
             arguments["lines"] = [body.get("line", 1) for body in bodies]
-        to_ranks.ask(
+        to_ranks.ask_for(
             self._core,
             rank,
             command,
             arguments,
-            lambda reply: self._sent(rank, place, version, planned, reply),
+            BreakpointStates,
+            lambda said, reply: self._sent(rank, place, version, planned, said, reply),
         )
 
     def _plan(self, rank: Rank, place: Place) -> Plan:
@@ -254,15 +256,23 @@ class Breakpoints:
             id for id in clients if id == OWN or (id in known and known[id].role == "controller")
         ]
 
-    def _sent(self, rank: Rank, place: Place, version: int, planned: Plan, reply: Reply) -> None:
+    def _sent(
+        self,
+        rank: Rank,
+        place: Place,
+        version: int,
+        planned: Plan,
+        said: BreakpointStates | None,
+        reply: Reply,
+    ) -> None:
         """A rank answered for a place; an answer overtaken by a newer request is not kept."""
         if self._newest.get((rank.id, place)) != version:
             return
         ids = self._rank_ids.renew(rank.id, place, stopped=rank.stop is not None)
-        states = plain(reply.body).get("breakpoints") or []
+        states = (said.breakpoints if said else None) or []
         for index, slot in enumerate(planned.slots):
             state = states[index] if index < len(states) else None
-            state = state if isinstance(state, dict) else _failure(reply)
+            state = state or _failure(reply)
             if isinstance(state.get("id"), int):
                 ids[state["id"]] = slot.wanted
             self._keep(rank, slot.wanted, state)
@@ -271,7 +281,7 @@ class Breakpoints:
         if not self._sent_again(rank, place):
             self._waiters.arrived(rank, place)
         if place != FUNCTIONS:
-            self._files.taken(rank, place, [s for s in states if isinstance(s, dict)])
+            self._files.taken(rank, place, [state for state in states if state])
 
     def _sent_again(self, rank: Rank, place: Place) -> bool:
         """Unite those that debugpy has moved onto one line, of which it keeps the last only."""

@@ -139,7 +139,7 @@ class Paused:
             if rank is not None and rank.phase is Phase.LIVE:
                 to_ranks.ask(self._core, rank, "evaluate", arguments, self._undone(rank))
 
-    def _undone(self, rank: Rank) -> to_ranks.Then:
+    def _undone(self, rank: Rank) -> to_ranks.OnReply:
         def undone(reply: Reply) -> None:
             if not reply.ok and rank.phase is Phase.LIVE:
                 why = reply.problem

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.substitutions import values_of
-from dap_mux.engine.messages.to_ranks import Broadcast
+from dap_mux.engine.messages.to_ranks import Broadcast, malformed
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.python_syntax import LONGEST, is_expression
 from dap_mux.engine.state.model import Body, Pending, Rank, Reply, Stop
@@ -27,6 +26,7 @@ from dap_mux.engine.state.session import Core
 from dap_mux.engine.stops.stop_waiters import Arrivals
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.rank_messages import Evaluated, read
 from dap_mux.rank_sets import RankId, substitute
 
 TIMEOUT: Final = 5.0  # s
@@ -63,17 +63,6 @@ class Answers:
 
 Then: TypeAlias = Callable[[Answers], None]
 Text: TypeAlias = "str | Callable[[Rank], str]"
-
-
-class _Evaluated(Struct, gc=False):
-    """The body of debugpy's answer to `evaluate`."""
-
-    result: str = ""
-    type: str | None = None
-    variablesReference: int = 0
-
-
-_evaluated: Final = msgspec.json.Decoder(_Evaluated).decode
 
 
 class Gathering:
@@ -123,9 +112,10 @@ class Gathering:
             self.fail(id, message + where)
             return
         try:
-            body = _evaluated(reply.body) if reply.body else _Evaluated()
-        except msgspec.DecodeError as error:
-            raise PeerFault(str(error)) from None
+            body = read(reply.body, Evaluated)
+        except PeerFault as error:
+            self.fail(id, malformed(self._core, reply.rank, "evaluate", error).no_reply_reason)
+            return
         if id in self.in_main:
             self.answer(id, _in_main(body.result))
         else:

@@ -20,7 +20,7 @@ from dap_mux.engine.state.selection import focused, looked_at
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import Announcer
-from dap_mux.errors import StaleHandle
+from dap_mux.errors import PeerFault, StaleHandle
 from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
 from dap_mux.protocol.types import ThreadArguments, typed
 
@@ -182,7 +182,12 @@ class Inspector:
                 return id  # of a stop that is over: not to be given out
             return self._core.handles.mint(rank.id, kind, id)
 
-        body = exchange(reply.body, fields, translate)
+        try:
+            body = exchange(reply.body, fields, translate)
+        except PeerFault as error:
+            reply = to_ranks.malformed(self._core, rank, request.command, error)
+            self._answer(request, rank, stop, reply)
+            return
         if minted and rank.stop is not stop:
             text = f"{self._view.name_of(rank)} has run on meanwhile"
             to_clients.refuse(self._core, request, text)

@@ -10,7 +10,8 @@ from typing import Final
 
 from dap_mux.engine.events.rank_events import Handler, RankEvents
 from dap_mux.engine.state.model import Rank
-from dap_mux.protocol.messages import Message, plain
+from dap_mux.protocol.messages import Message
+from dap_mux.protocol.rank_messages import event_body
 
 # Names of `RankEvents`' methods; "=" passes the event on with our ids.
 EVENT_TABLE: Final[Mapping[str, str | None]] = {
@@ -47,8 +48,8 @@ class Events:
         }
 
     def dispatch(self, rank: Rank, message: Message) -> None:
-        """Hand a rank's event to its row."""
-        event, body = message.event, plain(message.body)
+        """Hand a rank's event to its row. Raises `PeerFault` where it is not what DAP says."""
+        event, body = message.event, event_body(message.event, message.body)
         if event not in self._rows:
             self._unknown(rank, event, body)
             return

@@ -12,15 +12,14 @@ from dap_mux.engine.messages.capabilities import Capabilities, offers_of
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client_dialects import thread
-from dap_mux.engine.state.model import Body, Rank, Reply
+from dap_mux.engine.state.model import Body, Rank
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
-from dap_mux.errors import PeerFault
 from dap_mux.injected.farewell import OVER
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import Threads
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Handler: TypeAlias = Callable[[Rank, Body], None]
@@ -69,7 +68,7 @@ class RankEvents:
         """The rank has stopped.
 
         One that is being left goes on; taken for stopped, it would be told to continue when it is
-        attached again, and that is K1.
+        attached again; debugpy never answers a `continue` to a rank that runs.
         """
         if rank.phase.leaving:
             return
@@ -100,7 +99,7 @@ class RankEvents:
         self._capabilities.offered(rank.connection.offers)
 
     def sockets(self, rank: Rank, body: Body) -> None:
-        """`debugpySockets`: the adapter has met its debuggee once it lists an internal one (K3)."""
+        """`debugpySockets`: the adapter has met its debuggee once it lists an internal one."""
         sockets = body.get("sockets") or []
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
             self._lifecycle.adapter_is_ready(rank)
@@ -118,11 +117,18 @@ class RankEvents:
             self._tell_thread(rank, "exited", id)
             rank.threads.pop(id, None)
         elif len(rank.connection.pending) < MAX_QUESTIONS:
-            to_ranks.ask(self._core, rank, "threads", {}, lambda r: self._named(rank, id, r))
+            to_ranks.ask_for(
+                self._core,
+                rank,
+                "threads",
+                {},
+                Threads,
+                lambda said, _: self._named(rank, id, said),
+            )
 
-    def _named(self, rank: Rank, id: int, reply: Reply) -> None:
-        if reply.ok and rank.phase is Phase.LIVE:
-            learn_threads(rank, plain(reply.body))
+    def _named(self, rank: Rank, id: int, said: Threads | None) -> None:
+        if said and rank.phase is Phase.LIVE:
+            learn_threads(rank, said)
             if id in rank.threads:
                 self._tell_thread(rank, "started", id)
 
@@ -142,12 +148,13 @@ class RankEvents:
         if not isinstance(body.get("source"), dict):
             body.pop("source", None)
         rest = self._translated(rank, "output", body)
-        text, category = str(rest.pop("output", "")), str(rest.pop("category", ""))
+        text, category = rest.pop("output", ""), rest.pop("category", None) or ""
         if category == "telemetry" and text == OVER:
             rank.connection.program_over = True
         elif category == "telemetry":
             if text == "debugpy":
-                rank.debugpy = str((rest.get("data") or {}).get("packageVersion", ""))
+                data = rest.get("data")
+                rank.debugpy = str(data.get("packageVersion", "")) if isinstance(data, dict) else ""
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
         else:
             self._fold(rank, category, text, rest)
@@ -184,11 +191,11 @@ class RankEvents:
 
     def module(self, rank: Rank, body: Body) -> None:
         """Each distinct module once, whichever rank loads it first."""
-        self._once(rank, "module", _identity(body.get("module")), body)
+        self._once(rank, "module", _identity(body["module"]), body)
 
     def loaded_source(self, rank: Rank, body: Body) -> None:
         """Each distinct source once."""
-        self._once(rank, "loadedSource", _identity(body.get("source")), body)
+        self._once(rank, "loadedSource", _identity(body["source"]), body)
 
     def _once(self, rank: Rank, event: str, path: str, body: Body) -> None:
         if body.get("reason") == "new":
@@ -206,7 +213,7 @@ class RankEvents:
             to_clients.broadcast(self._core, "process", flow.process)
 
     def invalidated(self, rank: Rank, body: Body) -> None:
-        """Variables only: VS Code replays old stops for threads and stacks (FACTS)."""
+        """Variables only: VS Code replays old stops for threads and stacks."""
         areas = [area for area in body.get("areas") or ["variables"] if area == "variables"]
         if areas and rank.stop:
             to_clients.broadcast(self._core, "invalidated", {"areas": areas})
@@ -231,7 +238,7 @@ class RankEvents:
     # For nobody, or for one rank only
 
     def child(self, rank: Rank, body: Body) -> None:
-        """A child process waits for a debugger, wanted or not (K5)."""
+        """A child process waits for a debugger, wanted or not."""
         self._lifecycle.announced(rank, body)
 
     def unknown(self, rank: Rank, event: str, body: Body) -> None:
@@ -259,10 +266,8 @@ def _note_thread(rank: Rank, id: int, *, runs: bool) -> None:
         rank.connection.program_over = not threads
 
 
-def _identity(loaded: object) -> str:
-    """Return what a module or a source is known by. Raises `PeerFault`."""
-    if not isinstance(loaded, dict):
-        raise PeerFault(f"neither a module nor a source: {loaded!r:.40}")
+def _identity(loaded: Body) -> str:
+    """Return what a module or a source is known by."""
     return str(loaded.get("path") or loaded.get("name"))
 
 

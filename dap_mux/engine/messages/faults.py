@@ -1,15 +1,16 @@
 """What is done about an exception that nobody has foreseen: it harms one request, or nothing.
 
-Every input goes through `run`, and so does everything that is called for several at once: answers
-to those who wait, requests that a lost rank owed. What has been put out before the exception stays
-out, because the state that goes with it has been changed too. The request on whose behalf something
-was done (`Core.cause`) is answered with an error, with the number under which the log has the
-traceback.
+`Engine.receive` runs each input so, and so do the few loops that call several who wait for the
+same: one that fails does not keep the others from theirs. What has been put out before the
+exception stays out, because the state that goes with it has been changed too. The request on whose
+behalf something was done (`Core.cause`) is answered with an error, with the number under which the
+log has the traceback.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.model import ClientRequest
@@ -22,14 +23,9 @@ EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wron
 def run(core: Core, cause: ClientRequest | None, call: Callable[[], None]) -> bool:
     """Call it on behalf of `cause`; False where it has failed, which is seen to here."""
     before, core.cause = core.cause, cause
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001 - whatever it is, others go on
-        _caught(core, error)
-        return False
-    finally:
-        core.cause = before
-    return True
+    done = core.guard(call, partial(_caught, core))
+    core.cause = before
+    return done
 
 
 def _caught(core: Core, error: Exception) -> None:

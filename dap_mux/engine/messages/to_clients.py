@@ -1,10 +1,13 @@
-"""Answers and events to clients. Every request is answered exactly once (promise R10)."""
+"""Answers and events to clients. Every request is answered exactly once."""
 
 from __future__ import annotations
 
-from msgspec import UNSET, Raw
+from functools import partial
+
+from msgspec import UNSET, Raw, UnsetType
 
 from dap_mux.engine.outputs import ToClient
+from dap_mux.engine.state.client_translation import Edge
 from dap_mux.engine.state.model import Body, Client, ClientRequest, Dropped
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import DapMuxError, PeerFault
@@ -34,7 +37,7 @@ def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) 
         try:
             payload = client.edge.body(request.command, raw(body))
         except PeerFault as error:
-            refuse(core, request, f"the answer makes no sense: {error}")
+            refuse(core, request, f"malformed response: {error}")
             return
     if not _take(core, request):
         return
@@ -94,18 +97,24 @@ def send_event(
         return
     client.terminated = name == "terminated"
     payload = UNSET if body is None else raw(body)
-    if client.edge is not None and body is not None:
-        try:
-            payload = client.edge.event(name, raw(body))
-        except PeerFault as error:
-            core.warn("client", f"dropped a bad {name!r} event: {error}")
-            return
-        except Exception as error:  # noqa: BLE001 - the other clients are told all the same
-            core.fault(error)
-            return
+    if client.edge is None or payload is UNSET:
+        _send_event(core, client, name, payload)
+    else:  # one client's translation that fails does not keep the others from their event
+        core.guard(partial(_translate_event, core, client, client.edge, name, payload), core.fault)
+
+
+def _translate_event(core: Core, client: Client, edge: Edge, name: str, body: Raw) -> None:
+    try:
+        translated = edge.event(name, body)
+    except PeerFault as error:
+        core.warn("client", f"dropped a malformed {name!r} event: {error}")
+    else:
+        _send_event(core, client, name, translated)
+
+
+def _send_event(core: Core, client: Client, name: str, body: Raw | UnsetType) -> None:
     client.seq += 1
-    data = encode(Event(client.seq, name, payload))
-    core.out.append(ToClient(client.id, data))
+    core.out.append(ToClient(client.id, encode(Event(client.seq, name, body))))
 
 
 def broadcast(core: Core, name: str, body: Body | None = None) -> None:
@@ -116,7 +125,7 @@ def broadcast(core: Core, name: str, body: Body | None = None) -> None:
 
 
 def broadcast_output(core: Core, body: Body) -> None:
-    """Send what ranks printed to every configured controller that reads (promise F6)."""
+    """Send what ranks printed to every configured controller that reads."""
     payload = raw(body)
     for client in core.controllers():
         if client.dropped is None:

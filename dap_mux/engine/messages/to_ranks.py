@@ -7,7 +7,8 @@ is down, its deadline passed). A reply that comes later than that is dropped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Raw
 
@@ -17,17 +18,18 @@ from dap_mux.engine.state.model import Body, Connection, Pending, Rank, Reply
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message, Request, encode
+from dap_mux.protocol.rank_messages import MALFORMED, read
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_DEADLINE: Final = 0.0
 # What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
-# so must we where there is none: debugpy refuses an id that it has not told yet (FACTS).
+# so must we where there is none: debugpy refuses an id that it has not told yet.
 OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
-# What decoding a rank's bytes as DAP may raise: they are hostile too.
-NONSENSE: Final = (PeerFault, TypeError, ValueError, AttributeError, KeyError)
 _SEQ: Final = 1
 _MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
-Then: TypeAlias = Callable[[Reply], None]
+T = TypeVar("T")
+OnReply: TypeAlias = Callable[[Reply], None]
+OnAnswer: TypeAlias = Callable[[T | None, Reply], None]
 
 
 class Broadcast:
@@ -46,7 +48,7 @@ def ask(
     rank: Rank,
     command: str,
     arguments: Raw | Body,
-    then: Then,
+    then: OnReply,
     timeout: float | None = None,
 ) -> None:
     """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
@@ -64,14 +66,41 @@ def ask(
     core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
 
 
+def ask_for(
+    core: Core,
+    rank: Rank,
+    command: str,
+    arguments: Raw | Body,
+    kind: type[T],
+    then: OnAnswer[T],
+    timeout: float | None = None,
+) -> None:
+    """Send one request; `then` gets the decoded body, or None and the reply that says why."""
+
+    def decoded(reply: Reply) -> None:
+        if not reply.ok:
+            then(None, reply)
+            return
+        try:
+            body = read(reply.body, kind)
+        except PeerFault as error:
+            then(None, malformed(core, rank, command, error))
+        else:
+            then(body, reply)
+
+    ask(core, rank, command, arguments, decoded, timeout)
+
+
+def malformed(core: Core, rank: Rank, command: str, error: PeerFault) -> Reply:
+    """Log that a rank's answer is not what DAP says, and return why there is none."""
+    core.warn("rank", f"{MALFORMED} to {command!r}: {error}", rank)
+    return Reply(False, no_reply_reason=MALFORMED, rank=rank)
+
+
 def _expire(connection: Connection, seq: int, limit: float) -> None:
     pending = connection.pending.pop(seq, None)
     if pending:
         pending.then(Reply(False, no_reply_reason=f"no answer within {limit:g} s"))
-
-
-def _give_up(core: Core, pending: Pending, reply: Reply) -> None:
-    faults.run(core, pending.cause, lambda: pending.then(reply))
 
 
 def answered(core: Core, rank: Rank, message: Message) -> None:
@@ -85,18 +114,7 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
     if pending.deadline is not None:
         core.cancel(pending.deadline)
     core.cause = pending.cause
-    try:
-        pending.then(Reply(message.success, message.body, message.message, "", rank))
-    except Exception as error:
-        if pending.cause is not None and isinstance(error, faults.EXPECTED):
-            raise  # for the user who has asked for it
-        if isinstance(error, NONSENSE):
-            core.warn("rank", f"a bad answer to {message.command!r}: {error}", rank)
-        else:
-            core.fault(error)
-        _give_up(
-            core, pending, Reply(False, no_reply_reason="its answer makes no sense", rank=rank)
-        )
+    pending.then(Reply(message.success, message.body, message.message, "", rank))
 
 
 def fail_pending(core: Core, rank: Rank, reason: str) -> None:
@@ -106,7 +124,8 @@ def fail_pending(core: Core, rank: Rank, reason: str) -> None:
     for pending in owed.values():
         core.cancel(pending.deadline)
     for pending in owed.values():
-        _give_up(core, pending, Reply(False, no_reply_reason=reason, rank=rank))
+        reply = Reply(False, no_reply_reason=reason, rank=rank)
+        faults.run(core, pending.cause, partial(pending.then, reply))
 
 
 def when_answered(
@@ -134,7 +153,7 @@ def when_answered(
         rank.connection.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
 
 
-def _then_also(then: Then, index: int, left: set[int], over: Callable[[], None]) -> Then:
+def _then_also(then: OnReply, index: int, left: set[int], over: Callable[[], None]) -> OnReply:
     def answered(reply: Reply) -> None:
         then(reply)
         if index in left:

@@ -9,7 +9,8 @@ will not come.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.capabilities import offers_of
@@ -29,7 +30,7 @@ from dap_mux.engine.state.model import Body, Rank, Reply
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.session import Core
 from dap_mux.pathmap import HERE
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import Evaluated
 
 ABOUT_US: Final[Body] = {
     "clientID": "dap-mux",
@@ -95,20 +96,26 @@ class Handshake:
         if not rank.phase.leaving:
             self._transitions.to(rank, Signal.UP)
         limit = self._core.settings.silence_timeout
-        to_ranks.ask(
-            self._core, rank, "initialize", ABOUT_US, lambda r: self._initialized(rank, r), limit
+        to_ranks.ask_for(
+            self._core,
+            rank,
+            "initialize",
+            ABOUT_US,
+            dict[str, Any],
+            lambda said, reply: self._initialized(rank, said, reply),
+            limit,
         )
         # In one write where that is safe: a session that ends in between would cost the rank its
         # port.
         if rank.connection.adapter_ready and rank.phase is Phase.GREETING:
             self._attach(rank)
 
-    def _initialized(self, rank: Rank, reply: Reply) -> None:
+    def _initialized(self, rank: Rank, said: Body | None, reply: Reply) -> None:
         before_attach = rank.phase in (Phase.GREETING, Phase.LEAVING_EARLY)
         if not before_attach and rank.phase is not Phase.ATTACHING:
             return
-        if reply.ok:
-            rank.connection.offers = offers_of(plain(reply.body))
+        if said is not None:
+            rank.connection.offers = offers_of(said)
             if before_attach:
                 self.await_adapter(rank)
         elif rank.phase is Phase.LEAVING_EARLY:
@@ -166,7 +173,7 @@ class Handshake:
         if rank.main:
             self._evaluate(rank, IS_TRACKER, self._examined)
         if debugpy_versions.prints_values(rank.debugpy):
-            self._evaluate(rank, debugpy_versions.ANSWER_WITHOUT_FRAME, lambda rank, reply: None)
+            self._evaluate(rank, debugpy_versions.ANSWER_WITHOUT_FRAME, _nothing)
         if warning := debugpy_versions.old(rank.debugpy):
             self._core.warn("rank", warning, rank)
         self._evaluate(rank, self._cure_for(rank), self._cured)
@@ -183,9 +190,9 @@ class Handshake:
             return CURE
         return CURE_AND_DEBUG_CHILDREN
 
-    def _examined(self, child: Rank, reply: Reply) -> None:
+    def _examined(self, child: Rank, said: Evaluated | None, reply: Reply) -> None:
         if child.phase is Phase.CONFIGURING:
-            is_tracker = reply.ok and plain(reply.body).get("result") == YES
+            is_tracker = said is not None and said.result == YES
             self._outcome.examined(child, is_tracker=is_tracker)
 
     def configure(self, rank: Rank) -> None:
@@ -194,14 +201,18 @@ class Handshake:
         if self._core.flow.configured:
             self.start(rank)
 
-    def _evaluate(self, rank: Rank, expression: str, then: object) -> None:
-        assert callable(then)
+    def _evaluate(
+        self,
+        rank: Rank,
+        expression: str,
+        then: Callable[[Rank, Evaluated | None, Reply], None],
+    ) -> None:
         arguments = {"expression": expression, "context": "watch"}
-        to_ranks.ask(self._core, rank, "evaluate", arguments, lambda reply: then(rank, reply))
+        to_ranks.ask_for(self._core, rank, "evaluate", arguments, Evaluated, partial(then, rank))
 
-    def _cured(self, rank: Rank, reply: Reply) -> None:
+    def _cured(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         """Verified by what the socket itself says; where it fails the rank just stays slow."""
-        told = str(plain(reply.body).get("result")) if reply.ok else ""
+        told = said.result if said else ""
         cured, children, rank.process = f"{told}  ".split(" ", 2)
         rank.process = rank.process.strip()
         rank.cured = cured == YES
@@ -211,21 +222,20 @@ class Handshake:
             what = (
                 "child processes may go undebugged" if self._request.debugs_children else MAY_WAIT
             )
-            self._core.warn("rank", what if reply.ok else f"{what}: {reply.problem}", rank)
+            self._core.warn("rank", what if said else f"{what}: {reply.problem}", rank)
 
     def free_children(self, rank: Rank) -> None:
         """A rank that is left starts children that no longer wait for a debugger."""
         self._evaluate(rank, CHILDREN, self._children_freed)
 
-    def _children_freed(self, rank: Rank, reply: Reply) -> None:
-        if not reply.ok:
+    def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+        if said is None:
             self._core.warn("rank", MAY_WAIT, rank)
 
-    def _located(self, rank: Rank, reply: Reply) -> None:
+    def _located(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         """Where the rank runs, which is what a `remoteRoot` of "." means."""
-        folder = plain(reply.body).get("result") if reply.ok else None
-        if isinstance(folder, str):
-            self._core.folders[rank.rank_id] = folder
+        if said and said.result:
+            self._core.folders[rank.rank_id] = said.result
 
     def start(self, rank: Rank) -> None:
         """What is evaluated in it comes first: a child of it that comes before would hang."""
@@ -276,3 +286,7 @@ class Handshake:
             self._transitions.to(rank, Signal.ATTACHED)
             rank.attempts = 0
             self._outcome.attached(rank)
+
+
+def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+    """It is not needed at all where it cannot be evaluated."""

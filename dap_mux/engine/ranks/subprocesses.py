@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
-from typing import TypeGuard
 
 from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.state.model import Body, Rank
@@ -24,11 +23,6 @@ from dap_mux.rank_sets.debuggees import WorkerId
 # What is heard of a hidden child; the rest is about a process that nobody debugs.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
 MAX_CHILDREN = 1024  # of one rank at once: its word alone has us open no more connections
-
-
-def is_child(body: object) -> TypeGuard[Body]:
-    """Whether this announces a process."""
-    return isinstance(body, dict) and type(body.get("subProcessId")) is int
 
 
 class Subprocesses:
@@ -51,8 +45,6 @@ class Subprocesses:
 
     def announced(self, parent: Rank, body: Body) -> Rank:
         """Return the child that a rank, or a child of it, says is waiting (`debugpyAttach`)."""
-        if not is_child(body):
-            raise PeerFault(f"no subProcessId in {body!r:.80}")
         main, pid = parent.main or parent, body["subProcessId"]
         child = self._children.get((main.rank_id, pid)) or self._met(main, pid)
         child.attach_overrides = body

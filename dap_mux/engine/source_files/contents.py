@@ -23,9 +23,10 @@ from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.state.session import Core, host_of
-from dap_mux.errors import StaleHandle
+from dap_mux.errors import PeerFault, StaleHandle
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
+from dap_mux.protocol.rank_messages import Evaluated, SourceText
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 PATIENCE: Final = 0.5  # s that a stack may wait for a look at the client's own disk
@@ -148,19 +149,27 @@ class Sources:
         if rank is None:
             raise StaleHandle(f"no rank of {host} is left to read {remote.path}")
         arguments = {"expression": probe.read(remote.path), "context": "watch"}
-        to_ranks.ask(
+        to_ranks.ask_for(
             self._core,
             rank,
             "evaluate",
             arguments,
-            lambda reply: self._read(request, number, reply),
+            Evaluated,
+            lambda said, reply: self._read(request, rank, number, said, reply),
         )
 
-    def _read(self, request: ClientRequest, number: int, reply: Reply) -> None:
-        if not reply.ok:
+    def _read(
+        self, request: ClientRequest, rank: Rank, number: int, said: Evaluated | None, reply: Reply
+    ) -> None:
+        if said is None:
             to_clients.refuse(self._core, request, reply.problem)
             return
-        content = probe.content(plain(reply.body).get("result"))
+        try:
+            content = probe.content(said.result)
+        except PeerFault as error:
+            reply = to_ranks.malformed(self._core, rank, "evaluate", error)
+            to_clients.refuse(self._core, request, reply.problem)
+            return
         if content.text is None:
             path = self._remotes[number].path
             to_clients.refuse(self._core, request, f"cannot read {path}: {content.problem}")
@@ -173,15 +182,15 @@ class Sources:
         id, reference = self._core.handles.resolve(Kind.SOURCE, handle)
         arguments = {"source": {"sourceReference": reference}, "sourceReference": reference}
 
-        def answered(reply: Reply) -> None:
-            text = plain(reply.body).get("content") if reply.ok else None
-            if not isinstance(text, str):
+        def answered(said: SourceText | None, reply: Reply) -> None:
+            if said is None or said.content is None:
                 to_clients.pass_failure(self._core, request, reply.problem)
                 return
-            self._keep(number, text)
-            self._tell(request, text)
+            self._keep(number, said.content)
+            self._tell(request, said.content)
 
-        to_ranks.ask(self._core, self._core.ranks[id], "source", arguments, answered)
+        rank = self._core.ranks[id]
+        to_ranks.ask_for(self._core, rank, "source", arguments, SourceText, answered)
 
     def _keep(self, number: int, text: str) -> None:
         self._texts[number] = text

@@ -31,7 +31,8 @@ from dap_mux.engine.state.model import Body, Client, Rank, Reply
 from dap_mux.engine.state.path_translation import from_uri
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core, host_of
-from dap_mux.protocol.messages import plain
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -139,23 +140,31 @@ class Files:
         self._open[path] = self._open.get(path, 0) + 1
         expression = probe.look_at(remote, self._compared.get(path, ""))
         arguments = {"expression": expression, "context": "watch"}
-        to_ranks.ask(
-            self._core, rank, "evaluate", arguments, lambda reply: self._looked(rank, path, reply)
+        to_ranks.ask_for(
+            self._core,
+            rank,
+            "evaluate",
+            arguments,
+            Evaluated,
+            lambda said, reply: self._looked(rank, path, said, reply),
         )
 
     def _is_ours(self, rank: Rank) -> bool:
         """We have started it on this machine, so the same path is the same file."""
         return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
 
-    def _looked(self, rank: Rank, path: str, reply: Reply) -> None:
-        """A rank that says nonsense is told of here once more, with a failure."""
-        if reply.ok:
-            found = probe.found(plain(reply.body).get("result"))
-            if (rank.rank_id, path) in self._found:  # else of a connection that is over
-                self._found[rank.rank_id, path] = found
-        elif rank.link is not None:
-            text = f"cannot compare {path}: {reply.problem}"
-            self._core.warn("rank", text, rank)
+    def _looked(self, rank: Rank, path: str, said: Evaluated | None, reply: Reply) -> None:
+        problem = reply.problem
+        if said:
+            try:
+                found = probe.found(said.result)
+            except PeerFault as error:
+                problem = to_ranks.malformed(self._core, rank, "evaluate", error).problem
+            else:
+                if (rank.rank_id, path) in self._found:  # else of a connection that is over
+                    self._found[rank.rank_id, path] = found
+        if problem and rank.link is not None:
+            self._core.warn("rank", f"cannot compare {path}: {problem}", rank)
         self._open[path] -= 1
         self._consider(path)
         if not self._open[path]:

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from dap_mux.protocol.rank_messages import read_text
+
 LARGEST: Final = 4 * 1024 * 1024  # bytes; of a larger file only the size is compared
 CANDIDATES: Final = 8  # files of the same name that a rank tells of
 
@@ -108,11 +110,11 @@ def _call(source: str, *arguments: str) -> str:
     return f"(lambda s: (exec({source!r}, s), s['answer']({words}))[1])({scope})"
 
 
-def found(result: object) -> Found:
-    """Read an answer. Raises ValueError for nonsense: ranks' bytes are hostile too."""
-    return msgspec.json.decode(str(result), type=Found)
+def found(result: str) -> Found:
+    """Read an answer. Raises `PeerFault`."""
+    return read_text(result, Found)
 
 
-def content(result: object) -> Content:
-    """Read an answer. Raises ValueError for nonsense."""
-    return msgspec.json.decode(str(result), type=Content)
+def content(result: str) -> Content:
+    """Read an answer. Raises `PeerFault`."""
+    return read_text(result, Content)

@@ -107,6 +107,18 @@ class Core:
         """Write a warning to the session's log."""
         self.log(logging.WARNING, component, text, rank)
 
+    def guard(self, call: Callable[[], None], failed: Callable[[Exception], object]) -> bool:
+        """Call it; False where it has failed, with what nobody has foreseen or otherwise.
+
+        No other code of the engine catches what it cannot name. `failed` is told of it.
+        """
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - whatever it is, others go on
+            failed(error)
+            return False
+        return True
+
     def fault(self, error: Exception) -> str:
         """Log an exception that nobody has foreseen; return what to tell of it."""
         self.faults += 1

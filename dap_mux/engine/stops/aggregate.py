@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks.deaths import note_stop
@@ -18,7 +21,14 @@ from dap_mux.engine.state.model import Body, Deferred, Frame, Rank, Reply, StepR
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.stops.client_events import Announcer
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import (
+    ExceptionInfo,
+    Stack,
+    StackFrame,
+    Stopped,
+    Threads,
+    fields,
+)
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
@@ -56,9 +66,10 @@ class Stops:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
         details = {k: v for k, v in body.items() if k in DETAILS}
-        stop = Stop(int(body.get("threadId") or 1), str(body.get("reason") or "pause"), details)
+        said = fields(body, Stopped)
+        stop = Stop(said.threadId or 1, said.reason or "pause", details)
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
-        _learn_stack(rank, stop, body)  # told here where the rank was taught to (`lessons.BRIEF`)
+        _learn_stack(rank, stop, said)  # told here by ranks that are patched to
         rank.stop, rank.pausing = stop, False
         rank.stepping.clear()
         self._new.pop(rank.id, None)
@@ -84,21 +95,22 @@ class Stops:
         lesson = _Lesson(set(asked))
         lesson.timer = self._core.after(STACK_TIMEOUT, lambda: self._learned(rank, stop, lesson))
         for command, arguments in asked.items():
-            then = self._learner(rank, stop, command, lesson)
-            late = self._core.settings.silence_timeout
-            to_ranks.ask(self._core, rank, command, arguments, then, late)
+            self._ask(rank, stop, command, arguments, lesson)
 
-    def _learner(self, rank: Rank, stop: Stop, command: str, lesson: _Lesson) -> to_ranks.Then:
-        def answered(reply: Reply) -> None:
+    def _ask(self, rank: Rank, stop: Stop, command: str, arguments: Body, lesson: _Lesson) -> None:
+        def answered(said: Any, _: Reply) -> None:
             lesson.open.discard(command)
             if rank.stop is stop:
-                LEARN[command](rank, stop, plain(reply.body) if reply.ok else {})
+                if said is not None:
+                    learn(rank, stop, said)
                 if stop.settled:
                     self.moved(rank)  # late, but still worth knowing
             if not lesson.open and lesson.timer is not None:
                 self._learned(rank, stop, lesson)
 
-        return answered
+        kind, learn = LEARN[command]
+        late = self._core.settings.silence_timeout
+        to_ranks.ask_for(self._core, rank, command, arguments, kind, answered, late)
 
     def _learned(self, rank: Rank, stop: Stop, lesson: _Lesson) -> None:
         """All is known, or has been waited for long enough."""
@@ -247,43 +259,43 @@ NOT_OWN = frozenset({"subtle", "label"})
 DETAILS = frozenset({"description", "text", "hitBreakpointIds"})
 
 
-def _learn_stack(_: Rank, stop: Stop, body: Body) -> None:
-    frames = body.get("stackFrames")
-    if isinstance(frames, list):
-        known = [frame for frame in frames if isinstance(frame, dict)]
-        stop.frames = tuple(map(_frame, known))
-        stop.frame_ids = tuple(int(frame.get("id") or 0) for frame in known)
-        if stop.reason == "exception":
-            stop.own = stop.selected = _own(known)
-        text = body.get("lineText")
-        stop.line_text = text if isinstance(text, str) else None
+def _learn_stack(_: Rank, stop: Stop, said: Stack) -> None:
+    if said.stackFrames is None:
+        return
+    stop.frames = tuple(map(_frame, said.stackFrames))
+    stop.frame_ids = tuple(frame.id or 0 for frame in said.stackFrames)
+    if stop.reason == "exception":
+        stop.own = stop.selected = _own(said.stackFrames)
+    stop.line_text = said.lineText
 
 
-def _frame(body: Body) -> Frame:
-    source = body.get("source") or {}
-    return Frame(str(source.get("path") or ""), str(body.get("name")), int(body.get("line") or 0))
+def _frame(said: StackFrame) -> Frame:
+    path = said.source.path if said.source else None
+    return Frame(path or "", str(said.name), said.line or 0)
 
 
-def _own(frames: list[Body]) -> int:
+def _own(frames: list[StackFrame]) -> int:
     """The innermost frame that debugpy does not show as subtle, as it does those of libraries."""
-    own = (i for i, frame in enumerate(frames) if frame.get("presentationHint") not in NOT_OWN)
+    own = (i for i, frame in enumerate(frames) if frame.presentationHint not in NOT_OWN)
     return next(own, 0)
 
 
-def learn_threads(rank: Rank, body: Body) -> None:
+def learn_threads(rank: Rank, said: Threads) -> None:
     """Keep what a rank's `threads` answered: id to name."""
-    threads = body.get("threads")
-    if isinstance(threads, list):
-        known = (item for item in threads if isinstance(item, dict) and "id" in item)
-        rank.threads = {int(item["id"]): str(item.get("name", "")) for item in known}
+    if said.threads is not None:
+        rank.threads = {thread.id: thread.name for thread in said.threads}
 
 
-def _learn_exception(_: Rank, stop: Stop, body: Body) -> None:
-    stop.unhandled = body.get("breakMode", "unhandled") == "unhandled"
+def _learn_threads(rank: Rank, _: Stop, said: Threads) -> None:
+    learn_threads(rank, said)
 
 
-LEARN: dict[str, Callable[[Rank, Stop, Body], None]] = {
-    "stackTrace": _learn_stack,
-    "threads": lambda rank, stop, body: learn_threads(rank, body),
-    "exceptionInfo": _learn_exception,
+def _learn_exception(_: Rank, stop: Stop, said: ExceptionInfo) -> None:
+    stop.unhandled = said.breakMode in (None, "unhandled")
+
+
+LEARN: dict[str, tuple[type[Struct], Callable[[Rank, Stop, Any], None]]] = {
+    "stackTrace": (Stack, _learn_stack),
+    "threads": (Threads, _learn_threads),
+    "exceptionInfo": (ExceptionInfo, _learn_exception),
 }

@@ -149,7 +149,8 @@ class TestTheyAreLeftAlone:
         """Nobody answers for a child: debugpy's adapter lets it go by itself."""
         async with session(await job.start()) as running:
             await (await Driver.attach(running, subProcess=True)).live()
-            running.engine.lifecycle.connect = lambda rank: None  # type: ignore[method-assign]
+            lifecycle = running.engine.lifecycle
+            lifecycle._connector.connect = lambda rank: None  # type: ignore[method-assign]
             # an adapter does not survive that while its rank evaluates (docs/faults.md)
             await until(lambda: not evaluating(running), within=PATIENCE, what="all is answered")
             for link in list(running.driver._links.values()):

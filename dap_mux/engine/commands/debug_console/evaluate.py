@@ -24,6 +24,7 @@ from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
+from dap_mux.protocol.rank_messages import Completions
 from dap_mux.protocol.types import (
     CompletionsArguments,
     EvaluateArguments,
@@ -158,14 +159,14 @@ class Evaluation:
             to_clients.respond(self._core, request, {"targets": found.targets})
             return
 
-        def answered(reply: Reply) -> None:
-            body = plain(reply.body) if reply.ok else {}
-            targets = [*found.targets, *(_moved(one, start) for one in body.get("targets") or [])]
+        def answered(said: Completions | None, _: Reply) -> None:
+            of_rank = (said.targets if said else None) or []
+            targets = [*found.targets, *(_moved(one, start) for one in of_rank)]
             to_clients.respond(self._core, request, {"targets": targets})
 
         text = head[start:]
         arguments = {"text": text, "column": len(text) + 1, "frameId": rank.stop.frame_id}
-        to_ranks.ask(self._core, rank, "completions", arguments, answered)
+        to_ranks.ask_for(self._core, rank, "completions", arguments, Completions, answered)
 
     def _stopped(self, ranks: str) -> list[Rank]:
         try:
@@ -176,4 +177,5 @@ class Evaluation:
 
 def _moved(target: Body, by: int) -> Body:
     """What a rank said of the end of a text, as it is in the whole text."""
-    return {**target, "start": target.get("start", 0) + by}
+    start = target.get("start", 0)
+    return {**target, "start": start + by if isinstance(start, int) else by}

@@ -25,7 +25,7 @@ from dap_mux.engine.state.session import Core
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.engine.stops.stop_waiters import Arrivals
 from dap_mux.errors import UsageError
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import GotoTargets
 from dap_mux.rank_sets import RankId
 
 
@@ -200,14 +200,16 @@ class _Moving:
             assert rank.stop.frames
             where: Body = {"source": {"path": rank.stop.frames[0].path}, "line": line}
             then = partial(self._target, rank, rank.stop, line)
-            to_ranks.ask(self._steps.core, rank, "gotoTargets", where, then)
+            to_ranks.ask_for(self._steps.core, rank, "gotoTargets", where, GotoTargets, then)
 
-    def _target(self, rank: Rank, stop: Stop, line: int, reply: Reply) -> None:
-        found = plain(reply.body).get("targets") if reply.ok else None
+    def _target(
+        self, rank: Rank, stop: Stop, line: int, said: GotoTargets | None, reply: Reply
+    ) -> None:
+        found = said.targets if said else None
         if not found or rank.stop is not stop:
             self._gone(rank, reply.problem or f"no line {line} to jump to")
             return
-        target = {"threadId": stop.thread, "targetId": found[0]["id"]}
+        target = {"threadId": stop.thread, "targetId": found[0].id}
         to_ranks.ask(self._steps.core, rank, "goto", target, partial(self._heard, rank))
 
     # Who is where

@@ -1,0 +1,239 @@
+"""What ranks say, as far as the engine acts on it: the bodies of their events and answers.
+
+A rank's bytes are hostile too, so they are decoded where they come in, and what does not fit is a
+`PeerFault` there; behind that border the engine may rely on the types that stand here. They are no
+stricter than that: fields that are only passed on are not named, and an absent field and null mean
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import plain
+
+T = TypeVar("T")
+Object = dict[str, Any]
+MALFORMED: Final = "malformed response"
+
+
+class Source(Struct):
+    """Where the text of a frame comes from."""
+
+    path: str | None = None
+
+
+class StackFrame(Struct):
+    """One frame of a stack."""
+
+    id: int | None = None
+    name: str | None = None
+    line: int | None = None
+    source: Source | None = None
+    presentationHint: str | None = None
+
+
+class Stack(Struct):
+    """The answer to `stackTrace`; a rank that is patched sends it with its `stopped` event."""
+
+    stackFrames: list[StackFrame] | None = None
+    lineText: str | None = None
+
+
+class Thread(Struct):
+    """One thread of a rank."""
+
+    id: int
+    name: str = ""
+
+
+class Threads(Struct):
+    """The answer to `threads`."""
+
+    threads: list[Thread] | None = None
+
+
+class ExceptionInfo(Struct):
+    """The answer to `exceptionInfo`."""
+
+    breakMode: str | None = None
+
+
+class Evaluated(Struct, gc=False):
+    """The answer to `evaluate`."""
+
+    result: str = ""
+    type: str | None = None
+    variablesReference: int = 0
+
+
+class BreakpointStates(Struct):
+    """The answer to a request that sets breakpoints."""
+
+    breakpoints: list[Object | None] | None = None
+
+
+class Completion(Struct):
+    """One completion, as far as its place is moved."""
+
+    start: int = 0
+
+
+class Completions(Struct):
+    """The answer to `completions`."""
+
+    targets: list[Object] | None = None
+
+
+class GotoTarget(Struct):
+    """A place to jump to."""
+
+    id: int
+
+
+class GotoTargets(Struct):
+    """The answer to `gotoTargets`."""
+
+    targets: list[GotoTarget] | None = None
+
+
+class SourceText(Struct):
+    """The answer to `source`."""
+
+    content: str | None = None
+
+
+class Stopped(Stack):
+    """The `stopped` event, with the stack where the rank is patched to send it."""
+
+    reason: str | None = None
+    threadId: int | None = None
+    description: str | None = None
+    text: str | None = None
+    hitBreakpointIds: list[int] | None = None
+
+
+class ThreadChanged(Struct):
+    """The `thread` event."""
+
+    reason: str | None = None
+    threadId: int | None = None
+
+
+class Output(Struct):
+    """The `output` event."""
+
+    output: str = ""
+    category: str | None = None
+
+
+class BreakpointChanged(Struct):
+    """The `breakpoint` event."""
+
+    breakpoint: Object | None = None
+
+
+class ModuleChanged(Struct):
+    """The `module` event."""
+
+    module: Object
+
+
+class SourceLoaded(Struct):
+    """The `loadedSource` event."""
+
+    source: Object
+
+
+class Invalidated(Struct):
+    """The `invalidated` event."""
+
+    areas: list[str] | None = None
+
+
+class CapabilitiesChanged(Struct):
+    """The `capabilities` event."""
+
+    capabilities: Object | None = None
+
+
+class Sockets(Struct):
+    """debugpy's `debugpySockets` event."""
+
+    sockets: list[Any] | None = None
+
+
+class ChildWaits(Struct):
+    """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
+
+    subProcessId: int
+
+
+class StartDebugging(Struct):
+    """The arguments of the `startDebugging` request."""
+
+    configuration: ChildWaits
+
+
+EVENTS: Final[Mapping[str, type[Struct]]] = {
+    "stopped": Stopped,
+    "thread": ThreadChanged,
+    "output": Output,
+    "breakpoint": BreakpointChanged,
+    "module": ModuleChanged,
+    "loadedSource": SourceLoaded,
+    "invalidated": Invalidated,
+    "capabilities": CapabilitiesChanged,
+    "debugpySockets": Sockets,
+    "debugpyAttach": ChildWaits,
+}
+
+
+def event_body(event: str, body: Raw) -> Object:
+    """Return the whole body of an event; its Struct's fields are as they should be.
+
+    Raises `PeerFault`.
+    """
+    decoded = plain(body)
+    kind = EVENTS.get(event)
+    if kind is not None:
+        try:
+            msgspec.convert(decoded, kind)
+        except msgspec.ValidationError as error:
+            raise PeerFault(str(error)) from None
+    return decoded
+
+
+def fields(body: Object, kind: type[T]) -> T:
+    """Return what the engine reads of a body that `event_body` has checked."""
+    return msgspec.convert(body, kind)
+
+
+def announces_child(arguments: Raw) -> bool:
+    """Whether these arguments of `startDebugging` name a process that waits."""
+    try:
+        read(arguments, StartDebugging)
+    except PeerFault:
+        return False
+    return True
+
+
+def read(body: Raw, kind: type[T]) -> T:
+    """Decode the body of an answer; an absent one and null count as {}. Raises `PeerFault`."""
+    try:
+        return msgspec.json.decode(b"{}" if bytes(body) in (b"", b"null") else body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise PeerFault(str(error)) from None
+
+
+def read_text(text: str, kind: type[T]) -> T:
+    """Decode what an expression of ours has made in a rank: JSON as text. Raises `PeerFault`."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise PeerFault(str(error)) from None
