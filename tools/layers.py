@@ -57,7 +57,7 @@ LAYERS: dict[str, Layer] = {
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     # its source is sent to ranks that may have no dap-mux
     "injected": Layer(ours=(), bare=True),
-    "engine": Layer(ours=(*PURE_PARTS, "injected"), theirs=("msgspec",), pure=True),
+    "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),
     # debugpy and what its wheel brings: the agent adjusts its inner parts
     "rank": Layer(
         ours=("injected",),
@@ -69,6 +69,7 @@ LAYERS: dict[str, Layer] = {
     "cluster": Layer(
         ours=(
             *MIDDLE,
+            "injected",
             "open_files",
             "temporary_folders",
             "tunnel",
@@ -99,6 +100,7 @@ LAYERS: dict[str, Layer] = {
             "client",
             "cluster",
             "config",
+            "injected",
             "open_files",
             "private_files",
             "session_files",
@@ -138,7 +140,9 @@ LAYERS: dict[str, Layer] = {
             "cluster.slurm_commands",
             "engine.source_files.comparison",
             "engine.source_files.probe",
+            "engine.evaluate.timeout_probe",
             "engine.evaluate.torch_probe",
+            "injected",
             "session_files",
             "user_files",
         ),
@@ -185,6 +189,7 @@ ENGINE_ROOMS = (
     "messages",
     "state",
     "python_syntax",
+    "injected_sources",
     "inputs",
     "outputs",
     "settings",

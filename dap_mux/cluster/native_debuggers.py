@@ -19,21 +19,12 @@ import anyio
 from anyio.abc import Process
 
 from dap_mux.errors import DapMuxError, Refused
+from dap_mux.injected import source_of
 from dap_mux.printable import one_line
 from dap_mux.rank.inject import debugger_environment, lldb_command
 
 DEBUGGERS: Final = ("gdb", "lldb")
 TRIAL_TIMEOUT_S: Final = 60.0  # s, as for the real thing
-# Asleep in the two ways in which a Python waits; its end tells whether either was broken off.
-SLEEPING_PROGRAM: Final = """\
-import select, sys, threading, time
-failed = []
-threading.excepthook = failed.append
-threading.Thread(target=time.sleep, args=(86400,), daemon=True).start()
-print(flush=True)
-select.select([0], [], [])
-sys.exit(1 if failed else 0)
-"""
 FORBIDDEN: Final = (
     "this system forbids attaching to a running process; in a container the capability SYS_PTRACE "
     "allows it"
@@ -110,7 +101,7 @@ def _no_working_debugger(missing: list[str], failed: dict[str, str]) -> str:
 async def _try_on_a_child(name: str) -> None:
     """Have it call a function in a process that sleeps. Raises `_TrialFailed`."""
     # -I: it's no rank, whatever our own environment makes of a Python.
-    command = [sys.executable, "-I", "-c", SLEEPING_PROGRAM]
+    command = [sys.executable, "-I", "-c", source_of("sleeper")]
     async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as child:
         try:
             with anyio.fail_after(TRIAL_TIMEOUT_S):

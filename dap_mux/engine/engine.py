@@ -31,6 +31,7 @@ from dap_mux.engine.events.rank_events import RankEvents
 from dap_mux.engine.events.ranks_event import RankNews
 from dap_mux.engine.events.restart import Job
 from dap_mux.engine.events.session_end import Ending
+from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.messages import faults, to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.messages.requests import Handler, Requests
@@ -87,8 +88,8 @@ INPUTS: Final = {
 class Engine:
     """The multiplexer. One input in, its outputs out; nothing else has effects."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        core = self.core = Core(settings or Settings())
+    def __init__(self, injected: InjectedSources, settings: Settings | None = None) -> None:
+        core = self.core = Core(injected, settings or Settings())
         self.view = View(core)
         self.files = Files(core)
         self.breakpoints = Breakpoints(core, self.files)

@@ -12,12 +12,9 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-OVER = "dap-mux: the program is over"
-"""The text of the event; `dap_mux.engine.rank_events` knows it."""
 
-
-def announce_end(debugger: Any) -> None:
-    """From now on the end of the program is told by `debugger`, a PyDB."""
+def announce_end(debugger: Any, text: str) -> None:
+    """From now on `debugger`, a PyDB, announces the end of the program by an event with `text`."""
     name = "dispose_and_kill_all_pydevd_threads"
     if name in vars(debugger):
         return
@@ -27,7 +24,7 @@ def announce_end(debugger: Any) -> None:
     def tell_and_dispose(*arguments: Any, **named: Any) -> Any:
         with suppress(Exception):
             if not threading.main_thread().is_alive():
-                body = {"category": "telemetry", "output": OVER}
+                body = {"category": "telemetry", "output": text}
                 event = {"type": "event", "event": "output", "body": body}
                 debugger.writer.add_command(command(0, 0, event, is_json=True))
         return dispose(*arguments, **named)

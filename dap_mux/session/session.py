@@ -22,6 +22,7 @@ from dap_mux.open_files import raise_limit, shortage
 from dap_mux.private_files import own_folder
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.access import access_of, beyond_loopback
+from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.terminal_output import say
 from dap_mux.session_files import SessionFile, session_folder
 from dap_mux.shell.auth import Guard
@@ -200,7 +201,7 @@ async def open_session(
     """Listen for clients until the block is left; `avoid` are ports that ranks want."""
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
-    driver = Driver(Engine(settings), max_message=config.max_message)
+    driver = Driver(Engine(injected_sources(), settings), max_message=config.max_message)
     driver.tell = say
     server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
     if wanted not in (0, port):

@@ -15,6 +15,7 @@ from dap_mux.protocol.messages import decode
 from dap_mux.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach, attached, introduce
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.scripted.playbook import PATH
 
 SECRET: Final = "a-secret-that-no-transcript-may-hold"
@@ -52,7 +53,7 @@ def said(engine: Engine, seq: int, command: str, **arguments: object) -> list[ou
 
 def with_a_stranger() -> Engine:
     """A session of one rank, and a client that has to show the token."""
-    engine = Engine(Settings(owns_job=True))
+    engine = Engine(INJECTED, Settings(owns_job=True))
     engine.receive(inputs.RankKnown(("job", 0), Endpoint("127.0.0.1", 5678, ready=True)))
     engine.receive(inputs.ClientConnected(1, False, Token(SECRET)))
     said(engine, 1, "initialize", adapterID="x")

@@ -11,6 +11,7 @@ from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output
 from dap_mux.protocol.messages import decode
+from tests.support.fake_rank.injected_calls import INJECTED
 
 RANK = ("job", 0)
 
@@ -19,7 +20,7 @@ class Scene:
     """An engine with one rank that will call, and all that it has asked for."""
 
     def __init__(self) -> None:
-        self.engine = Engine()
+        self.engine = Engine(INJECTED)
         self.calls = 0
         self.asked: list[Output] = []
         self.told: list[dict[str, Any]] = []

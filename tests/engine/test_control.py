@@ -410,7 +410,7 @@ def test_a_stop_that_tells_its_stack(play: Play) -> None:
     """Nobody is asked for it: a step is one request to each rank, and one stop for the client."""
     book = play(2)
     for rank in book.ranks.values():
-        rank.brief = True
+        rank.patchable = True
     client = stopped(book)
     client.ask("next", threadId=book.thread(0))
     assert len(client.of("stopped")) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.injected.farewell import OVER
+from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states
 from tests.support.scripted.playbook import Playbook
@@ -130,7 +130,7 @@ def test_the_program_has_said_that_it_is_over(play: Play) -> None:
     book = play(2)
     client = attached(book)
     with book.happens():
-        book.rank(1).event("output", category="telemetry", output=OVER)
+        book.rank(1).event("output", category="telemetry", output=PROGRAM_OVER)
         book.rank(1).event("terminated")
     assert states(client) == ["running", "exited"]
 

@@ -10,6 +10,7 @@ from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.protocol.messages import decode, raw
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduce
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -228,7 +229,7 @@ def test_a_new_first_client(play: Play) -> None:
 @pytest.mark.parametrize("line", ["5", 5.5, [5]])
 def test_a_line_that_is_no_number_is_refused(line: object) -> None:
     """What cannot be counted reaches nobody."""
-    engine = Engine()
+    engine = Engine(INJECTED)
     said = [
         {"command": "initialize", "arguments": {"adapterID": "x", "linesStartAt1": False}},
         {"command": "attach", "arguments": {"role": "observer"}},

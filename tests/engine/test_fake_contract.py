@@ -14,7 +14,7 @@ from tests.support.scripted.playbook import PATH
 async def test_the_double(check: Check, fails: bool, connect: Connect) -> None:
     rank = FakeRank(0, PATH)
     rank.program.raising = fails
-    rank.brief = True
+    rank.patchable = True
     rank.missing.add("/no/such/file.py")
     async with serving(rank) as port:
         client = await connect(port, strict=False)

@@ -11,7 +11,7 @@ import pytest
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, introduce, stopped, told_by_us
-from tests.support.fake_rank.disk import arguments_of
+from tests.support.fake_rank.injected_calls import injected_call
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -50,9 +50,12 @@ def given(book: Playbook) -> list[Any]:
 
 
 def asked_of_files(book: Playbook) -> list[list[list[str]]]:
-    """What each rank was asked about files."""
-    expressions = (rank.data.evaluated for rank in book.ranks.values())
-    return [[a for e in each if (a := arguments_of(e)) is not None] for each in expressions]
+    """What each rank was asked about files: path and wanted digest, or path."""
+    calls = [map(injected_call, rank.data.evaluated) for rank in book.ranks.values()]
+    return [
+        [list(call.values[:-1]) for call in each if call and call.module == "file_probe"]
+        for each in calls
+    ]
 
 
 def test_each_rank_gets_its_own_mappings(play: Play) -> None:

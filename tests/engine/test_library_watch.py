@@ -8,6 +8,7 @@ from dap_mux.engine.evaluate.library_watch import SLOWEST_S
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
 from tests.engine.test_meshes import laid_out
+from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -16,7 +17,7 @@ PATIENCE: Final = 2.0
 
 def looks(book: Playbook, number: int = 0) -> int:
     """How often a rank was looked at."""
-    return sum("s['look'](" in text for text in book.rank(number).data.evaluated)
+    return calls_of(book.rank(number).data.evaluated, "torch_state", "look")
 
 
 def names(book: Playbook, client: Client) -> list[str]:

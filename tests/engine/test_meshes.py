@@ -5,6 +5,7 @@ from __future__ import annotations
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached
+from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -23,7 +24,7 @@ def chosen(client: Client, text: str) -> list[int]:
 
 def questions(book: Playbook) -> int:
     """How often rank 0 was asked for its meshes."""
-    return sum("s['meshes'](" in text for text in book.rank(0).data.evaluated)
+    return calls_of(book.rank(0).data.evaluated, "torch_state", "meshes")
 
 
 def test_a_dimension_that_the_ranks_know(play: Play) -> None:

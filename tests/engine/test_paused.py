@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
+from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -18,14 +19,14 @@ def waiting(seconds: float, limit: float = 1800.0) -> dict[str, Any]:
     return {**TORCH, "waiting": [["all_reduce", limit, seconds]]}
 
 
-def asked(book: Playbook, number: int, what: str = "def extend") -> int:
+def asked(book: Playbook, number: int, function: str = "look") -> int:
     """How often a rank was asked about its clocks."""
-    return sum(what in text for text in book.rank(number).data.evaluated)
+    return calls_of(book.rank(number).data.evaluated, "timeout_probe", function)
 
 
 def put_back(book: Playbook, number: int) -> int:
     """How often a rank was told to have its time-outs as before."""
-    return asked(book, number, "def put_back") - asked(book, number)
+    return asked(book, number, "put_back")
 
 
 def said(client: Client) -> list[str]:

@@ -77,8 +77,8 @@ async def test_a_session(start_ranks: StartRanks, files: Files, python: str) -> 
         driver = await Driver.attach(running, breakpoints={PROGRAM: [MAIN]})
         await driver.states("stopped")
         (known,) = running.engine.core.ranks.values()
-        await until(lambda: known.cured is not None, within=LIMIT, what="patched")
-        assert known.cured
+        await until(lambda: known.patched is not None, within=LIMIT, what="patched")
+        assert known.patched
         frames = await driver.client.request("stackTrace", {"threadId": 1}, timeout=LIMIT)
         top = frames["stackFrames"][0]
         assert top["line"] == MAIN

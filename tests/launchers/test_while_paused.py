@@ -12,7 +12,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.insight.clocks import LONG, look
+from dap_mux.engine.evaluate.timeout_probe import look
+from dap_mux.injected import source_of
+from dap_mux.insight.clocks import LONG
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
 from tests.support.processes import proc_net
@@ -24,6 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 SCRIPT: Final = str(Path(__file__).parent / "scripts" / "short_time_outs.py")
 LATE: Final = line_of(SCRIPT, "late")
 SHORT: Final = 6.0  # s, as the script has it
+LOOK: Final = look(source_of("timeout_probe"), extends=False)
 RANKS: Final = 4
 START: Final = 120.0  # s for four imports of torch on a busy machine
 Json = dict[str, Any]
@@ -118,7 +121,7 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         stop = {SCRIPT: [{"line": LATE}]}
         await client.handshake({"justMyCode": True}, breakpoints=stop, timeout=START)
         clocks = Clocks(client)
-        await clocks.until(look(extends=False), lambda values: waits_longer(values, 0))
+        await clocks.until(LOOK, lambda values: waits_longer(values, 0))
         job.go("late")
         await client.wait_event("stopped", timeout=LIMIT)
 
@@ -141,7 +144,7 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         await stopped_thread(client)
         await clocks.are(LONG)
         job.go("short")
-        await clocks.until(look(extends=False), lambda values: waits_longer(values, SHORT * 1.5))
+        await clocks.until(LOOK, lambda values: waits_longer(values, SHORT * 1.5))
         await client.request("continue", thread, timeout=LIMIT)
         await until(lambda: job.output.count("sum 60") == RANKS, within=LIMIT, what="the sum")
         await clocks.are(SHORT)

@@ -14,6 +14,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output, ToClient, ToRank
+from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.session import RELEASE_TIMEOUT_S
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
@@ -33,7 +34,7 @@ class CheckedEngine(Engine):
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
-        super().__init__(settings)
+        super().__init__(injected_sources(), settings)
         self.told: list[bytes] = []
         self.asked: list[str] = []
         self.events: list[Json] = []

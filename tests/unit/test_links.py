@@ -11,6 +11,7 @@ from dap_mux.engine import Engine
 from dap_mux.protocol.framing import Framer
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.links import RankLink
+from tests.support.fake_rank.injected_calls import INJECTED
 
 LONG = b"x" * 8_000_000  # more than any socket buffer takes
 LIMIT = 30.0  # s; not a wait
@@ -34,7 +35,7 @@ class BusyRank:
 @pytest.fixture
 async def rank() -> AsyncIterator[tuple[BusyRank, RankLink]]:
     """A busy rank, and our connection to it."""
-    busy, driver = BusyRank(), Driver(Engine())
+    busy, driver = BusyRank(), Driver(Engine(INJECTED))
     server = await asyncio.start_server(busy.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     loop = asyncio.get_running_loop()

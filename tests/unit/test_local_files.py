@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.engine.source_files.probe import LARGEST, found, look_at
+from dap_mux.injected import source_of
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.sockets import is_from_here
 
@@ -27,7 +28,9 @@ async def test_the_same_as_in_a_rank(tmp_path: Path) -> None:
         file.truncate(LARGEST + 1)
     told = await digests(LocalFiles(), *paths, tmp_path)
     for path in (*paths, tmp_path):
-        assert told[str(path)] == found(eval(look_at(str(path), ""))).digest
+        assert (
+            told[str(path)] == found(eval(look_at(source_of("file_probe"), str(path), ""))).digest
+        )
 
 
 async def test_a_change_is_seen(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dap_mux.engine.ranks.pydevd_patches import WHO
+from dap_mux.injected import source_of
 from dap_mux.shell.local_processes import LocalProcesses, is_over
 
 LIMIT = 30.0  # s; not a wait
-SAYS_WHO = f"{WHO}\nprint(who(), flush=True)\ninput()\n"
+SAYS_WHO = f"{source_of('process_identity')}\nprint(process_identity(), flush=True)\ninput()\n"
 
 
 @pytest.fixture

@@ -10,8 +10,10 @@ from dap_mux.cluster.slurm_commands import time_left
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import Observations
 from dap_mux.doctor.snapshot import SessionSnapshot
+from dap_mux.engine.evaluate.timeout_probe import look
 from dap_mux.errors import DapMuxError
-from dap_mux.insight.clocks import Clocks, clocks, look
+from dap_mux.injected import source_of
+from dap_mux.insight.clocks import Clocks, clocks
 from dap_mux.insight.threats import Threat, threats
 from dap_mux.rank_sets import RankId, fold, parse
 from dap_mux.rank_sets.world import World
@@ -37,7 +39,8 @@ def _waits_for_us(snapshot: SessionSnapshot) -> bool:
 async def _threats(snapshot: SessionSnapshot) -> list[Threat]:
     told: dict[RankId, Clocks] = {}
     limits: dict[str, Clocks] = {}  # asked once for each job
-    for ranks, said in (await snapshot.ask(look(extends=False))).items():
+    question = look(source_of("timeout_probe"), extends=False)
+    for ranks, said in (await snapshot.ask(question)).items():
         try:
             one = clocks(said)
         except ValueError:

@@ -8,6 +8,7 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import Observations
 from dap_mux.doctor.snapshot import SessionSnapshot
 from dap_mux.engine.evaluate.torch_probe import COMPILED, compiled
+from dap_mux.injected import source_of
 
 CAUSE: Final = "compiled"
 
@@ -33,7 +34,7 @@ async def _seen(
 ) -> dict[str, tuple[str, ...]]:
     """What ranks say of these lines, as far as they know the files by the same paths."""
     seen: dict[str, tuple[str, ...]] = {}
-    answers = await snapshot.ask(compiled(places)) if places else {}
+    answers = await snapshot.ask(compiled(source_of("torch_state"), places)) if places else {}
     for ranks, answer in answers.items():
         for one in answer if isinstance(answer, list) else []:
             if isinstance(one, list) and len(one) == 4:  # a path, a line and two functions

@@ -18,6 +18,7 @@ from dap_mux.doctor.snapshot import Json, SessionSnapshot
 from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.engine.source_files.probe import LARGEST, Found, found, look_at
 from dap_mux.errors import PeerFault
+from dap_mux.injected import source_of
 from dap_mux.pathmap import BadMapping, parse
 from dap_mux.user_files import open_regular
 
@@ -94,7 +95,8 @@ async def _of_file(snapshot: SessionSnapshot, place: FilePlace) -> list[Finding]
     wanted = _digest(place.path)
     findings = []
     for ranks, there in (await snapshot.ask(SERVER_PATH_EXPRESSION.format(place.path))).items():
-        looked = await snapshot.ask(look_at(str(there), wanted), ranks)
+        question = look_at(source_of("file_probe"), str(there), wanted)
+        looked = await snapshot.ask(question, ranks)
         for some, said in looked.items():
             findings += _judged(place, some, str(there), wanted, _found(said))
     return findings

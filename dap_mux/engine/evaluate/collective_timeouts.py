@@ -13,12 +13,13 @@ from typing import Final
 
 import msgspec
 
+from dap_mux.engine.evaluate.timeout_probe import look, put_back
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.model import Rank, Reply
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import PeerFault
-from dap_mux.insight.clocks import Clocks, clocks, look, put_back
+from dap_mux.insight.clocks import Clocks, clocks
 from dap_mux.insight.threats import URGENT, Threat, extension, threats
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -85,7 +86,8 @@ class Paused:
         asked = list(ranks)
         if self._asked is not None and extends:
             self._asked.update(rank.id for rank in asked)
-        arguments = {"expression": look(extends=extends), "context": "watch"}
+        expression = look(self._core.injected.timeout_probe, extends=extends)
+        arguments = {"expression": expression, "context": "watch"}
         to_ranks.gather(self._core, asked, "evaluate", lambda _: arguments, self._answered)
 
     def _answered(self, replies: dict[DebuggeeId, Reply]) -> None:
@@ -133,7 +135,8 @@ class Paused:
         asked, self._asked = self._asked or set(), None
         self._core.cancel(self._reminder)
         self._reminder = None
-        arguments = {"expression": put_back(), "context": "watch"}
+        expression = put_back(self._core.injected.timeout_probe)
+        arguments = {"expression": expression, "context": "watch"}
         for id in sorted(asked):
             rank = self._core.ranks.get(id)
             if rank is not None and rank.phase is Phase.LIVE:

@@ -76,12 +76,13 @@ class LibraryWatch:
         live = [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
+        source = self._core.injected.torch_state
         to_ranks.gather(
             self._core,
             live,
             "evaluate",
             lambda rank: {
-                "expression": look(list(places[rank.id]), rank.id[0] in meshless),
+                "expression": look(source, list(places[rank.id]), rank.id[0] in meshless),
                 "context": "watch",
             },
             lambda replies: self._learn(places, replies),

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dap_mux.engine.evaluate.torch_probe import MESHES
+from dap_mux.engine.evaluate.torch_probe import meshes
 from dap_mux.engine.messages import faults, to_clients, to_ranks
 from dap_mux.engine.state.model import ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
@@ -72,7 +72,7 @@ class Meshes:
         if len(waiting) > 1:
             return
         live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
-        arguments = {"expression": MESHES, "context": "watch"}
+        arguments = {"expression": meshes(self._core.injected.torch_state), "context": "watch"}
         to_ranks.gather(
             self._core, live, "evaluate", lambda _: arguments, lambda r: self._learned(group, r)
         )

@@ -1,27 +1,31 @@
-"""What is evaluated in a rank to learn what torch knows there; see `injected.torch_state`."""
+"""What is evaluated in a rank to learn what torch knows there: functions of `injected.torch_state`.
+
+`source` is that module's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from dap_mux.injected import source_of, torch_state
+from dap_mux.engine.injected_sources import call
 
-_SOURCE: Final = source_of(torch_state)
 COMPILED: Final = "torch.compile has compiled"  # in a breakpoint's message
-MESHES: Final = f"(lambda s: (exec({_SOURCE!r}, s), s['meshes']())[1])({{}})"
 
 
-def look(places: Sequence[tuple[str, int]], wants_mesh: bool) -> str:
+def look(source: str, places: Sequence[tuple[str, int]], wants_mesh: bool) -> str:
     """Return an expression for `torch_state.look`."""
-    call = f"s['look']({list(places)!r}, {wants_mesh!r})"
-    return f"(lambda s: (exec({_SOURCE!r}, s), {call})[1])({{}})"
+    return call(source, "look", repr(list(places)), repr(wants_mesh))
 
 
-def compiled(places: Sequence[tuple[str, int]]) -> str:
+def compiled(source: str, places: Sequence[tuple[str, int]]) -> str:
     """Return an expression for `torch_state.compiled`."""
-    call = f"s['compiled']({list(places)!r})"
-    return f"(lambda s: (exec({_SOURCE!r}, s), {call})[1])({{}})"
+    return call(source, "compiled", repr(list(places)))
+
+
+def meshes(source: str) -> str:
+    """Return an expression for `torch_state.meshes`."""
+    return call(source, "meshes")
 
 
 def why_it_does_not_stop(function: str, root: str) -> str:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from dap_mux.engine.injected_sources import call
 from dap_mux.engine.python_syntax import is_expression
-from dap_mux.injected import source_of, tensor_summary
-
-SOURCE: Final = source_of(tensor_summary)
-_CALL: Final = (
-    "(lambda value, inside: (exec({!r}, inside), inside['seen'](value))[1])(({}\n), {{}})"
-)
 
 
-def summarised(text: str) -> str:
+def summarised(source: str, text: str) -> str:
     """Return an expression for the value of `text`, or for a summary of a tensor or array.
 
-    A summary's `repr` is one line; a tensor of one element is its number. It has the type's name,
-    and `shape`, `dtype`, `device`, `norm`, `nan`, `inf` as attributes. Of one that is spread over
-    ranks it has `placements`, and the other numbers are of its `local` part. Statements stay as
-    they are.
+    `source`: that of `injected.tensor_summary`. A summary's `repr` is one line; a tensor of one
+    element is its number. It has the type's name, and `shape`, `dtype`, `device`, `norm`, `nan`,
+    `inf` as attributes. Of one that is spread over ranks it has `placements`, and the other numbers
+    are of its `local` part. Statements stay as they are.
     """
     python = text.replace("$", "_")  # `$rank` and its like are put in later
-    return _CALL.format(SOURCE, text) if is_expression(python) else text
+    return call(source, "seen", f"({text}\n)") if is_expression(python) else text

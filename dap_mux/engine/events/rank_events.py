@@ -9,6 +9,7 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.events.output.merged_output import OutputFolder
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
+from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client_dialects import thread
@@ -17,7 +18,6 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
-from dap_mux.injected.farewell import OVER
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.rank_messages import Threads
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
@@ -149,7 +149,7 @@ class RankEvents:
             body.pop("source", None)
         rest = self._translated(rank, "output", body)
         text, category = rest.pop("output", ""), rest.pop("category", None) or ""
-        if category == "telemetry" and text == OVER:
+        if category == "telemetry" and text == PROGRAM_OVER:
             rank.connection.program_over = True
         elif category == "telemetry":
             if text == "debugpy":

@@ -1,56 +1,22 @@
-"""What is evaluated in every rank before it runs on (FACTS: debugpy 3 and K5).
+"""What is evaluated in every rank before it runs on: its patches, in one message.
 
-Private parts of pydevd, so each expression is guarded and says whether it worked. Frameless
-evaluates share pydevd's own globals: nothing here may leave a name behind.
+A message of its own costs each rank 2 ms of CPU while many attach (measured). Frameless evaluates
+share pydevd's own globals: nothing here may leave a name behind.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import lru_cache
 from typing import Final
-from zlib import compress
+from zlib import compress, crc32
 
-from dap_mux.engine.ranks.pydevd_patches import FILE_NAME, KEPT_AS, LESSONS
+import msgspec
 
-# Children of a debugged process wait for a debugger for ever (K5), unless pydevd is kept from
-# patching how they are started.
-CHILDREN: Final = (
-    "__import__('_pydev_bundle.pydev_monkey', fromlist=['x'])"
-    "._get_apply_arg_patching.__globals__.update(_get_apply_arg_patching=lambda: False)"
-)
+from dap_mux.engine.injected_sources import FILE_NAME, InjectedSources, call
 
-# The contrary, for `"subProcess": true`: as pydevd has it, also where it was kept from patching
-# before (by us, or by `debugpy.configure(subProcess=False)`, as our own in-rank agent does).
-DEBUG_CHILDREN: Final = (
-    "[m._get_apply_arg_patching.__globals__.update(_get_apply_arg_patching="
-    "lambda m=m: getattr(m._arg_patch, 'apply_arg_patching', True)) or"
-    " m.patch_new_process_functions()"
-    " for m in [__import__('_pydev_bundle.pydev_monkey', fromlist=['x'])]][0]"
-)
-
-
-# Packed, for every rank's adapter decodes and encodes it, and the rank compiles it, at each attach:
-# a third of the bytes, and no escapes in them (a quarter of the time to attach 32, measured).
-PACKED: Final = b64encode(compress(LESSONS.encode(), 9)).decode()
-UNPACKED: Final = f"__import__('zlib').decompress(__import__('base64').b64decode({PACKED!r}))"
-
-
-# The 44 ms cure: pydevd writes header and body separately; without TCP_NODELAY the second waits.
-# 6 is IPPROTO_TCP and 1 is TCP_NODELAY on every system. With it goes all else that a rank is to do
-# before it runs on, for a message of its own costs each rank 2 ms of CPU while many attach
-# (measured). The answer is what the socket then says, whether its children were seen to, and `WHO`.
-def _cure(children: str) -> str:
-    return (
-        "[(w.sock.setsockopt(6, 1, 1),"
-        f" '%s %s' % (bool(w.sock.getsockopt(6, 1)), now['learn'](db, {children!r})))[1]"
-        " for db in [__import__('pydevd').get_global_debugger()] for w in [db.writer]"
-        f" for kept in [vars(db).setdefault({KEPT_AS!r}, {{}})]"
-        f" for now in [kept or exec(compile({UNPACKED}, {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
-    )
-
-
-CURE: Final = _cure(CHILDREN)
-CURE_AND_DEBUG_CHILDREN: Final = _cure(DEBUG_CHILDREN)
+PROGRAM_OVER: Final = "dap-mux: the program is over"
+"""The output, as telemetry, by which a patched rank announces the end of its program."""
 
 # multiprocessing's own helper process runs no line of the user's: it is no worker.
 IS_TRACKER: Final = (
@@ -58,3 +24,46 @@ IS_TRACKER: Final = (
     " ' '.join(getattr(__import__('sys'), 'orig_argv', None) or __import__('sys').argv)"
 )
 YES: Final = "True"
+
+
+@lru_cache(maxsize=4)
+def attach_expression(injected: InjectedSources, *, debug_children: bool) -> str:
+    """Return what applies the patches; see `injected.attach.attach` for its value.
+
+    The sources are packed, for every rank's adapter decodes and encodes them, and the rank compiles
+    them, at each attach: a third of the bytes, and no escapes in them (a quarter of the time to
+    attach 32, measured). A rank that has compiled them keeps them, and the next session of the same
+    version need not have it done again (0.8 ms a rank, measured); another version brings its own.
+    """
+    sources = msgspec.json.encode(_sources(injected))
+    packed = b64encode(compress(sources, 9)).decode()
+    unpacked = f"__import__('zlib').decompress(__import__('base64').b64decode({packed!r}))"
+    kept_as = f"dap_mux_{crc32(sources):08x}"
+    return (
+        f"[own['attach'](debugger, own['sources'], {debug_children}, {PROGRAM_OVER!r})"
+        " for debugger in [__import__('pydevd').get_global_debugger()]"
+        f" for kept in [vars(debugger).setdefault({kept_as!r}, {{}})]"
+        f" for own in [kept or kept.update(sources=__import__('json').loads({unpacked}))"
+        f" or exec(compile(kept['sources']['attach'], {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
+    )
+
+
+def leave_children_alone(injected: InjectedSources) -> str:
+    """Return what keeps child processes out of the debugger: else they would wait for one."""
+    return call(injected.child_processes, "leave_children_alone")
+
+
+def _sources(injected: InjectedSources) -> dict[str, str]:
+    return {
+        "adapter_keeper": injected.adapter_keeper,
+        "adapter_program": injected.adapter_program,
+        "attach": injected.attach,
+        "child_processes": injected.child_processes,
+        "conditions": injected.conditions,
+        "farewell": injected.farewell,
+        "output_redirect": injected.output_redirect,
+        "process_identity": injected.process_identity,
+        "pydevd_patches": injected.pydevd_patches,
+        "stop_details": injected.stop_details,
+        "tracing": injected.tracing,
+    }

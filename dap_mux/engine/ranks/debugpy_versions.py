@@ -9,19 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from dap_mux.injected import evaluation, source_of
+from dap_mux.engine.injected_sources import InjectedSources
 
 Version: TypeAlias = tuple[int, ...]
 TESTED: Final[Version] = (1, 8, 14)  # the oldest, as in pyproject.toml
 REFUSED_BELOW: Final[Version] = (1, 8, 0)
 ANSWERS_WITHOUT_FRAME: Final[Version] = (1, 8, 21)
 _NUMBERS: Final = re.compile(r"\d+\.\d+\.\d+")
-
-# For releases that print the value of an `evaluate` without a frame. A statement, so that this
-# itself prints nothing.
-ANSWER_WITHOUT_FRAME: Final = (
-    f"own = {{}}; exec({source_of(evaluation)!r}, own); own['answer_without_frame'](); del own"
-)
 
 
 def version_of(text: str) -> Version | None:
@@ -50,6 +44,15 @@ def prints_values(text: str) -> bool:
     """Whether this debugpy prints what an `evaluate` without a frame should answer."""
     version = version_of(text)
     return version is not None and version < ANSWERS_WITHOUT_FRAME
+
+
+def answer_without_frame(injected: InjectedSources) -> str:
+    """Return what makes a rank answer an `evaluate` without a frame, whose value it would print.
+
+    A statement, so that this itself prints nothing.
+    """
+    source = injected.evaluation
+    return f"own = {{}}; exec({source!r}, own); own['answer_without_frame'](); del own"
 
 
 _TESTED: Final = ".".join(map(str, TESTED))

@@ -16,11 +16,10 @@ from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.capabilities import offers_of
 from dap_mux.engine.ranks import debugpy_versions
 from dap_mux.engine.ranks.attach_expression import (
-    CHILDREN,
-    CURE,
-    CURE_AND_DEBUG_CHILDREN,
     IS_TRACKER,
     YES,
+    attach_expression,
+    leave_children_alone,
 )
 from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
@@ -163,7 +162,7 @@ class Handshake:
         to_ranks.ask(self._core, rank, "attach", arguments, then, to_ranks.NO_DEADLINE)
 
     def initialized(self, rank: Rank) -> None:
-        """The rank's `initialized` event: cure it, give it its breakpoints, let it run on."""
+        """The rank's `initialized` event: patch it, give it its breakpoints, let it run on."""
         if rank.phase is not Phase.ATTACHING:
             return
         if problem := debugpy_versions.too_old(rank.debugpy):
@@ -173,22 +172,22 @@ class Handshake:
         if rank.main:
             self._evaluate(rank, IS_TRACKER, self._examined)
         if debugpy_versions.prints_values(rank.debugpy):
-            self._evaluate(rank, debugpy_versions.ANSWER_WITHOUT_FRAME, _nothing)
+            answering = debugpy_versions.answer_without_frame(self._core.injected)
+            self._evaluate(rank, answering, _nothing)
         if warning := debugpy_versions.old(rank.debugpy):
             self._core.warn("rank", warning, rank)
-        self._evaluate(rank, self._cure_for(rank), self._cured)
+        self._evaluate(rank, self._patches_for(rank), self._patched)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
             self._evaluate(rank, WHERE, self._located)
         if not rank.main:
             self.configure(rank)
 
-    def _cure_for(self, rank: Rank) -> str:
-        if not self._request.debugs_children:
-            return CURE
-        if rank.endpoint.dials:  # a child has no way to prove the token
+    def _patches_for(self, rank: Rank) -> str:
+        debug_children = self._request.debugs_children
+        if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
             self._core.warn("rank", "its child processes run undebugged: it calls us", rank)
-            return CURE
-        return CURE_AND_DEBUG_CHILDREN
+            debug_children = False
+        return attach_expression(self._core.injected, debug_children=debug_children)
 
     def _examined(self, child: Rank, said: Evaluated | None, reply: Reply) -> None:
         if child.phase is Phase.CONFIGURING:
@@ -210,13 +209,13 @@ class Handshake:
         arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(self._core, rank, "evaluate", arguments, Evaluated, partial(then, rank))
 
-    def _cured(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+    def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         """Verified by what the socket itself says; where it fails the rank just stays slow."""
         told = said.result if said else ""
-        cured, children, rank.process = f"{told}  ".split(" ", 2)
+        no_delay, children, rank.process = f"{told}  ".split(" ", 2)
         rank.process = rank.process.strip()
-        rank.cured = cured == YES
-        if not rank.cured:
+        rank.patched = no_delay == YES
+        if not rank.patched:
             self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
         if children != YES:
             what = (
@@ -226,7 +225,8 @@ class Handshake:
 
     def free_children(self, rank: Rank) -> None:
         """A rank that is left starts children that no longer wait for a debugger."""
-        self._evaluate(rank, CHILDREN, self._children_freed)
+        expression = leave_children_alone(self._core.injected)
+        self._evaluate(rank, expression, self._children_freed)
 
     def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         if said is None:

@@ -148,7 +148,8 @@ class Sources:
         rank = next(ranks, None)
         if rank is None:
             raise StaleHandle(f"no rank of {host} is left to read {remote.path}")
-        arguments = {"expression": probe.read(remote.path), "context": "watch"}
+        expression = probe.read(self._core.injected.file_probe, remote.path)
+        arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(
             self._core,
             rank,

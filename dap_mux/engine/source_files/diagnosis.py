@@ -138,7 +138,8 @@ class Files:
             return
         self._found[key] = None
         self._open[path] = self._open.get(path, 0) + 1
-        expression = probe.look_at(remote, self._compared.get(path, ""))
+        wanted = self._compared.get(path, "")
+        expression = probe.look_at(self._core.injected.file_probe, remote, wanted)
         arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(
             self._core,

@@ -167,7 +167,7 @@ class Rank:
     after_leaving: AfterLeaving = AfterLeaving.RETURN
     debugpy: str = ""  # its release, by its own word
     process: str = ""  # which one it is, as the rank says when it is attached
-    cured: bool | None = None
+    patched: bool | None = None
     stop: Stop | None = None
     pausing: bool = False
     run: StepRun | None = None  # the step that is under way

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.handles import Handles
@@ -41,7 +42,8 @@ class Core:
     `ranks` are all that is debugged, workers too; `mains` are the ranks alone.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, injected: InjectedSources, settings: Settings) -> None:
+        self.injected = injected
         self.adopt(settings)
         self.ranks: dict[DebuggeeId, Rank] = {}
         self.mains: dict[RankId, Rank] = {}

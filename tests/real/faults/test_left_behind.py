@@ -11,7 +11,8 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
-from dap_mux.engine.ranks.attach_expression import CURE, YES
+from dap_mux.engine.ranks.attach_expression import YES, attach_expression
+from dap_mux.session.injected_sources import injected_sources
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import let_end
 from tests.support.processes.ranks import Rank
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.real
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = {PROGRAM: [line_of(PROGRAM, "count")]}
+PATCHES: Final = attach_expression(injected_sources(), debug_children=False)
 LIMIT: Final = 30.0  # s; not a wait
 # How a rank sends, what is behind that, and what is behind the texts that it keeps compiled.
 HOW_QUICK: Final = (
@@ -33,8 +35,8 @@ HOW_QUICK: Final = (
 )
 # What is behind that a rank owes an answer, and behind that it gives one.
 HOW_FORGETFUL: Final = (
-    "[' '.join((inner(api.request_exec_or_evaluate_json)['asked'].__name__,"
-    " type(inner(db.writer.add_command)['add']).__name__))"
+    "[' '.join((inner(api.request_exec_or_evaluate_json)['evaluate'].__name__,"
+    " type(inner(db.writer.add_command)['add_command']).__name__))"
     " for inner in [lambda f: __import__('inspect').getclosurevars(f).nonlocals]"
     " for api in [__import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI]"
     " for db in [__import__('pydevd').get_global_debugger()]][0]"
@@ -44,15 +46,15 @@ HOW_FORGETFUL: Final = (
 async def test_the_next_debugger_gets_debugpys_own_events(
     start_ranks: StartRanks, tmp_path: Path
 ) -> None:
-    """We teach a rank to step in few messages; whoever comes after us need not know of that."""
+    """A rank that we patch steps in few messages; the debugger after us need not know of that."""
     done = tmp_path / "done"
     (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
     async with session([rank.port]) as running:
         driver = await Driver.attach(running, breakpoints=COUNT)
         await driver.states("stopped")
-        (taught,) = running.engine.core.ranks.values()
-        await until(lambda: taught.cured is not None, within=LIMIT, what="it is taught")
-        assert taught.cured
+        (known,) = running.engine.core.ranks.values()
+        await until(lambda: known.patched is not None, within=LIMIT, what="it is patched")
+        assert known.patched
         await driver.leave()
     await asyncio.sleep(Settings().reconnect_gap)  # no process can connect sooner
     stock = await DapClient.connect("127.0.0.1", rank.port)
@@ -81,8 +83,8 @@ async def client(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[DapCl
 
 async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> None:
     """debugpy alone never answers it, nor anything after it."""
-    taught = await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
-    assert taught["result"].split(" ")[:2] == [YES, YES]
+    patched = await client.request("evaluate", {"expression": PATCHES}, timeout=LIMIT)
+    assert patched["result"].split(" ")[:2] == [YES, YES]
     all_threads = {"threadId": 1}  # whichever: debugpy's adapter means all of them
     for _ in range(3):
         await client.request("continue", all_threads, timeout=LIMIT)
@@ -93,10 +95,10 @@ async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> 
     assert (await client.request("evaluate", {"expression": "6 * 7"}))["result"] == "42"
 
 
-async def test_a_rank_that_is_taught_again_has_learnt_once(client: DapClient) -> None:
+async def test_a_rank_that_is_patched_again_is_patched_once(client: DapClient) -> None:
     """Answers in one write, each watch compiled once, who left forgotten: no deeper each time."""
     for _ in range(2):
-        await client.request("evaluate", {"expression": CURE}, timeout=LIMIT)
+        await client.request("evaluate", {"expression": PATCHES}, timeout=LIMIT)
         told = await client.request("evaluate", {"expression": HOW_QUICK}, timeout=LIMIT)
         assert told["result"] == "send_at_once send compile_as_eval"
         told = await client.request("evaluate", {"expression": HOW_FORGETFUL}, timeout=LIMIT)

@@ -10,6 +10,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.engine.source_files.probe import found, look_at
+from dap_mux.injected import source_of
 from tests.real.ranks.agents import PROGRAMS, START_UP, Start, attach, script, start
 
 __all__ = ["script", "start"]
@@ -117,7 +118,8 @@ async def test_a_rank_that_waits_knows_what_it_will_run(start: Start, script: Pa
     await client.request("initialize", {"adapterID": "test"}, timeout=START_UP)
     attached = client.send("attach", {"justMyCode": True})
     await client.wait_event("initialized", timeout=START_UP)
-    question = {"expression": look_at("/elsewhere/script.py", ""), "context": "watch"}
+    expression = look_at(source_of("file_probe"), "/elsewhere/script.py", "")
+    question = {"expression": expression, "context": "watch"}
     answer = await client.request("evaluate", question, timeout=START_UP)
     assert [(path, known) for path, _, known in found(answer["result"]).near] == [
         (str(script), True)

@@ -11,10 +11,17 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from dap_mux.engine.commands.pdb import expressions
-from dap_mux.engine.ranks.debugpy_versions import ANSWER_WITHOUT_FRAME
+from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
 from tests.support.fake_rank.disk import FakeDisk
-from tests.support.fake_rank.pdb_expressions import words_meaning
+from tests.support.fake_rank.injected_calls import (
+    INJECTED,
+    OF_VALUE,
+    InjectedCall,
+    injected_call,
+    is_patching,
+    shown,
+    users_text,
+)
 from tests.support.fake_rank.program import FIRST, STEP, Program
 from tests.support.fake_rank.question import Question, question
 
@@ -38,7 +45,7 @@ class FakeData:
         self.disk = FakeDisk()
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
-        self.process = ""  # which one it is, as `lessons.WHO` says it
+        self.process = ""  # which one it is, as `injected.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
@@ -137,9 +144,6 @@ class FakeData:
         """Any expression is known by what the test put in `values`; integers mean themselves."""
         expression = arguments["expression"]
         self.evaluated.append(expression)
-        if "def put_back" in expression:
-            told = json.dumps(self.clocks) if "def extend" in expression else "2"
-            return {"result": told, "variablesReference": 0, "presentationHint": {}}
         if (about := self.disk.answer(expression)) is not None:
             return {"result": about, "variablesReference": 0, "presentationHint": {}}
         if "frameId" in arguments:
@@ -151,6 +155,9 @@ class FakeData:
             return self._value(meant)
         if (text := self._answer_of_pdb(meant.text)) is not None:
             return {"result": text, "type": "str", "variablesReference": 0}
+        if (called := injected_call(meant.text)) is not None:
+            hint: Json = {} if called.module == "torch_state" else {"presentationHint": {}}
+            return {"result": self._answer_of(called), "variablesReference": 0, **hint}
         if arguments.get("context") == "repl" and "=" in expression:
             return self._assign(expression)
         return self._evaluate_ours(expression, meant.text)
@@ -167,16 +174,11 @@ class FakeData:
 
     def _evaluate_ours(self, expression: str, text: str) -> Json:
         """What the engine asks on its own account."""
-        if "setsockopt" in expression or expression == "1+1":
+        if is_patching(expression) or expression == "1+1":
             result = "2" if expression == "1+1" else f"True True {self.process}".rstrip()
             return {"result": result, "variablesReference": 0, "presentationHint": {}}
-        if "s['look'](" in expression:
-            about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
-            return {"result": json.dumps(about), "variablesReference": 0}
-        if expression == ANSWER_WITHOUT_FRAME:
+        if expression == answer_without_frame(INJECTED):
             return {"result": "", "variablesReference": 0}
-        if "s['meshes'](" in expression:
-            return {"result": json.dumps(self.meshes), "variablesReference": 0}
         if (own := self._own(expression)) is not None:
             return {"result": own, "variablesReference": 0, "presentationHint": {}}
         raise Refused(f"NameError: name {text!r} is not defined")
@@ -187,8 +189,22 @@ class FakeData:
             return str(self._step())
         if "resource_tracker" in expression:
             return str("resource_tracker" in self.values)
-        own = expression.startswith("__import__") or "pydev_monkey" in expression
-        return "" if own else None
+        return "" if expression.startswith("__import__") else None
+
+    def _answer_of(self, called: InjectedCall) -> str:
+        """What a function of ours says in this rank."""
+        match called.module, called.function:
+            case "timeout_probe", "look":
+                return json.dumps(self.clocks)
+            case "timeout_probe", _:
+                return "2"
+            case "torch_state", "look":
+                about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
+                return json.dumps(about)
+            case "torch_state", "meshes":
+                return json.dumps(self.meshes)
+            case _:
+                return ""
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""
@@ -204,17 +220,17 @@ class FakeData:
         """What pdb's words are answered with in this program; None for anything else."""
         if text.isdecimal():
             return text
-        ours = words_meaning(text)
-        if ours is None:
+        called = injected_call(text)
+        if called is None or called.module != "pdb_views":
             return None
-        word, filled = ours
-        if word == "lines from":
-            return " ".join(str(line) for line in (6, 7, 8) if line >= int(filled[0]))
-        if word not in expressions.OF_VALUE:
-            return " ".join(["code:", word, *filled])
-        if filled[0] not in self.values:
-            raise Refused(f"NameError: name {filled[0]!r} is not defined")
-        return f"{word} of {self.values[filled[0]]}"
+        if called.function == "lines_from":
+            return " ".join(str(line) for line in (6, 7, 8) if line >= called.values[0])
+        if called.function not in OF_VALUE:
+            return f"code: {shown(called)[1:-1]}"
+        name = users_text(called)
+        if name not in self.values:
+            raise Refused(f"NameError: name {name!r} is not defined")
+        return f"{called.function} of {self.values[name]}"
 
     def _set_variable(self, arguments: Json) -> Json:
         self._known(arguments["variablesReference"], "scope")

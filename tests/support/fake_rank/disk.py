@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from dap_mux.engine.source_files import probe
+from dap_mux.engine.source_files.probe import WHERE
+from tests.support.fake_rank.injected_calls import injected_call
 
-_ASKED: Final = re.compile(r"s\['answer'\](\(.*\))\)\[1\]\)")
 NO_FILE: Final = "Breakpoint in file that does not exist."
 
 
@@ -29,14 +27,15 @@ class FakeDisk:
 
     def answer(self, expression: str) -> str | None:
         """The value of one of our expressions about files, None for any other."""
-        if expression == probe.WHERE:
+        if expression == WHERE:
             return self.cwd
-        asked = arguments_of(expression)
-        if asked is None:
+        called = injected_call(expression)
+        if called is None or called.module != "file_probe":
             return None
-        if len(asked) == 1:
-            return self._read(asked[0])
-        return self._look(*asked)
+        if called.function == "read":
+            return self._read(called.values[0])
+        path, wanted, _ = called.values
+        return self._look(path, wanted)
 
     def _digest(self, path: str) -> str:
         return "" if path in self.missing else self.texts.get(path, "same")
@@ -56,12 +55,3 @@ class FakeDisk:
         if path in self.missing:
             return json.dumps({"problem": "No such file or directory"})
         return json.dumps({"text": self.texts.get(path, "same")})
-
-
-def arguments_of(expression: str) -> list[str] | None:
-    """The arguments of one of our expressions about a file: path and wanted digest, or path."""
-    asked = _ASKED.search(expression)
-    if asked is None:
-        return None
-    values = ast.literal_eval(asked[1])
-    return list(values) if isinstance(values, tuple) else [values]

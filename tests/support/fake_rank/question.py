@@ -7,11 +7,8 @@ import re
 from typing import Final, NamedTuple
 
 from dap_mux.engine.evaluate.fan_out import _IN_MAIN
-from dap_mux.engine.evaluate.value_summaries import _CALL, SOURCE
+from tests.support.fake_rank.injected_calls import injected_call, users_text
 
-_SUMMARY: Final = re.compile(
-    re.escape(_CALL.format(SOURCE, "<>")).replace("<>", "(?P<text>.*)"), re.DOTALL
-)
 _MAIN: Final = re.compile(
     re.escape(_IN_MAIN.format("<>")).replace("'<>'", "(?P<text>.*)"), re.DOTALL
 )
@@ -33,5 +30,7 @@ def question(expression: str) -> Question:
     """Take a question apart."""
     in_main = _MAIN.fullmatch(expression)
     text = ast.literal_eval(in_main["text"]) if in_main else expression
-    summary = _SUMMARY.fullmatch(text)
-    return Question(summary["text"] if summary else text, in_main is not None, summary is not None)
+    called = injected_call(text)
+    if called is None or called.module != "tensor_summary":
+        return Question(text, in_main is not None)
+    return Question(users_text(called), in_main is not None, summary=True)

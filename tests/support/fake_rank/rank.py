@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dap_mux.engine.ranks.attach_expression import CURE, CURE_AND_DEBUG_CHILDREN
 from tests.support.fake_rank.children import START, FakeChildren
 from tests.support.fake_rank.data import FakeData, Refused
 from tests.support.fake_rank.disk import NO_FILE
+from tests.support.fake_rank.injected_calls import is_patching
 from tests.support.fake_rank.program import RAISE, Program
 
 Json = dict[str, Any]
@@ -62,8 +62,9 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `brief`: it can be taught that (`lessons.BRIEF`). `last_breakpoints`: as sent
-    last. `debugpy`: the release that it tells. `waits`: a child that no client has let run.
+    debuggee. `patchable`: its stops can be given their stack (`injected.stop_details`).
+    `last_breakpoints`: as sent last. `debugpy`: the release that it tells. `waits`: a child that
+    no client has let run.
     `door_to`: nobody yet, but a further connection to that rank's adapter.
     """
 
@@ -73,7 +74,7 @@ class FakeRank:
         self.capabilities = dict(CAPABILITIES)
         self.slow = False
         self.met = True
-        self.brief = False
+        self.patchable = False
         self.debugpy = "1"
         self.silent: set[str] = set()
         self.refuses: dict[str, str] = {}
@@ -146,12 +147,12 @@ class FakeRank:
         self.event("stopped", **self.data.stopped, **self._stack(thread))
 
     @property
-    def _is_brief(self) -> bool:
-        return self.brief and bool({CURE, CURE_AND_DEBUG_CHILDREN} & {*self.data.evaluated})
+    def _is_patched(self) -> bool:
+        return self.patchable and any(map(is_patching, self.data.evaluated))
 
     def _stack(self, thread: int) -> Json:
-        """What a stop tells beside itself, once the process has been taught to."""
-        if not self._is_brief:
+        """What a stop tells beside itself, once the process is patched."""
+        if not self._is_patched:
             return {}
         told = self.data.answers["stackTrace"]({"threadId": thread})
         frames = (told or {})["stackFrames"]
@@ -310,7 +311,7 @@ class FakeRank:
     def _resume(self, command: str) -> None:
         assert self.data.stopped is not None
         thread, self.data.stopped = self.data.stopped["threadId"], None
-        if command == "continue" or not self._is_brief:
+        if command == "continue" or not self._is_patched:
             self.event("continued", threadId=thread, allThreadsContinued=True)
         if command in STEPS:
             self._owes(command)

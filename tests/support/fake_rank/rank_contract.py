@@ -15,9 +15,10 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine.commands.pdb.expressions import LINE
+from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import RAW
-from dap_mux.engine.ranks.attach_expression import CURE, YES
+from dap_mux.engine.ranks.attach_expression import YES, attach_expression
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.program import CALL, FIRST, STEP
 
 LIMIT: Final = 30.0  # s; not a wait
@@ -222,17 +223,18 @@ async def a_step_is_answered_then_continues_then_stops(bench: Bench) -> None:
     assert (await bench.stack())[0]["line"] == FIRST + 1
 
 
-async def a_step_is_brief_once_taught_to_be(bench: Bench) -> None:
+async def a_step_is_brief_once_patched(bench: Bench) -> None:
     """Its stop tells the stack as `stackTrace` has it, in every word, and it alone is told."""
     assert "stackFrames" not in await bench.stopped()
-    taught = await bench.client.request("evaluate", {"expression": CURE, "context": "watch"})
-    assert taught["result"].split(" ")[:2] == [YES, YES]
+    patches = attach_expression(INJECTED, debug_children=False)
+    patched = await bench.client.request("evaluate", {"expression": patches, "context": "watch"})
+    assert patched["result"].split(" ")[:2] == [YES, YES]
     for command in ("next", "stepOut", "next"):
         await bench.client.request(command, {"threadId": 1})
         stop = await bench.client.wait_event("stopped")
         frames = await bench.stack()
         assert stop["stackFrames"] == frames
-        line = LINE.format(line=frames[0]["line"])
+        line = PdbExpressions(INJECTED.pdb_views).line_text(frames[0]["line"])
         asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
         assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]
     assert "continued" not in [event["event"] for event in bench.client.events]
@@ -388,7 +390,7 @@ CHECKS: Final[list[Check]] = [
     wrong_ids_are_errors,
     values_can_be_read_and_set,
     a_step_is_answered_then_continues_then_stops,
-    a_step_is_brief_once_taught_to_be,
+    a_step_is_brief_once_patched,
     step_out_ends_at_the_call,
     pause_stops_a_running_rank,
     a_running_rank_evaluates_without_a_frame_only,

@@ -20,6 +20,7 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.fake_rank.children import addressed, door
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.program import RAISE
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.schema import validate
@@ -84,10 +85,10 @@ class Storm:
         self, ranks: int, settings: Settings | None = None, *, honest: bool = True
     ) -> None:
         self._honest = honest  # else what ranks say is no DAP, and what is passed on neither
-        self.engine = Engine(settings)
+        self.engine = Engine(INJECTED, settings)
         self.ranks = {("job", n): FakeRank(n) for n in range(ranks)}
         for id, rank in self.ranks.items():
-            rank.brief = id[1] % 2 == 1
+            rank.patchable = id[1] % 2 == 1
         self.gone: set[tuple[str, int]] = set()
         self.wires: dict[int, Wire] = {}
         self.asked: deque[outputs.Connect] = deque()

@@ -25,6 +25,7 @@ from dap_mux.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
 from tests.support.fake_rank.children import addressed, door
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.scripted_clients import Client, EditorClient
 from tests.support.scripted.transcript import Transcript, Who
@@ -47,7 +48,7 @@ class Playbook:
     """The engine, everybody around it, and the clock."""
 
     def __init__(self, count: int = 0, settings: Settings | None = None) -> None:
-        self.engine = Engine(settings)
+        self.engine = Engine(INJECTED, settings)
         self.transcript = Transcript(self.engine)
         self.now = 0.0
         self.ranks: dict[tuple[str, int], FakeRank] = {}

@@ -14,21 +14,18 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 from dap_mux.engine import Engine
-from dap_mux.engine.evaluate.torch_probe import MESHES
-from dap_mux.engine.ranks.attach_expression import (
-    CHILDREN,
-    CURE,
-    CURE_AND_DEBUG_CHILDREN,
-    IS_TRACKER,
-)
-from dap_mux.engine.ranks.debugpy_versions import ANSWER_WITHOUT_FRAME
+from dap_mux.engine.ranks.attach_expression import IS_TRACKER, attach_expression
+from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
 from dap_mux.engine.source_files.probe import WHERE
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId
-from tests.support.fake_rank.disk import arguments_of
-from tests.support.fake_rank.pdb_expressions import short
+from tests.support.fake_rank.injected_calls import (
+    INJECTED,
+    injected_call,
+    shown,
+)
 from tests.support.fake_rank.question import question
 
 Json = dict[str, Any]
@@ -36,15 +33,13 @@ Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
 _NOTHING: Final = Fields(())
 _OURS: Final = {  # what is evaluated in every rank
-    ANSWER_WITHOUT_FRAME: "<answer without a frame>",
-    CURE: "<no delay, no children>",
-    CURE_AND_DEBUG_CHILDREN: "<no delay, children>",
-    CHILDREN: "<no children>",
+    answer_without_frame(INJECTED): "<answer without a frame>",
+    attach_expression(INJECTED, debug_children=False): "<no delay, no children>",
+    attach_expression(INJECTED, debug_children=True): "<no delay, children>",
     IS_TRACKER: "<multiprocessing's own?>",
     WHERE: "<where it runs>",
-    MESHES: "<its meshes>",
 }
-_LOOK: Final = re.compile(r"s\['look'\]\((.*), (?:True|False)\)\)\[1\]\)\({}\)$")
+_ALONE: Final = frozenset({"child_processes", "file_probe", "torch_state"})  # without a frame
 
 
 class Transcript:
@@ -188,12 +183,13 @@ def _pairs(body: Json) -> str:
     """A body as `key=value` pairs."""
     if isinstance(body.get("expression"), str) and body["expression"] in _OURS:
         return _OURS[body["expression"]]
-    if (torch := _LOOK.search(str(body.get("expression")))) is not None:
-        return f"<what torch knows of {torch[1]}>"
-    if (asked := arguments_of(str(body.get("expression")))) is not None:
-        return f"<{'file' if len(asked) > 1 else 'text'} {asked[0]}>"
     if "expression" in body:
-        body = {**body, "expression": short(str(question(str(body["expression"]))))}
+        called = injected_call(str(body["expression"]))
+        if called is not None and called.module in _ALONE:
+            return shown(called)
+        asked = question(str(body["expression"]))
+        called = injected_call(asked.text)
+        body = {**body, "expression": shown(called) if called else str(asked)}
     flags = [key for key, value in body.items() if key.startswith("support") and value is True]
     if len(flags) > _MANY:
         offered = [re.sub("^supports?|Request$", "", key) for key in flags]

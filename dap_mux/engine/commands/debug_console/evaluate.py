@@ -102,7 +102,8 @@ class Evaluation:
             to_clients.respond(self._core, request, self._values.body(answers, tolerance))
 
         def chosen(found: list[Rank]) -> None:
-            self._asking.evaluate(found, summarised(expression), answered, depth=depth)
+            text = summarised(self._core.injected.tensor_summary, expression)
+            self._asking.evaluate(found, text, answered, depth=depth)
 
         self._meshes.choose(request, ranks, chosen)
 

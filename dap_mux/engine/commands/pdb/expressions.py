@@ -1,68 +1,36 @@
-"""What the words of pdb evaluate in a stopped rank to get pdb's answers: one expression each.
-
-A frame object is found in the evaluate's own stack, where pydevd (a private part of it, looked
-for with care) holds the one that the evaluate is for; so `u`, `d` and post-mortem stops are right.
-"""
+"""What pdb's commands evaluate in a stopped rank: functions of `injected.pdb_views`."""
 
 from __future__ import annotations
 
-from typing import Final
-
-_FRAME: Final = (
-    "next((f.f_locals['frame'] for f, _ in __import__('traceback').walk_stack("
-    "__import__('sys')._getframe()) if f.f_code.co_name == 'evaluate_expression'"
-    " and hasattr(f.f_locals.get('frame'), 'f_code')))"
-)
-# pdb's own layout of numbered lines: an arrow at the current one.
-_NUMBERED: Final = (
-    "'\\n'.join(str(n).rjust(3) + (' ->' if n == here else '') + '\\t' + text.rstrip()"
-    " for n, text in enumerate(lines, first))"
-)
-
-ARGUMENTS: Final = (
-    "(lambda f, c: '\\n'.join(name + ' = ' + (repr(f.f_locals[name]) if name in f.f_locals"
-    " else '*** undefined ***') for name in c.co_varnames[:c.co_argcount + c.co_kwonlyargcount"
-    " + bool(c.co_flags & 4) + bool(c.co_flags & 8)]))"
-    f"(*(lambda f: (f, f.f_code))({_FRAME}))"
-)
-LONG_LIST: Final = (
-    "(lambda found, here: (lambda lines, first: "
-    f"{_NUMBERED})(found[0], max(found[1], 1)))"
-    f"(__import__('inspect').getsourcelines({_FRAME}), {{line}})"
-)
-# `first` and `last` are clipped to the file.
-LIST: Final = (
-    "(lambda found, first, last, here: (lambda lines: "
-    f"{_NUMBERED})(found[first - 1:last]))"
-    f"((lambda f: __import__('linecache').getlines(f.f_code.co_filename, f.f_globals))({_FRAME}),"
-    " {first}, {last}, {line})"
-)
-LINE: Final = (
-    "(lambda f: __import__('linecache').getline(f.f_code.co_filename, {line}, f.f_globals)"
-    f".strip())({_FRAME})"
-)
-# The lines of the frame's function from `first` on, as numbers.
-LINES_FROM: Final = (
-    "' '.join(str(n) for n in sorted(set(n for _, n in __import__('dis').findlinestarts("
-    f"{_FRAME}.f_code) if n is not None and n >= {{first}})))"
-)
-
-OF_VALUE: Final = {
-    "pp": "__import__('pprint').pformat(({0}\n))",
-    "source": (
-        "(lambda found, here: (lambda lines, first: "
-        f"{_NUMBERED})(found[0], max(found[1], 1)))"
-        "(__import__('inspect').getsourcelines(({0}\n)), 0)"
-    ),
-    "whatis": (
-        "(lambda v: 'Method ' + v.__name__ if hasattr(v, '__func__') else"
-        " 'Function ' + v.__name__ if hasattr(v, '__code__') else"
-        " 'Class ' + v.__module__ + '.' + v.__qualname__ if isinstance(v, type)"
-        " else str(type(v)))(({0}\n))"
-    ),
-}
+from dap_mux.engine.injected_sources import call
 
 
-def of_value(word: str, expression: str) -> str:
-    """Return what a rank evaluates for `pp`, `source` and `whatis`."""
-    return OF_VALUE[word].replace("{0}", expression)
+class PdbExpressions:
+    """One for each function; `source`: that of `injected.pdb_views`."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def arguments(self) -> str:
+        """`a`."""
+        return call(self._source, "arguments")
+
+    def long_list(self, current: int) -> str:
+        """`ll`; `current` is the line that the frame is at."""
+        return call(self._source, "long_list", str(current))
+
+    def list_lines(self, first: int, last: int, current: int) -> str:
+        """`l`; `first` and `last` are clipped to the file."""
+        return call(self._source, "list_lines", str(first), str(last), str(current))
+
+    def line_text(self, line: int) -> str:
+        """One line of the frame's file."""
+        return call(self._source, "line_text", str(line))
+
+    def lines_from(self, first: int) -> str:
+        """The numbers of the lines of the frame's function, `first` and later."""
+        return call(self._source, "lines_from", str(first))
+
+    def of_value(self, command: str, expression: str) -> str:
+        """`pp`, `source` and `whatis`."""
+        return call(self._source, command, f"({expression}\n)")

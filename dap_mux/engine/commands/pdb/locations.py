@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.commands.pdb.expressions import LINE
+from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, Asking, Gathering
 from dap_mux.engine.state.model import Frame, Rank, Stop
 from dap_mux.rank_sets import RankId
@@ -17,8 +17,9 @@ LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling
 class Places:
     """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: Asking, expressions: PdbExpressions) -> None:
         self._asking = asking
+        self.expressions = expressions
 
     def tell(
         self, gathering: Gathering, ranks: Sequence[Rank], more: Mapping[RankId, str] | None = None
@@ -37,7 +38,7 @@ class Places:
             if known is not None:
                 told(known)
                 continue
-            text = LINE.format(line=frame.line)
+            text = self.expressions.line_text(frame.line)
             self._asking.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
 
 

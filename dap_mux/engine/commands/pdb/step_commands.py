@@ -12,7 +12,6 @@ from functools import partial
 
 from dap_mux.engine.breakpoints.edits import Drawer
 from dap_mux.engine.breakpoints.sync import OWN
-from dap_mux.engine.commands.pdb import expressions
 from dap_mux.engine.commands.pdb.command import RUNNING, Order, Word, problem_of, stands
 from dap_mux.engine.commands.pdb.locations import LINE_TIMEOUT, Places
 from dap_mux.engine.commands.pdb.run_to import HELD, RunTo, place_of
@@ -47,7 +46,7 @@ class StepWords:
         self.control = control
         self.drawer = drawer
         self.asking = asking
-        self._places = places
+        self.places = places
         self._displays = displays
         self.words: Mapping[str, Word] = {
             "n": partial(self._step, "next"),
@@ -109,7 +108,7 @@ class StepWords:
     def tell(self, order: Order, gathering: Gathering, ranks: list[Rank]) -> None:
         """Answer with the places of these ranks, and what they display."""
         if ranks:
-            told = partial(self._places.tell, gathering, ranks)
+            told = partial(self.places.tell, gathering, ranks)
             self._displays.look(order, ranks, LINE_TIMEOUT, told)
 
 
@@ -139,7 +138,7 @@ class _Until:
     def _text(self, rank: Rank) -> str:
         assert rank.stop is not None
         assert rank.stop.frames
-        return expressions.LINES_FROM.format(first=self._line or rank.stop.frames[0].line + 1)
+        return self._steps.places.expressions.lines_from(self._line or rank.stop.frames[0].line + 1)
 
     def _found(self, answers: Answers) -> None:
         places: dict[tuple[str, str], list[Rank]] = {}

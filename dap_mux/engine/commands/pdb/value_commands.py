@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from dap_mux.engine.commands.pdb import expressions
 from dap_mux.engine.commands.pdb.command import Order, Word
+from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.commands.pdb.grammar import help_text
 from dap_mux.engine.commands.pdb.locations import Places, selected, stack
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, Asking
@@ -26,8 +26,11 @@ STATEMENT: Final = "is running: a statement needs a stopped rank, an expression 
 class ValueWords:
     """Words that change nothing but which frame is selected."""
 
-    def __init__(self, asking: Asking, places: Places, displays: Displays) -> None:
+    def __init__(
+        self, asking: Asking, expressions: PdbExpressions, places: Places, displays: Displays
+    ) -> None:
         self._asking = asking
+        self._expressions = expressions
         self._places = places
         self._displays = displays
         self.words: Mapping[str, Word] = {
@@ -59,11 +62,11 @@ class ValueWords:
         self._ask(order, _needed(order))
 
     def _of_value(self, order: Order) -> None:
-        text = expressions.of_value(order.word, _needed(order))
+        text = self._expressions.of_value(order.word, _needed(order))
         self._ask_frame(order, lambda rank: text)
 
     def _arguments(self, order: Order) -> None:
-        self._ask_frame(order, lambda rank: expressions.ARGUMENTS)
+        self._ask_frame(order, lambda rank: self._expressions.arguments())
 
     def _ask(self, order: Order, text: str, *, stopped_only: str = "") -> None:
         self._asking.evaluate(
@@ -86,12 +89,12 @@ class ValueWords:
             start = first or max(line - AROUND, 1)
             end = last or start + LISTED - 1
             end = start + end if end < start else end  # a count, as in pdb
-            return expressions.LIST.format(first=start, last=end, line=line)
+            return self._expressions.list_lines(start, end, line)
 
         self._ask_frame(order, text)
 
     def _long_list(self, order: Order) -> None:
-        self._ask_frame(order, lambda rank: expressions.LONG_LIST.format(line=_line(rank)))
+        self._ask_frame(order, lambda rank: self._expressions.long_list(_line(rank)))
 
     # The stack
 

@@ -13,6 +13,7 @@ from typing import Final
 from dap_mux.engine.breakpoints.edits import Drawer
 from dap_mux.engine.commands.pdb.breakpoint_commands import BreakpointWords
 from dap_mux.engine.commands.pdb.command import Order, Word
+from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.commands.pdb.grammar import Said, read
 from dap_mux.engine.commands.pdb.locations import Places
 from dap_mux.engine.commands.pdb.step_commands import StepWords
@@ -48,9 +49,10 @@ class Cast:
         self._core = core
         self._meshes = meshes
         self._arrivals = arrivals
-        places, displays = Places(asking), Displays(asking)
+        expressions = PdbExpressions(core.injected.pdb_views)
+        places, displays = Places(asking, expressions), Displays(asking)
         self._words: Mapping[str, Word] = {
-            **ValueWords(asking, places, displays).words,
+            **ValueWords(asking, expressions, places, displays).words,
             **StepWords(core, asking, arrivals, control, drawer, places, displays).words,
             **BreakpointWords(drawer).words,
         }

@@ -34,7 +34,7 @@ class Compare:
             to_clients.respond(self._core, request, body)
 
         def chosen(ranks: list[Rank]) -> None:
-            text = summarised(arguments.expression)
+            text = summarised(self._core.injected.tensor_summary, arguments.expression)
             self._asking.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
 
         self._meshes.choose(request, arguments.ranks, chosen)

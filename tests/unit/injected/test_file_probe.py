@@ -13,6 +13,9 @@ import pytest
 from dap_mux.engine.source_files import probe
 from dap_mux.engine.source_files.probe import LARGEST, Content, Found, content, found, look_at, read
 from dap_mux.errors import PeerFault
+from dap_mux.injected import source_of
+
+SOURCE = source_of("file_probe")
 
 
 def evaluated(expression: str) -> Any:
@@ -28,7 +31,7 @@ def digest(text: str) -> str:
 
 
 def look(path: Path, wanted: str = "") -> Found:
-    return found(evaluated(look_at(str(path), wanted)))
+    return found(evaluated(look_at(SOURCE, str(path), wanted)))
 
 
 @pytest.fixture
@@ -63,7 +66,9 @@ def test_of_a_large_file_the_size_must_do(here: Path) -> None:
     with (here / "large.py").open("wb") as file:
         file.truncate(LARGEST + 1)
     assert look(here / "large.py") == Found(f"size:{LARGEST + 1}")
-    assert content(evaluated(read(str(here / "large.py")))).problem.startswith("it is larger than")
+    assert content(evaluated(read(SOURCE, str(here / "large.py")))).problem.startswith(
+        "it is larger than"
+    )
 
 
 def test_files_of_that_name_that_the_program_has(
@@ -113,11 +118,11 @@ def test_modules_that_object_to_being_looked_at(
 )
 def test_a_text_is_read_as_python_does(here: Path, data: bytes, text: str) -> None:
     (here / "f.py").write_bytes(data)
-    assert content(evaluated(read(str(here / "f.py")))) == Content(text)
+    assert content(evaluated(read(SOURCE, str(here / "f.py")))) == Content(text)
 
 
 def test_a_text_that_is_not_there(here: Path) -> None:
-    assert "No such file" in content(evaluated(read(str(here / "f.py")))).problem
+    assert "No such file" in content(evaluated(read(SOURCE, str(here / "f.py")))).problem
 
 
 def test_where_it_runs(here: Path) -> None:

@@ -1,0 +1,48 @@
+"""The modules of `dap_mux.injected` that the engine sends to ranks, and how it calls them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# The name of the file that they are compiled as. pydevd takes files whose names begin like this for
+# its own, so a step of the user's does not end in them; `<string>` would be the user's.
+FILE_NAME: Final = "<builtin dap_mux>"
+
+
+@dataclass(frozen=True)
+class InjectedSources:
+    """The source of each; the session reads them, for the engine reads no files."""
+
+    adapter_keeper: str
+    adapter_program: str
+    attach: str
+    child_processes: str
+    conditions: str
+    evaluation: str
+    farewell: str
+    file_probe: str
+    output_redirect: str
+    pdb_views: str
+    process_identity: str
+    pydevd_patches: str
+    stop_details: str
+    tensor_summary: str
+    timeout_probe: str
+    torch_state: str
+    tracing: str
+
+
+def call(source: str, function: str, *arguments: str) -> str:
+    """Return an expression: a function of a module, called in a rank.
+
+    `arguments` are Python themselves: their names are those of the frame where the expression is
+    evaluated, which may even have others for builtins (`compile = True`). No name stays behind:
+    without a frame, pydevd evaluates in globals of its own.
+    """
+    given = "".join(f"{argument}, " for argument in arguments)
+    return (
+        "(lambda builtins, module, *given: (builtins.exec(builtins.compile("
+        f"{source!r}, {FILE_NAME!r}, 'exec'), module), module[{function!r}](*given))[1])"
+        f"(__import__('builtins'), {{}}, {given})"
+    )

@@ -1,0 +1,156 @@
+"""Patches of pydevd that last as long as the process: faults that lose a rank, and slow paths.
+
+Each function takes the debugger, a PyDB, and does nothing where its patch, perhaps that of another
+version of dap-mux, is applied already. Private interfaces of debugpy, so whoever calls these must
+expect any exception; then debugpy behaves as it does by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+STALE = -1
+"""The sequence number of a request whose client has left."""
+MAX_COMPILED_WATCHES = 128
+
+
+def end_wait_once_configured(debugger: Any) -> None:
+    """Let `configurationDone` itself end the program's `wait_for_client`.
+
+    debugpy looks every 20 ms whether a configured client is there, and goes on waiting where that
+    client has left by then (measured).
+    """
+    if "on_configuration_done" in vars(debugger):
+        return
+    wait_for_client = sys.modules["debugpy.server.api"].wait_for_client
+    configured = debugger.on_configuration_done
+
+    def configure_and_end_wait() -> None:
+        configured()
+        with suppress(RuntimeError):  # the program does not wait
+            wait_for_client.cancel()
+
+    debugger.on_configuration_done = configure_and_end_wait
+
+
+def resume_while_detached(debugger: Any) -> None:
+    """Let a thread run on that stops between `disconnect` and the next `initialize`.
+
+    A thread that has decided to stop, say at a breakpoint whose condition takes its time, does so
+    also after the `disconnect` that resumed all threads, and no client continues it (measured).
+    """
+    if "do_wait_suspend" in vars(debugger):
+        return
+    api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
+    wait, initialized = debugger.do_wait_suspend, debugger.on_initialize
+    disconnected = debugger.on_disconnect
+    detached = False
+
+    def initialize() -> None:
+        nonlocal detached
+        detached = False
+        initialized()
+
+    def disconnect() -> None:
+        nonlocal detached
+        detached = True
+        disconnected()
+
+    def wait_unless_detached(*rest: Any, **named: Any) -> Any:
+        if detached:
+            api.request_resume_thread("*")
+        return wait(*rest, **named)
+
+    debugger.on_initialize, debugger.on_disconnect = initialize, disconnect
+    debugger.do_wait_suspend = wait_unless_detached
+
+
+def continue_always_replies(debugger: Any) -> None:
+    """Answer `continue` as soon as no thread is suspended, which may be at once.
+
+    debugpy answers it when a suspended thread resumes, and so never where none is suspended. A
+    client cannot know for certain: a stop is sent twice where a `pause` has crossed it.
+    """
+    kind = type(debugger.threads_suspended_single_notification)
+    add, resumed = kind.add_on_resumed_callback, kind.on_thread_resume
+    if add.__name__ != "add_on_resumed_callback":
+        return
+
+    def add_or_call(self: Any, callback: Any) -> None:
+        with self._lock:
+            if self._suspended_thread_id_to_thread:
+                add(self, callback)
+                return
+        callback()
+
+    def resume_and_call(self: Any, *rest: Any) -> None:
+        resumed(self, *rest)
+        due = []
+        with self._lock, self._callbacks_lock:
+            if not self._suspended_thread_id_to_thread:
+                due, self._callbacks = self._callbacks, due
+        for callback in due:
+            callback()
+
+    kind.add_on_resumed_callback, kind.on_thread_resume = add_or_call, resume_and_call
+
+
+def drop_stale_evaluates(debugger: Any) -> None:
+    """Send no answer to an `evaluate` of a client that has left.
+
+    debugpy's adapter ends when it gets one, and then no client can attach any more (measured).
+    """
+    api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+    evaluate, disconnected = api.request_exec_or_evaluate_json, debugger.on_disconnect
+    add_command = debugger.writer.add_command
+    unanswered: dict[Any, Any] = {}
+
+    def evaluate_and_note(self: Any, py_db: Any, request: Any, thread_id: Any) -> Any:
+        unanswered[request.seq] = request
+        return evaluate(self, py_db, request, thread_id)
+
+    def disconnect() -> None:
+        for request in list(unanswered.values()):
+            request.seq = STALE
+        unanswered.clear()
+        disconnected()
+
+    def add_unless_stale(command: Any) -> Any:
+        seq = (command.as_dict or {}).get("request_seq")
+        unanswered.pop(seq, None)
+        return None if seq == STALE else add_command(command)
+
+    if evaluate.__name__ == "request_exec_or_evaluate_json":
+        api.request_exec_or_evaluate_json = evaluate_and_note
+        debugger.on_disconnect = disconnect
+    if "add_command" not in vars(debugger.writer):
+        debugger.writer.add_command = add_unless_stale
+
+
+def single_write(_debugger: Any) -> None:
+    """Send a message in one write instead of two: the adapter is woken by each."""
+    net = import_module("_pydevd_bundle.pydevd_net_command")
+    command = net.NetCommand
+    send, framed = command.send, (net.HTTP_PROTOCOL, net.HTTP_JSON_PROTOCOL)
+
+    def send_at_once(self: Any, sock: Any) -> Any:
+        body = self._as_bytes
+        if self._after_send or net.get_protocol() not in framed:
+            return send(self, sock)
+        sock.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        return None
+
+    if send.__name__ == "send" and {"_as_bytes", "_after_send"} <= set(send.__code__.co_names):
+        command.send = send_at_once
+
+
+def compile_watches_once(_debugger: Any) -> None:
+    """Compile a watch when it is first evaluated, not again at every stop."""
+    values = import_module("_pydevd_bundle.pydevd_vars")
+    if not hasattr(values.compile_as_eval, "cache_info"):
+        cached = lru_cache(MAX_COMPILED_WATCHES)(values.compile_as_eval)
+        values.compile_as_eval = cached  # type: ignore[attr-defined]

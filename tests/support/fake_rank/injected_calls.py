@@ -1,0 +1,98 @@
+"""Which function of `dap_mux.injected` an expression of the engine calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from dap_mux.engine.injected_sources import call
+from dap_mux.engine.ranks.attach_expression import attach_expression
+from dap_mux.session.injected_sources import injected_sources
+
+INJECTED: Final = injected_sources()
+
+
+class InjectedCall(NamedTuple):
+    """`text`: the arguments, as they are written."""
+
+    module: str
+    function: str
+    text: str
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The arguments, which are literals."""
+        values: tuple[Any, ...] = ast.literal_eval(f"({self.text})")
+        return values
+
+
+def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
+    """The text in front of the arguments for every function that can be called."""
+    for module, source in asdict(INJECTED).items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.FunctionDef):
+                yield call(source, node.name).removesuffix(")"), (module, node.name)
+
+
+_HEADS: Final = dict(_heads())
+
+
+@lru_cache(maxsize=1024)
+def injected_call(expression: str) -> InjectedCall | None:
+    """Take an expression apart; None for one that calls none of ours."""
+    for head, (module, function) in _HEADS.items():
+        if expression.startswith(head):
+            return InjectedCall(module, function, expression[len(head) : -1].strip())
+    return None
+
+
+def calls_of(expressions: Iterable[str], module: str, function: str) -> int:
+    """How many of these call that function."""
+    calls = map(injected_call, expressions)
+    return sum(call[:2] == (module, function) for call in calls if call)
+
+
+def is_patching(expression: str) -> bool:
+    """Whether this is what a rank is patched with."""
+    return expression in _PATCHES
+
+
+_PATCHES: Final = {attach_expression(INJECTED, debug_children=each) for each in (False, True)}
+
+
+def users_text(call: InjectedCall) -> str:
+    """The user's expression, which is the one argument."""
+    return call.text.removeprefix("(").removesuffix("\n),")
+
+
+def shown(call: InjectedCall) -> str:
+    """A call as transcripts have it."""
+    name = _NAMES.get(call[:2], call.function)
+    if call.module == "file_probe" or call[:2] == ("torch_state", "look"):
+        name = f"{name} {call.values[0]}"
+    elif call.function in OF_VALUE:
+        name = f"{name} {users_text(call)}"
+    elif call.module == "pdb_views":
+        name = " ".join([name, *map(str, call.values)])
+    elif call == ("timeout_probe", "look", "0,"):
+        name = "clocks"
+    return f"<{name}>"
+
+
+OF_VALUE: Final = frozenset({"pp", "source", "whatis"})
+_NAMES: Final = {
+    ("child_processes", "leave_children_alone"): "no children",
+    ("file_probe", "compare"): "file",
+    ("file_probe", "read"): "text",
+    ("pdb_views", "line_text"): "line",
+    ("pdb_views", "lines_from"): "lines from",
+    ("pdb_views", "list_lines"): "list",
+    ("pdb_views", "long_list"): "long list",
+    ("timeout_probe", "look"): "clocks, longer",
+    ("timeout_probe", "put_back"): "clocks, as before",
+    ("torch_state", "look"): "what torch knows of",
+    ("torch_state", "meshes"): "its meshes",
+}

@@ -1,0 +1,162 @@
+"""Patches of pydevd one by one, on the classes of a real debugpy."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dap_mux.injected import pydevd_patches, stop_details
+
+
+class Socket:
+    """Notes each write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def sendall(self, data: bytes) -> None:
+        self.writes.append(data)
+
+
+def test_a_message_is_one_write(debugger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = import_module("_pydevd_bundle.pydevd_net_command")
+    monkeypatch.setattr(net, "get_protocol", lambda: net.HTTP_JSON_PROTOCOL)
+    command = net.NetCommand(501, 0, {"type": "event", "event": "é"}, is_json=True)
+    before, after = Socket(), Socket()
+    command.send(before)
+    for _ in range(2):
+        pydevd_patches.single_write(debugger)
+    command.send(after)
+    assert len(before.writes) == 2, "then debugpy does so itself: drop the patch"
+    assert after.writes == [b"".join(before.writes)]
+
+
+def test_a_message_with_something_to_do_behind_it_is_sent_by_debugpy(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = import_module("_pydevd_bundle.pydevd_net_command")
+    monkeypatch.setattr(net, "get_protocol", lambda: net.HTTP_JSON_PROTOCOL)
+    command = net.NetCommand(501, 0, {"type": "event"}, is_json=True)
+    done: list[str] = []
+    command.call_after_send(lambda *_: done.append("done"))
+    pydevd_patches.single_write(debugger)
+    command.send(Socket())
+    assert done == ["done"]
+
+
+def test_a_watch_is_compiled_once(debugger: Any) -> None:
+    values = import_module("_pydevd_bundle.pydevd_vars")
+    assert values.compile_as_eval("1 + 1") is not values.compile_as_eval("1 + 1")
+    for _ in range(2):
+        pydevd_patches.compile_watches_once(debugger)
+    assert values.compile_as_eval("1 + 1") is values.compile_as_eval("1 + 1")
+    with pytest.raises(SyntaxError):
+        values.compile_as_eval("1 +")
+
+
+def test_a_continue_is_answered_where_no_thread_is_suspended(debugger: Any) -> None:
+    told: list[str] = []
+    for _ in range(2):
+        pydevd_patches.continue_always_replies(debugger)
+    suspended = debugger.threads_suspended_single_notification
+    suspended.add_on_resumed_callback(lambda: told.append("at once"))
+    assert told == ["at once"]
+    with suspended.notify_thread_suspended("1", SimpleNamespace(), 105):
+        suspended.add_on_resumed_callback(lambda: told.append("on resume"))
+        assert told == ["at once"]
+    assert told == ["at once", "on resume"]
+
+
+def test_an_evaluate_of_a_client_that_has_left_is_not_answered(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api: Any = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+
+    def request_exec_or_evaluate_json(*_: object) -> None:
+        """It takes its time."""
+
+    monkeypatch.setattr(api, "request_exec_or_evaluate_json", request_exec_or_evaluate_json)
+    for _ in range(2):
+        pydevd_patches.drop_stale_evaluates(debugger)
+    requests = [SimpleNamespace(seq=seq) for seq in (3, 4, 5)]
+    for request in requests[:2]:
+        api().request_exec_or_evaluate_json(debugger, request, "1")
+
+    def answer(request: Any) -> Any:
+        return SimpleNamespace(as_dict={"request_seq": request.seq})
+
+    debugger.writer.add_command(answer(requests[0]))
+    debugger.on_disconnect()
+    api().request_exec_or_evaluate_json(debugger, requests[2], "1")
+    for request in requests[1:]:
+        debugger.writer.add_command(answer(request))
+    debugger.writer.add_command(SimpleNamespace(as_dict=None))
+    assert [command.as_dict for command in debugger.writer.sent] == [
+        {"request_seq": 3},
+        {"request_seq": 5},
+        None,
+    ]
+
+
+def test_a_thread_that_stops_after_its_debugger_has_left_runs_on(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    api: Any = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+    monkeypatch.setattr(api, "request_resume_thread", lambda _, thread: told.append(thread))
+    monkeypatch.setattr(type(debugger), "do_wait_suspend", lambda *_: told.append("waits"))
+    for _ in range(2):
+        pydevd_patches.resume_while_detached(debugger)
+    debugger.do_wait_suspend()
+    debugger.on_disconnect()
+    debugger.do_wait_suspend()
+    debugger.on_initialize()
+    debugger.do_wait_suspend()
+    assert told == ["waits", "*", "waits", "waits"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_what_is_configured_waits_no_longer(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch, waits: bool
+) -> None:
+    told: list[str] = []
+
+    def cancel() -> None:
+        told.append("cancelled")
+        if not waits:
+            raise RuntimeError("wait_for_client has not been called")
+
+    wait_for_client = import_module("debugpy.server.api").wait_for_client
+    monkeypatch.setattr(wait_for_client, "cancel", cancel)
+    for _ in range(2):
+        pydevd_patches.end_wait_once_configured(debugger)
+    debugger.on_configuration_done()
+    assert told == ["cancelled"]
+
+
+def test_a_stop_without_a_stack_is_sent_as_it_was(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the thread has none; until the client leaves."""
+    api: Any = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+    left: list[object] = []
+    monkeypatch.setattr(api, "request_disconnect", lambda *_, **named: left.append(named))
+    factory = debugger.cmd_factory
+    thread = threading.Thread()
+
+    def events() -> list[Any]:
+        stop = factory.make_thread_suspend_single_notification(debugger, "1", thread, 105)
+        resume = factory.make_thread_resume_single_notification("1")
+        return [{**command.as_dict, "seq": 0} for command in (stop, resume)]
+
+    plain = events()
+    stop_details.stop_with_stack(debugger)
+    assert {stop_details.STOP, stop_details.RESUME} < vars(factory).keys()
+    assert events() == plain
+    api().request_disconnect(debugger, resume_threads=True)
+    assert left == [{"resume_threads": True}]
+    assert not {stop_details.STOP, stop_details.RESUME} & vars(factory).keys()
