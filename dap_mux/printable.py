@@ -1,4 +1,4 @@
-"""What ranks say never reaches a terminal or a log raw (promise S10)."""
+"""What ranks say never reaches a terminal or a log raw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are nobody else's business: the session folder, tokens, keys (promises S2 and S4).
+"""Private files: the session folder, tokens, keys.
 
 A token is 32 random bytes as text, alone in a file of mode 0600 in a folder where nobody else may
 replace it. What others can read is refused, not mended: it may have been read already.

@@ -33,7 +33,7 @@ class Reached:
     """Where we connect for a rank: `record` as it is reached from here, its number unchanged.
 
     `down`: why no connection can succeed now, '' where one may, as far as is known without
-    trying (K2 of the measured facts: a connection that is not kept wedges the rank's adapter).
+    trying (docs/internals/debugpy.md#a-bare-connection-wedges-the-adapter).
     """
 
     record: RankRecord

@@ -6,8 +6,9 @@ launch.json wants (`launch`), and, where neither can tell, one proper conversati
 (`conversation`). Then each row of `causes` looks at the scene and says what it finds; `report`
 prints it.
 
-Nobody is harmed by being looked at. A debugpy that is connected to and left wedges (K2 to K4 of
-the measured facts), so local ports are read from /proc, ranks of a session are asked through it,
-and the one conversation goes as far as `attach` and ends with `disconnect`: measured, a rank that
-waits for a client goes on waiting after that, and one that is debugged is not disturbed.
+Looking disturbs no rank. A debugpy that is connected to and left wedges
+(docs/internals/debugpy.md#five-ways-to-lose-a-rank), so local ports are read from /proc, ranks of a
+session are asked through it, and the one conversation goes as far as `attach` and ends with
+`disconnect`: after that a rank that waits for a client goes on waiting, and one that is debugged is
+not disturbed (measured).
 """

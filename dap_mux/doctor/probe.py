@@ -18,10 +18,10 @@ from dap_mux.errors import PeerFault
 CONNECT_TIMEOUT_S: Final = 5.0  # s
 GREETING_TIMEOUT_S: Final = 2.0  # s for debugpy's first words; who is late is spoken to first
 DEBUGGEE_TIMEOUT_S: Final = (
-    3.0  # s for it to say that it has met its debuggee (K3); not said while it is taken
+    3.0  # s for it to say that it has met its debuggee; not said while it is taken
 )
 REPLY_TIMEOUT_S: Final = 10.0  # s
-REST_S: Final = 0.3  # s before anybody connects again (K4)
+REST_S: Final = 0.3  # s that its adapter needs before the next connection
 TAKEN: Final = "already being debugged"  # debugpy's words
 # What reading a stranger's words as DAP may raise.
 MALFORMED: Final = (PeerFault, AttributeError, LookupError, TypeError, ValueError)

@@ -1,4 +1,4 @@
-"""The token: who has to show it, and what is heard of a client before (promises S2 and S3).
+"""The token: which clients have to show it, and what they may request before that.
 
 The shell knows who is at the other end of a connection, and says of each client whether it is
 trusted as it is. All others show the session's token as the attach argument `token`; until then

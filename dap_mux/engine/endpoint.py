@@ -12,11 +12,11 @@ class Endpoint:
 
     `remote_root`: what a ranks file says of where the sources are there.
     `announces`: the rank says when it listens, and is left alone until then; `ready`: it has
-    said so (FACTS: K3).
+    said so.
     `dials`: it listens nowhere but calls us (`host` and `port` are its end, "" and 0 before its
     first call); `ready` until we have taken up the call, for each connection is one call.
     `way_down`: why no connection can succeed now (the tunnel is down, the pod has not started); ''
-    where one may: then the rank is connected at once. It is known, not tried out (K2).
+    where one may: then the rank is connected at once. It is known, not tried out.
     `watched`: who found the rank sees its process, and says so when that ends (`RankExited`).
     `incarnation`: another word for another process, where no pid tells them apart.
     """

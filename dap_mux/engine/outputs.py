@@ -51,7 +51,7 @@ class Connect(Struct, frozen=True, gc=False):
 
 
 class CloseLink(Struct, frozen=True, gc=False):
-    """Close the link after what was sent; never in mid-frame (promise F8)."""
+    """Close the link after what was sent; never within a frame."""
 
     link: int
 

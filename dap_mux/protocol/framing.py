@@ -1,6 +1,6 @@
 """Content-Length framing (DAP, "Base Protocol"), written for peers that may be hostile.
 
-Promises F1, F2, F3 and S6: a header block of at most 16 KiB, one plain decimal length, at
+What is accepted: a header block of at most 16 KiB, one plain decimal length, at
 most 16 MiB of body by default and never allocated ahead, no header but Content-Length and
 Content-Type. Whatever else arrives (HTTP, TLS, noise) is refused at its first wrong byte.
 """
@@ -47,12 +47,12 @@ class Framer:
         self._begun = False  # a message has been read
 
     def allow(self, max_body: int) -> None:
-        """Change the body limit from the next header on (S8: little before `initialize`)."""
+        """Change the body limit from the next header on: little before `initialize`."""
         self._max_body = max_body
 
     @property
     def waiting_for(self) -> str:
-        """What a stalled peer owes: 'body', 'header' or '' between messages (promise F4)."""
+        """What a stalled peer owes: 'body', 'header' or '' between messages."""
         if self._need >= 0:
             return "body"
         return "header" if self._buffer else ""

@@ -24,7 +24,7 @@ _ESCAPE: Final = re.compile(
 
 
 class MessageError(PeerFault):
-    """The body of a frame is not a DAP message (promise F7).
+    """The body of a frame is not a DAP message.
 
     `seq` and `command` are those of a request, as far as they could be read.
     """

@@ -1,4 +1,4 @@
-"""Who may come in: the token, TLS, and whether we may listen where we are told (S1, S2, S9)."""
+"""Access to a session: the token, TLS, and the addresses on which it may listen."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _no_password(key: Path) -> str:
 
 
 def beyond_loopback(hosts: Iterable[str]) -> str:
-    """Return the warning about ranks that others can reach, '' where there are none (S9)."""
+    """Return the warning about ranks that others can reach, '' where there are none."""
     open_to_all = sorted({host for host in hosts if not is_loopback(host)})
     if not open_to_all:
         return ""

@@ -214,7 +214,7 @@ class Job:
             await anyio.sleep(POLL_INTERVAL_S)
 
     async def _announce(self, rank: RankProcess) -> None:
-        """Wait for the rank to say where it listens (K3), and tell the engine.
+        """Wait for the rank to say where it listens, and tell the engine.
 
         Of a rank that calls the engine knows by its call.
         """

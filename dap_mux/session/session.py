@@ -31,16 +31,14 @@ from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.tls_unix import listen_unix
 
 logger = logging.getLogger("dap_mux.session")
-RELEASE_TIMEOUT_S = 3.0  # s; promise R7: every rank runs on by then
+RELEASE_TIMEOUT_S = 3.0  # s; every rank is promised to run on by then
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
 CLOCK_CHECK_DELAY_S = 5.0  # s that ranks stand still before we ask what that does to their job
 LEAVE_TIMEOUT_S = 2.0  # s for clients to take leave after `terminated`
 TORCH_CHECK_DELAY_S = (
     2.0  # s that a rank is attached, or stands, before we ask what torch knows there
 )
-LEAVE_TIMEOUT_ON_RELEASE_S = (
-    2.0  # s for the same when we are told to end: R7 has three for all of it
-)
+LEAVE_TIMEOUT_ON_RELEASE_S = 2.0  # s for the same when we are told to end, of three for all of it
 
 
 class Session:
@@ -110,7 +108,7 @@ class Session:
         return await anext(self._signals)
 
     async def release(self, reason: str) -> None:
-        """Let every rank run on and say goodbye (promises R7 and R8)."""
+        """Let every rank run on, and take leave of the clients."""
         self.driver.feed(inputs.Shutdown(reason))
         with anyio.move_on_after(RELEASE_TIMEOUT_S):
             await self.driver.no_links()

@@ -1,4 +1,4 @@
-"""A connection to one rank: bytes in, messages to the driver. Never ended in mid-frame (F8)."""
+"""A connection to one rank: bytes in, messages to the driver. Never closed within a frame."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Connections of clients: TCP and standard streams, with the limits for strangers.
 
-Promises S5, S6, S8, F3, F4, F7: another user has to show the token, anything that is not DAP is
+Another user has to show the token, anything that is not DAP is
 closed unread, little is taken before `initialize` (and before the token, of those who have to show
 it), and a stalled message ends only its own connection.
 """
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from dap_mux.shell.driver import Driver
 
 logger = logging.getLogger("dap_mux.client")
-MAX_FIRST_MESSAGE: Final = 64 * 1024  # bytes of `initialize` (S8)
-STALL_TIMEOUTS_S: Final = {"header": 10.0, "body": 30.0}  # s (F4)
-FIRST_MESSAGE_TIMEOUT_S: Final = 10.0  # s (S8)
+MAX_FIRST_MESSAGE: Final = 64 * 1024  # bytes of `initialize`
+STALL_TIMEOUTS_S: Final = {"header": 10.0, "body": 30.0}
+FIRST_MESSAGE_TIMEOUT_S: Final = 10.0
 TLS_HELLO: Final = b"\x16\x03"
-HIGH_WATER: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped (F5)
+HIGH_WATER: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped
 LOW_WATER: Final = HIGH_WATER // 2
 MAX_UNREAD: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
 MAX_PORTS_TRIED: Final = 50
@@ -175,7 +175,7 @@ class ClientConnection(asyncio.Protocol):
                 self._stalled(f"{MAX_UNREAD >> 20} MiB wait for it unread")
 
     def pause_writing(self) -> None:
-        """It does not read: from now on it loses output (promises F5, F6)."""
+        """It does not read: from now on it loses output."""
         self._driver.feed(inputs.ClientStalled(self._client))
 
     def resume_writing(self) -> None:

@@ -1,4 +1,4 @@
-"""Noticing a peer that is gone while we have something for it (promise R1, with keepalive).
+"""Noticing a peer that is gone while we have something for it; keepalive does the rest.
 
 Keepalive probes an idle connection only; data that nobody acknowledges is sent again for a
 quarter of an hour. TCP_USER_TIMEOUT would end that sooner, and with it every peer that is alive
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Final
 
 CHECK_INTERVAL_S: Final = 4.0  # s between two looks
-ACK_TIMEOUT_S: Final = 12.0  # s without any acknowledgement; with LOOK within the 20 s of R1
+ACK_TIMEOUT_S: Final = 12.0  # s without any acknowledgement; with CHECK_INTERVAL_S below 20 s
 # struct tcp_info of linux/tcp.h: tcpi_probes; tcpi_unacked and tcpi_last_ack_recv (ms)
 _INFO: Final = struct.Struct("=3xB4x4x4x4x4xI4x4x4x4x4x4x4xI")
 _TCP_INFO: Final = getattr(socket, "TCP_INFO", None)

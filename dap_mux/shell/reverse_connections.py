@@ -1,6 +1,6 @@
 """Ranks that call us: each connection is one call, held until the engine takes it up.
 
-The first words are the two proofs of the token (S2; `dap_mux.rank.token_proof` is the other side).
+The first words are the two proofs of the token (`dap_mux.rank.token_proof` is the other side).
 Before them nothing is taken but one small message, and nothing is passed on, whoever calls: this
 user shows them as anybody else does, so nobody is asked whose connection it is. After them the
 connection is a rank's link like any other, with debugpy itself at its other end.
@@ -28,7 +28,7 @@ from dap_mux.shell.sockets import prepare, tcp_of
 
 logger = logging.getLogger("dap_mux.dial")
 GREETING, TAKEN, REFUSED = "dapMuxGreeting", "dapMuxTaken", "dapMuxRefused"
-PROOF_TIMEOUT_S: Final = 10.0  # s for the proof (S8)
+PROOF_TIMEOUT_S: Final = 10.0  # s for the proof
 MAX_PROOF_SIZE: Final = 64 * 1024  # bytes of it
 MAX_HELD: Final = 1024 * 1024  # bytes buffered before the engine takes the connection
 MISMATCH: Final = "the rank has another token than the session"

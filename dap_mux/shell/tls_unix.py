@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 logger = logging.getLogger("dap_mux.client")
-HANDSHAKE_TIMEOUT_S: Final = 10.0  # s (S8)
+HANDSHAKE_TIMEOUT_S: Final = 10.0
 
 
 class _Handshake(ssl.SSLObject):
@@ -43,7 +43,7 @@ def tls_options(context: ssl.SSLContext | None) -> dict[str, Any]:
 
 
 async def listen_unix(inside: Callable[[], asyncio.Protocol], path: Path) -> asyncio.Server | None:
-    """Listen on a unix socket of mode 0600 (S5); None where the system has none for that path."""
+    """Listen on a unix socket of mode 0600; None where the system has none for that path."""
     sock = _bound(path) if hasattr(socket, "AF_UNIX") else None
     if sock is None:
         return None

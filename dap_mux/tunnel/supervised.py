@@ -1,7 +1,7 @@
 """A child process that keeps a way open: watched, and started again whenever it ends.
 
-That it works is known from what it prints ("Forwarding from ..."), never by connecting through it
-(K2 of the measured facts).
+That it works is known from what it prints ("Forwarding from ..."), never by connecting through it:
+a bare connection wedges debugpy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import anyio
 from dap_mux.printable import one_line
 from dap_mux.tunnel.children import lines_of, running_child
 
-FIRST: Final = 0.25  # s before the next start (R3), doubling with each that came to nothing ...
+FIRST: Final = 0.25  # s before the next start, doubling with each that came to nothing ...
 MOST: Final = 10.0  # s ... to this
 OPEN_TIMEOUT_S: Final = 20.0  # s to open the way in; a login or a slow server may take a while
 MAX_LAST_LINES: Final = 2  # lines kept, to say why it ended

@@ -132,7 +132,7 @@ class Tool:
             yield Changes(child)
 
     async def listening(self, pod: str) -> set[int] | None:
-        """Return the ports on which something listens in a pod, without connecting (K2).
+        """Return the ports on which something listens in a pod, without connecting.
 
         None where we may never know. Raises `NothingToConnect` where it cannot be told now, and
         `ContainerGone` where nothing runs in it.

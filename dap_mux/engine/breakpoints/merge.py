@@ -1,8 +1,8 @@
 """One breakpoint over many ranks: what each rank is sent, and what the client is told.
 
-A condition, hit condition or log message may begin with a rank set (DESIGN.md, "Ranks in
-breakpoints"). The prefix picks the ranks; the rest goes to them unchanged but for `$rank` and
-its like. Those that meet on one line are united before they are sent: see `union`.
+A condition, hit condition or log message may begin with a rank set: `ranks(2): loss > 3`. The
+prefix picks the ranks; the rest goes to them unchanged but for `$rank` and its like. Those that
+meet on one line are united before they are sent: see `union`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Breakpoints that meet on one line of one rank: sent as one, each with its own meaning.
 
-debugpy keeps only the last of several on a line (FACTS). It stops where the condition *or* the
+debugpy keeps only the last of several on a line. It stops where the condition *or* the
 hit condition holds, and takes a hit condition that it does not know for Python, with `@HIT@`
 for the count (both read in 1.8.22): so stops unite exactly. A logpoint never stops; where one
 meets a stop, or a logpoint for other cases, the later of the two is refused with a message.

@@ -1,6 +1,6 @@
 """Who speaks to us: the handshake of each client, its role, and its leaving.
 
-DESIGN.md, "Clients": the first controller's `attach` has the ranks attached; it is answered
+The first controller's `attach` has the ranks attached; it is answered
 after its `configurationDone` and never waits for absent ranks. Observers neither start,
 configure nor keep a session. The last controller's leaving releases every rank.
 """
@@ -35,7 +35,7 @@ from dap_mux.protocol.types import (
     typed,
 )
 
-# Attach arguments that are for us; the ranks get the rest as it is (FACTS, debugpy 18).
+# Attach arguments that are for us; the ranks get the rest as it is.
 OURS: Final = frozenset(
     {
         "connect",

@@ -1,8 +1,7 @@
 """What a joiner asked for and does not get, in plain words.
 
-One session has one set of attributes for its ranks: those of its first controller (DESIGN.md,
-"Clients"). Where the client's files are is its own matter (`edges`), and so is what only its
-editor acts on.
+One session has one set of attributes for its ranks: those of its first controller. Where the
+client's files are is its own matter (`edges`), and so is what only its editor acts on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One expression to a set of ranks, and their answers, by a time.
 
 A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
-its `__main__` (debugpy allows that even while it is blocked in C; FACTS, debugpy 10). Nobody waits
+its `__main__` (debugpy allows that even while it is blocked in C). Nobody waits
 for a silent rank longer than asked for: who has not answered by then is `missing`.
 
 A broadcast to many ranks is one timer, and one encoding for each distinct question.
@@ -31,7 +31,7 @@ from dap_mux.rank_sets import RankId, substitute
 
 TIMEOUT: Final = 5.0  # s
 RAW: Final[Body] = {"format": {"rawString": True}}
-"""Ask for a text as it is; otherwise debugpy gives its repr (FACTS, debugpy 10)."""
+"""Ask for a text as it is; otherwise debugpy gives its repr."""
 
 _LONGEST: Final = 4 * LONGEST  # characters that are parsed here: a user's, and ours around them
 # What a running rank is asked. Without a frame only text comes back, so the type goes before it;

@@ -1,6 +1,6 @@
 """The ranks' own meshes: read from them when a rank set names a dimension that is not known.
 
-The frameless evaluate works while a rank runs, blocked in a collective too (FACTS, debugpy 10),
+The frameless evaluate works while a rank runs, even blocked in a collective,
 so nobody is stopped for it. What was read stays until it is read again: a mesh that the job has
 renamed or reshaped shows up with the first rank set that speaks of it.
 """

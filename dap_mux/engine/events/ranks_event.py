@@ -1,7 +1,6 @@
 """The event `ranks`: what changed of which ranks, for clients that asked to hear it.
 
-Changes within a moment are one event (DESIGN.md, "Custom requests"); everyone else hears standard
-DAP and nothing more.
+Changes within a moment are one event; other clients hear standard DAP and nothing more.
 """
 
 from __future__ import annotations

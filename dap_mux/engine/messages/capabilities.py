@@ -9,7 +9,7 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.model import Body
 from dap_mux.engine.state.session import Core
 
-# What debugpy has offered for years (FACTS, debugpy 14): assumed until the first rank speaks.
+# What debugpy has offered for years: assumed until the first rank speaks.
 FILTERS: Final[list[Body]] = [
     {
         "filter": "raised",

@@ -114,7 +114,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "setDebuggerProperty": Route(
         "properties.set", dap.SetDebuggerPropertyArguments, ("supportsDebuggerProperties",)
     ),
-    # never forwarded: debugpy leaves some of these unanswered, and its connection dead (FACTS)
+    # never forwarded: debugpy leaves some of these unanswered, and its connection dead
     "cancel": REFUSED,
     "breakpointLocations": REFUSED,
     "dataBreakpointInfo": REFUSED,

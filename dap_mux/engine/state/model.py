@@ -273,7 +273,7 @@ class Client:
 
 
 class ClientRequest(Struct, eq=False):
-    """A request that one client waits on; answered exactly once (promise R10)."""
+    """A request that one client waits on; answered exactly once."""
 
     client: Client
     seq: int

@@ -1,6 +1,6 @@
 """What a control request acts on: the focus of a client, the class of a rank, the scope.
 
-DESIGN.md, "Stops, scope, focus and view". Selection only: nothing is sent from here.
+Selection only: nothing is sent from here.
 """
 
 from __future__ import annotations

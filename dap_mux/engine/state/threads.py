@@ -1,4 +1,4 @@
-"""How ranks appear as threads (DESIGN.md, "View"): ids, rows and names. Asks nobody.
+"""How ranks appear as threads: ids, rows and names. Asks nobody.
 
 A row's id belongs to a rank, or to a further Python thread of it, for the whole session: it
 survives stops, reconnects and regrouping, so an editor's tree stays as the user left it.
@@ -194,7 +194,7 @@ def coords_of(core: Core, rank: Rank) -> dict[str, int]:
 
 
 def main_thread(rank: Rank) -> int:
-    """Return debugpy's id of the main thread: by name, for it is not always 1 (FACTS)."""
+    """Return debugpy's id of the main thread: by name, because it is not always 1."""
     for id, name in rank.threads.items():
         if name == MAIN_THREAD:
             return id

@@ -1,4 +1,4 @@
-"""Stops of many ranks become few announcements (DESIGN.md, "Stops, scope, focus and view").
+"""Stops of many ranks become few announcements.
 
 A stop counts once its stack is known, for classes are compared by stacks. It is then announced
 with all others that settle within the window; at once when nobody is left running, or when the

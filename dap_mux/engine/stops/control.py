@@ -1,7 +1,8 @@
 """Continue, pause and step: answered at once, carried out on the ranks of the scope.
 
-K1 of FACTS lives here: `continue` goes only to a rank with an unresolved stop; while a pause is
-under way its stop is awaited first. Nothing here ever waits for a rank that cannot stop yet.
+debugpy never answers a `continue` to a running rank, so `continue` goes only to a
+rank with an unresolved stop; while a pause is under way its stop is awaited first. Nothing here
+ever waits for a rank that cannot stop yet.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.rank_sets import RankId
 
-R0: Final[RankId] = ("job", 0)
-R1: Final[RankId] = ("job", 1)
+RANK_0: Final[RankId] = ("job", 0)
+RANK_1: Final[RankId] = ("job", 1)
 EVAL: Final[RankId] = ("eval", 1)
 
 OF_A_STOP: Final = [
@@ -39,37 +39,37 @@ def why(handles: Handles, kind: Kind, handle: Id) -> str:
 
 def test_handles_start_at_1_and_lead_back() -> None:
     handles = Handles()
-    assert handles.mint(R0, Kind.FRAME, 0) == 1
-    assert handles.mint(R1, Kind.FRAME, 0) == 2
-    assert handles.resolve(Kind.FRAME, 1) == (R0, 0)
-    assert handles.resolve(Kind.FRAME, 2) == (R1, 0)
+    assert handles.mint(RANK_0, Kind.FRAME, 0) == 1
+    assert handles.mint(RANK_1, Kind.FRAME, 0) == 2
+    assert handles.resolve(Kind.FRAME, 1) == (RANK_0, 0)
+    assert handles.resolve(Kind.FRAME, 2) == (RANK_1, 0)
 
 
 def test_the_same_upstream_id_keeps_its_handle() -> None:
     handles = Handles()
-    assert handles.mint(R0, Kind.FRAME, 7) == handles.mint(R0, Kind.FRAME, 7)
-    assert handles.mint(R0, Kind.VARIABLES, 7) != handles.mint(R0, Kind.FRAME, 7)
+    assert handles.mint(RANK_0, Kind.FRAME, 7) == handles.mint(RANK_0, Kind.FRAME, 7)
+    assert handles.mint(RANK_0, Kind.VARIABLES, 7) != handles.mint(RANK_0, Kind.FRAME, 7)
 
 
 def test_text_stays_text_and_is_no_number() -> None:
     handles = Handles()
-    text = handles.mint(R0, Kind.MODULE, "3")
-    number = handles.mint(R0, Kind.MODULE, 3)
+    text = handles.mint(RANK_0, Kind.MODULE, "3")
+    number = handles.mint(RANK_0, Kind.MODULE, 3)
     assert isinstance(text, str)
     assert text != str(number)
-    assert handles.resolve(Kind.MODULE, text) == (R0, "3")
-    assert handles.resolve(Kind.MODULE, number) == (R0, 3)
+    assert handles.resolve(Kind.MODULE, text) == (RANK_0, "3")
+    assert handles.resolve(Kind.MODULE, number) == (RANK_0, 3)
     assert why(handles, Kind.MODULE, int(text)).startswith(f"module id {text} is stale")
 
 
 @pytest.mark.parametrize("kind", OF_A_STOP)
 def test_what_belongs_to_a_stop_dies_when_the_rank_runs_on(kind: Kind) -> None:
     handles = Handles()
-    mine, other = handles.mint(R0, kind, 1), handles.mint(R1, kind, 1)
-    handles.expire_stop(R0)
+    mine, other = handles.mint(RANK_0, kind, 1), handles.mint(RANK_1, kind, 1)
+    handles.expire_stop(RANK_0)
     assert why(handles, kind, mine) == f"{kind.value} 1 is stale: rank 0 has run on since"
-    assert handles.resolve(kind, other) == (R1, 1)
-    assert handles.mint(R0, kind, 1) not in (mine, other)
+    assert handles.resolve(kind, other) == (RANK_1, 1)
+    assert handles.mint(RANK_0, kind, 1) not in (mine, other)
 
 
 @pytest.mark.parametrize("kind", LASTING)
@@ -85,7 +85,7 @@ def test_the_rest_lasts_as_long_as_the_rank(kind: Kind) -> None:
 @pytest.mark.parametrize("handle", [0, -1, 2, 2**31, 2**80, "1", "x", "", "²", "9" * 5000])
 def test_unknown(handle: Id) -> None:
     handles = Handles()
-    handles.mint(R0, Kind.FRAME, 1)
+    handles.mint(RANK_0, Kind.FRAME, 1)
     assert "stale" in why(handles, Kind.FRAME, "1")
     if handle != "1":
         assert why(handles, Kind.FRAME, handle).endswith("unknown: this session never gave it out")
@@ -93,23 +93,23 @@ def test_unknown(handle: Id) -> None:
 
 def test_a_handle_of_another_kind() -> None:
     handles = Handles()
-    handles.mint(R0, Kind.FRAME, 1)
+    handles.mint(RANK_0, Kind.FRAME, 1)
     assert why(handles, Kind.VARIABLES, 1) == "1 is a frame id, not a variables reference"
 
 
 def test_expiring_a_rank_that_gave_nothing_out() -> None:
     handles = Handles()
-    handles.expire_stop(R0)
-    handles.expire_rank(R0)
+    handles.expire_stop(RANK_0)
+    handles.expire_rank(RANK_0)
     assert len(handles) == 0
 
 
 def test_the_last_number_and_no_further() -> None:
     handles = Handles(first=MAX_HANDLE)
-    assert handles.mint(R0, Kind.FRAME, 1) == MAX_HANDLE
+    assert handles.mint(RANK_0, Kind.FRAME, 1) == MAX_HANDLE
     with pytest.raises(DapMuxError, match="all its ids"):
-        handles.mint(R0, Kind.FRAME, 2)
-    assert handles.resolve(Kind.FRAME, MAX_HANDLE) == (R0, 1)
+        handles.mint(RANK_0, Kind.FRAME, 2)
+    assert handles.resolve(Kind.FRAME, MAX_HANDLE) == (RANK_0, 1)
 
 
 def test_memory_does_not_grow_with_stops() -> None:
@@ -129,15 +129,15 @@ def test_memory_does_not_grow_with_stops() -> None:
 
 def stop_and_go(handles: Handles, times: int) -> None:
     """Stop and resume a rank, with ids in use as debugpy gives them: the same small numbers."""
-    handles.mint(R0, Kind.SOURCE, 1)
+    handles.mint(RANK_0, Kind.SOURCE, 1)
     for _ in range(times):
         for upstream in range(5):
-            handles.mint(R0, Kind.FRAME, upstream)
-            handles.mint(R0, Kind.VARIABLES, upstream)
-        handles.expire_stop(R0)
+            handles.mint(RANK_0, Kind.FRAME, upstream)
+            handles.mint(RANK_0, Kind.VARIABLES, upstream)
+        handles.expire_stop(RANK_0)
 
 
-ranks = st.sampled_from([R0, R1, EVAL])
+ranks = st.sampled_from([RANK_0, RANK_1, EVAL])
 kinds = st.sampled_from([Kind.FRAME, Kind.VARIABLES, Kind.SOURCE, Kind.MODULE, Kind.MEMORY])
 upstreams = st.integers(0, 3) | st.sampled_from(["0", "1"])
 

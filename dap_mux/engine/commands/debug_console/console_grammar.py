@@ -1,4 +1,4 @@
-"""What in a debug console is ours, and what stays Python (DESIGN.md, "Console words in evaluate").
+"""What in a debug console is ours, and what stays Python.
 
 A text that Python can read is Python's, whatever it begins with: `cast(x)`, `attach = 3` and
 `ranks(0) - loss` are the user's own. So are a bare `list` and all that we have no word for.

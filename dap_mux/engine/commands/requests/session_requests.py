@@ -1,4 +1,4 @@
-"""Our own requests (DESIGN.md, "Custom requests"): one module each, collected in `Commands`."""
+"""Our own requests (docs/protocol.md): one module each, collected in `Commands`."""
 
 from __future__ import annotations
 
