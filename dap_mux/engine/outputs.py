@@ -39,7 +39,7 @@ class Connect(Struct, frozen=True, gc=False):
     """Open a connection to a rank; answer with `LinkUp` or `LinkDown`.
 
     `dials`: take up the call that it has made. `process`: the one that was met there before, as
-    `lessons.WHO` says it; "" for none.
+    `injected.process_identity` has it; "" for none.
     """
 
     link: int
@@ -59,7 +59,7 @@ class CloseLink(Struct, frozen=True, gc=False):
 class WatchProcess(Struct, frozen=True, gc=False):
     """Does this process still run? Answered with `ProcessSeen(token)`, and again at its end.
 
-    `process` is as `lessons.WHO` says it.
+    `process` is as `injected.process_identity` has it.
     """
 
     token: int

@@ -46,7 +46,7 @@ class LocalFiles:
         return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
-        """As the ranks do it (`engine.rank_files`): of a large file the size must do."""
+        """As the ranks do it (`injected.file_probe`): of a large file the size must do."""
         try:
             about = os.stat(path)  # noqa: PTH116
             if not stat.S_ISREG(about.st_mode) or not os.path.isabs(path):  # noqa: PTH117

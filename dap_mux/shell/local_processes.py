@@ -19,8 +19,9 @@ _DEAD: Final = frozenset("ZXx")
 def is_over(process: str) -> bool:
     """Whether a process has ended; False where that cannot be seen from here.
 
-    `process` is as `engine.lessons.WHO` says it: the boot of its machine, its namespace of pids,
-    its pid there, and its start in ticks of the clock since that boot. It is a rank's own word.
+    `process` is as `injected.process_identity` has it: the boot of its machine, its namespace of
+    pids, its pid there, and its start in ticks of the clock since that boot. It is a rank's own
+    word.
     """
     said = _IDENTITY.fullmatch(process)
     if said is None or not _is_here(said[1], said[2]):

@@ -41,7 +41,7 @@ VALUES: Final = {
     "large": _value(_TENSOR),
     "object": _value(_TENSOR, 7),
 }
-_TRUE: Final = _value("True")  # also what the cure hopes to hear
+_TRUE: Final = _value("True")  # also what is asked of the patches
 _VARIABLES: Final = [
     {"name": f"x{n}", "value": "y" * 60, "type": "list", "variablesReference": n + 1}
     for n in range(45)

@@ -125,7 +125,7 @@ def _judged(
 
 
 def _digest(path: str) -> str:
-    """As `rank_files` has it for the rank's."""
+    """As `injected.file_probe` has it for the rank's."""
     try:
         size = Path(path).stat().st_size
         if size > LARGEST:
