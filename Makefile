@@ -49,6 +49,7 @@ lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/composition.py
+	$(BIN)/python tools/wiring.py
 
 vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
 	cd $(EXTENSION) && npm run --silent package

@@ -175,6 +175,7 @@ LAYERS: dict[str, Layer] = {
 # that of a folder or of a module.
 ENGINE_ROOMS = (
     "engine",
+    "routes",
     "events",
     "events.output",
     "commands.debug_console",

@@ -1,24 +1,21 @@
 """The multiplexer itself, sans-IO: `Engine.receive(input) -> list[Output]`.
 
-No socket, clock, file or task in here. What happened outside comes in as an *input*
-(`inputs`): bytes decoded to messages, links up and down, deadlines. What should happen
-outside goes out as an *output* (`outputs`): messages, connections, deadlines. The shell
-carries the outputs out; so every race is a scripted test.
+There is no socket, clock, file or task in here. What happened outside comes in as an *input*
+(`inputs`): bytes decoded to messages, links up and down, deadlines. What should happen outside
+goes out as an *output* (`outputs`): messages, connections, deadlines. The shell carries the
+outputs out; so every race is a scripted test.
 
-Where things are, in the order in which a message meets them:
+The rooms, in the order in which a message meets them:
 
-- `requests`, `routes`, `events`: one row for each request of a client and each event of a rank.
-- `clients`, `lifecycle` (which decides; `connector`, `handshake`, `subprocesses` and `departure`
-  carry out): who speaks to us; how a rank is attached, lost and left.
-- `control`, `stops`, `announce`: continue, pause, step; merging stops; telling each kind of client.
-- `inspect`, `breakpoints`: requests for one rank's data; breakpoints with rank sets.
-- `mappings`, `files`, `sources`: each rank's paths; whether its files are the client's; their text.
-- `scope`, `view`, `handles`: what a request acts on; ranks as threads; ids that belong to ranks.
-- `meshes`: which ranks a rank set means, and where the ranks say they are.
-- `paused`: which clocks would end the job while it stands still.
-- `asking`, `arrivals`, `drawer`: one expression to many ranks; who waits for a rank to stand still;
-  breakpoints that commands make, rank by rank.
-- `commands`: our own requests. `merge`: fan-in reducers. `core`: the state they share.
+- `routes` and `messages`: one row for each request of a client; requests, answers, events.
+- `clients`: how a client attaches, and leaves.
+- `ranks`: how a rank is connected, attached, lost and left.
+- `events`: one row for each event of a rank; output; how the session ends.
+- `stops`: continue, pause, step; merging stops; the events that tell each kind of client.
+- `breakpoints`: of all clients, with rank sets. `source_files`: paths and contents.
+- `evaluate`: one expression in many ranks; data of one rank; meshes; time-outs of collectives.
+- `commands`: our own requests, pdb's commands, the debug console.
+- `state`: what they share. tools/layers.py has the order, and keeps it.
 """
 
 from dap_mux.engine.engine import Engine

@@ -6,7 +6,7 @@ is made in a tenth of a frozen dataclass's time.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from msgspec import Struct
 
@@ -191,25 +191,12 @@ class Shutdown(Struct, frozen=True, gc=False):
     reason: str
 
 
-Input: TypeAlias = (
-    ClientConnected
-    | ClientSaid
-    | ClientBabbled
-    | ClientGone
-    | ClientStalled
-    | ClientReads
-    | RankKnown
-    | RankExited
-    | RankFailed
-    | JobEnded
-    | JobRestarted
-    | RanksFound
-    | LinkUp
-    | LinkSaid
-    | LinkDown
-    | ProcessSeen
-    | Deadline
-    | LocalHash
-    | Notice
-    | Shutdown
-)
+OfClient: TypeAlias = ClientConnected | ClientBabbled | ClientGone | ClientStalled | ClientReads
+OfRank: TypeAlias = RankKnown | RankExited | RankFailed | LinkUp | LinkDown | ProcessSeen
+OfSession: TypeAlias = JobEnded | JobRestarted | RanksFound | LocalHash | Notice | Shutdown
+Input: TypeAlias = LinkSaid | ClientSaid | Deadline | OfClient | OfRank | OfSession
+
+
+def assert_never(event: NoReturn) -> NoReturn:
+    """Let mypy prove that a `match` leaves no input out (`typing` has this from Python 3.11)."""
+    raise AssertionError(event)

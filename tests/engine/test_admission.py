@@ -10,7 +10,7 @@ import pytest
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import MISSING, WRONG, Token
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from dap_mux.protocol.messages import decode
 from dap_mux.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from msgspec import inspect
 
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from tests.engine.scenes import attach, attached, introduce, stopped
 from tests.support.clients.argument_cases import Ids, cases
 from tests.support.clients.argument_cases import right as right_for

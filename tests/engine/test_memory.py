@@ -102,7 +102,7 @@ def test_events(event: str, ranks: int) -> None:
 def held(book: Playbook) -> int:
     """What the engine holds of it: all of its own, without the tables that it shares."""
     core = book.engine.core
-    book.engine.heard.flush(everything=True)
+    book.engine.output.flush(everything=True)
     core.out.clear()
     return size_of(book.engine.__dict__)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of, stopped
 from tests.support.scripted.playbook import PATH, Playbook

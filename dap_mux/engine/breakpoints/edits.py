@@ -7,6 +7,7 @@ for some of a breakpoint's ranks splits it in two. Temporary ones end by themsel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from dap_mux.engine.breakpoints.merge import Temporary, Wanted
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
@@ -16,14 +17,14 @@ from dap_mux.engine.state.model import Body, Client, Rank
 from dap_mux.engine.state.session import Core
 from dap_mux.rank_sets import RankId, fold
 
-Then = Callable[[], None]
+OnTaken: TypeAlias = Callable[[], None]
 
 
 def _nothing() -> None:
     pass
 
 
-class Drawer:
+class BreakpointEdits:
     """The engine's part that changes the book for commands."""
 
     def __init__(self, core: Core, breakpoints: Breakpoints) -> None:
@@ -76,7 +77,7 @@ class Drawer:
             self._breakpoints.book.of(place, item.client).remove(item)
             self._breakpoints.tell(place, item, "removed")
 
-    def send(self, place: Place, ranks: Iterable[Rank], then: Then, limit: float) -> None:
+    def send(self, place: Place, ranks: Iterable[Rank], then: OnTaken, limit: float) -> None:
         """Tell these ranks with their workers, and nobody else, what is wanted now."""
         ids = {rank.rank_id for rank in ranks}
         family = [one for one in self._core.sorted_ranks() if one.rank_id in ids]

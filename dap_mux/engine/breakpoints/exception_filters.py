@@ -8,11 +8,11 @@ it is turned into what it understands, rank by rank.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Final
 
+from dap_mux.engine.state.model import Body
 from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix
 
-Body: TypeAlias = dict[str, Any]
 # What a filter is as an exception option, and which of two options stops more often.
 MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")

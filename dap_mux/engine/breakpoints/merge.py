@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
+from dap_mux.engine.state.model import Body
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
-Body: TypeAlias = dict[str, Any]
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"
 LOG: Final = "logMessage"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from dap_mux.engine.breakpoints.acks import Waiters
+from dap_mux.engine.breakpoints.acks import BreakpointAcks
 from dap_mux.engine.breakpoints.exception_filters import exceptions_for, states_of
 from dap_mux.engine.breakpoints.merge import Wanted, adopted, merged, problem, updated, want
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
@@ -22,6 +22,7 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
@@ -50,11 +51,11 @@ class Breakpoints:
     def __init__(self, core: Core, files: Files) -> None:
         self._core = core
         self._files = files
-        files.changed = self.file_changed
-        self.touched: Callable[[], None] = lambda: None  # what `described` tells may be new
+        files.changed.add(self.file_changed)
+        self.touched: Listeners[[]] = Listeners()  # what `described` returns may be new
         self._book = Book()
         self._ids = 0
-        self._waiters = Waiters(core)
+        self._acks = BreakpointAcks(core)
         self._rank_ids = RankIds()
         self._newest: dict[tuple[DebuggeeId, Place], int] = {}
 
@@ -131,7 +132,7 @@ class Breakpoints:
         to_clients.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
         if not wanted:
             self._forget_empty(place)
-        self.touched()
+        self.touched.tell()
 
     def _forget_empty(self, place: Place) -> None:
         """Nobody wants anything there any more: nothing of it is to be kept."""
@@ -169,7 +170,7 @@ class Breakpoints:
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
             self._book.tidy(place)
-        self.touched()
+        self.touched.tell()
 
     # What commands ask for
 
@@ -189,7 +190,7 @@ class Breakpoints:
 
     def tell(self, place: Place, item: Wanted, reason: str) -> None:
         """Tell its client that a command made (`new`) or took away (`removed`) this one."""
-        self.touched()
+        self.touched.tell()
         client = self._core.clients.get(item.client)
         if client is None:
             return
@@ -210,7 +211,7 @@ class Breakpoints:
     ) -> None:
         """Send a place's breakpoints to these ranks; wait `limit` seconds at most."""
         expected = [rank for rank in ranks if rank.phase in EXPECTED]
-        self._waiters.wait(place, expected, then, limit)
+        self._acks.wait(place, expected, then, limit)
         for rank in expected:
             if rank.phase in CONFIGURABLE:
                 self._send(rank, place)
@@ -279,7 +280,7 @@ class Breakpoints:
         for item, reason in planned.refused:
             self._keep(rank, (item,), {"verified": False, "message": reason})
         if not self._sent_again(rank, place):
-            self._waiters.arrived(rank, place)
+            self._acks.arrived(rank, place)
         if place != FUNCTIONS:
             self._files.taken(rank, place, [state for state in states if state])
 
@@ -304,7 +305,7 @@ class Breakpoints:
             rank,
             "setExceptionBreakpoints",
             arguments,
-            lambda reply: self._waiters.arrived(rank, EXCEPTIONS),
+            lambda reply: self._acks.arrived(rank, EXCEPTIONS),
         )
 
     # What clients are told
@@ -332,7 +333,7 @@ class Breakpoints:
         return [id for ids in found for id in ids]
 
     def _tell_change(self, wanted: Wanted) -> None:
-        self.touched()
+        self.touched.tell()
         client = self._core.clients.get(wanted.client)
         if wanted.told is None or client is None or self._book.place_of(wanted) is None:
             return
@@ -351,12 +352,12 @@ class Breakpoints:
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
         self._rank_ids.forget(rank.id)
-        self.touched()
+        self.touched.tell()
         for by_client in self._book.wanted.values():
             for items in by_client.values():
                 for item in items:
                     item.states.pop(rank.id, None)
-        self._waiters.arrived(rank, None)
+        self._acks.arrived(rank, None)
 
 
 def _failure(reply: Reply) -> Body:

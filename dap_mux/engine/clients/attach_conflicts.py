@@ -1,14 +1,14 @@
-"""What a joiner asked for and does not get, in plain words.
+"""Attributes that a joining client asks for and does not get, in plain words.
 
 One session has one set of attributes for its ranks: those of its first controller. Where the
-client's files are is its own matter (`edges`), and so is what only its editor acts on.
+client's files are is its own matter (`translation_setup`), and so is what only its editor acts on.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-Body: TypeAlias = "dict[str, Any]"
+from dap_mux.engine.state.model import Body
 
 # Attributes of one client, or of its editor: they may differ.
 PERSONAL: Final = frozenset(

@@ -10,9 +10,9 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.rank_sets import fold
 
-QUIET: Final = 0.5  # s; attaching that is done by then needs no toast
-TICK: Final = 0.25  # s between two updates
-ABSENT: Final = 2.0  # s; then the user is told who is not there
+QUIET_PERIOD_S: Final = 0.5  # attaching that is done by then needs no toast
+UPDATE_INTERVAL_S: Final = 0.25  # between two updates
+ABSENT_AFTER_S: Final = 2.0  # then the user is told which ranks are not there
 DONE: Final = frozenset({Phase.LIVE, Phase.GONE, Phase.RELEASED, Phase.WAITING, Phase.IDLE})
 
 
@@ -28,8 +28,8 @@ class Progress:
     def watch(self) -> None:
         """Ranks are being attached: say so if it takes a while."""
         if self._timer is None and not self._core.single:
-            self._timer = self._core.after(QUIET, self._tick)
-            self._core.after(ABSENT, self._name_absent)
+            self._timer = self._core.after(QUIET_PERIOD_S, self._tick)
+            self._core.after(ABSENT_AFTER_S, self._name_absent)
 
     def _tick(self) -> None:
         self._timer = None
@@ -39,7 +39,7 @@ class Progress:
         if not self._id:
             self._start()
         self._say("progressUpdate", {"message": self._message(), "percentage": self._percent()})
-        self._timer = self._core.after(TICK, self._tick)
+        self._timer = self._core.after(UPDATE_INTERVAL_S, self._tick)
 
     def _start(self) -> None:
         self._id = f"dap-mux-attach-{self._core.number()}"

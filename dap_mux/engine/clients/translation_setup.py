@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dap_mux.engine.source_files.path_mappings import place_of
 from dap_mux.engine.state.client_translation import Edge
 from dap_mux.engine.state.model import Body, Client
-from dap_mux.engine.state.path_translation import Route, Routes, Spelling, no_routes
+from dap_mux.engine.state.path_translation import PathRoute, PathRoutes, Spelling, no_routes
 from dap_mux.engine.state.session import Core
 from dap_mux.pathmap import PathMap, Place, is_windows
 from dap_mux.protocol.types import InitializeArguments
 
 
-class Edges:
+class TranslationSetup:
     """The engine's part that gives clients their edges."""
 
     def __init__(self, core: Core) -> None:
@@ -41,7 +41,7 @@ class Edges:
         windows = is_on_windows(client.arguments, own)
         # On Windows a root may be spelt in many ways: the way there and back makes it one.
         leads_there = own.entries and (windows or own.entries != session.entries)
-        routes = _Routes(self._core, own, session).now if leads_there else no_routes
+        routes = _RouteTable(self._core, own, session).now if leads_there else no_routes
         client.edge = _edge(client.about, _spelling(client.about, windows=windows, routes=routes))
 
 
@@ -54,7 +54,7 @@ def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
 
 
 def _spelling(
-    about: InitializeArguments, *, windows: bool, routes: Routes = no_routes
+    about: InitializeArguments, *, windows: bool, routes: PathRoutes = no_routes
 ) -> Spelling | None:
     uri = about.pathFormat == "uri"
     if not uri and not windows and routes is no_routes:
@@ -69,7 +69,7 @@ def _edge(about: InitializeArguments, spelling: Spelling | None) -> Edge | None:
     return Edge(lines=lines, columns=columns, spelling=spelling)
 
 
-class _Routes:
+class _RouteTable:
     """The ways from a client's paths to the session's, over the ranks there are."""
 
     def __init__(self, core: Core, client: PathMap, session: PathMap) -> None:
@@ -77,18 +77,18 @@ class _Routes:
         self._client = client
         self._session = session
         self._of: tuple[Place, ...] = ()
-        self._made: Sequence[Route] = ()
+        self._made: Sequence[PathRoute] = ()
 
-    def now(self) -> Sequence[Route]:
+    def now(self) -> Sequence[PathRoute]:
         """Return them; worked out again only when ranks came, went or moved."""
         places = tuple(place_of(rank) for rank in self._core.sorted_mains())
         if places != self._of or not self._made:
             self._of, self._made = places, tuple(dict.fromkeys(self._all(places)))
         return self._made
 
-    def _all(self, places: tuple[Place, ...]) -> Iterator[Route]:
+    def _all(self, places: tuple[Place, ...]) -> Iterator[PathRoute]:
         world = self._core.world()
         nowhere = Place((self._core.settings.default_group, 0))
         for place in places or (nowhere,):
             client, session = (m.for_rank(place, world) for m in (self._client, self._session))
-            yield Route(client, session)
+            yield PathRoute(client, session)

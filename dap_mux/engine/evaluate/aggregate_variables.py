@@ -15,7 +15,7 @@ from dap_mux.engine.state.model import Body, Rank, Stop
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import StaleHandle
 
-_MOST: Final = 1024  # trees that are kept: of running ranks none ever dies
+MAX_TREES: Final = 1024  # trees that are kept: of running ranks none ever dies
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class _Tree:
         return next((rank for rank, stop in self.stops if rank.stop is not stop), None)
 
 
-class Trees:
+class AggregateVariables:
     """The engine's part that owns the tops of trees."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._trees: OrderedDict[int, _Tree] = OrderedDict()
 
-    def plant(self, children: Iterable[Body], ranks: Iterable[Rank]) -> int:
+    def add(self, children: Iterable[Body], ranks: Iterable[Rank]) -> int:
         """Return the reference of a new tree over these ranks, 0 where it has no children."""
         kept = tuple(children)
         if not kept:
             return 0
         for reference in [number for number, tree in self._trees.items() if tree.gone()]:
             del self._trees[reference]
-        while len(self._trees) >= _MOST:
+        while len(self._trees) >= MAX_TREES:
             self._trees.popitem(last=False)
         reference = self._core.handles.reserve()
         stops = tuple((rank, rank.stop) for rank in ranks if rank.stop)

@@ -24,11 +24,11 @@ from dap_mux.insight.threats import URGENT, Threat, extension, threats
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-CALM: Final = 0.05  # s that nobody is stopped, before time-outs are put back
-SELDOM: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session
+RESUMED_PAUSE_S: Final = 0.05  # that no rank is stopped, before time-outs are put back
+TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session
 
 
-class Paused:
+class CollectiveTimeouts:
     """The engine's part that watches the clocks. Nothing of it runs where patience is 0."""
 
     def __init__(self, core: Core) -> None:
@@ -51,7 +51,7 @@ class Paused:
         elif rank.id in self._held:
             self._held.remove(rank.id)
             if not self._held:
-                self._wait(CALM)  # who stops again and again is not asked to put anything back
+                self._wait(RESUMED_PAUSE_S)  # a rank that keeps stopping need not put anything back
 
     def live(self, rank: Rank) -> None:
         """A rank that comes while others are paused will wait for them too.
@@ -101,7 +101,7 @@ class Paused:
             self._tell_once("extension", longer)
         found = threats(told, group)
         for threat in found:
-            if threat.kind in SELDOM and not threat.urgent:
+            if threat.kind in TOLD_ONCE and not threat.urgent:
                 self._tell_once(threat.kind, threat.text)
             else:
                 self._tell(threat.text, urgent=threat.urgent)

@@ -4,12 +4,12 @@ A stopped rank evaluates in its selected frame; a running one without a frame, i
 its `__main__` (debugpy allows that even while it is blocked in C). Nobody waits
 for a silent rank longer than asked for: who has not answered by then is `missing`.
 
-A broadcast to many ranks is one timer, and one encoding for each distinct question.
+A broadcast to many ranks is one timer, and one encoding for each distinct request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
@@ -17,13 +17,14 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.substitutions import values_of
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import Broadcast, malformed
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.python_syntax import LONGEST, is_expression
 from dap_mux.engine.state.model import Body, Pending, Rank, Reply, Stop
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
-from dap_mux.engine.stops.stop_waiters import Arrivals
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.rank_messages import Evaluated, read
@@ -61,46 +62,51 @@ class Answers:
     in_main: frozenset[RankId]
 
 
-Then: TypeAlias = Callable[[Answers], None]
+OnAnswers: TypeAlias = Callable[[Answers], None]
 Text: TypeAlias = "str | Callable[[Rank], str]"
 
 
-class Gathering:
-    """Answers of ranks on their way; tells `then` once: all there, or `timeout` s later.
+class ReplyCollector:
+    """Replies of ranks on their way; `then` is called once: all are there, or the time is up.
 
     `pending` is what each rank owes, one for all of them.
     """
 
-    def __init__(self, core: Core, ranks: Iterable[RankId], then: Then, timeout: float) -> None:
+    def __init__(
+        self, core: Core, ranks: Iterable[RankId], then: OnAnswers, timeout: float
+    ) -> None:
         self._core = core
         self._then = then
         self._values: dict[RankId, Answer] = {}
         self._errors: dict[RankId, str] = {}
-        self.waiting = set(ranks)
         self.in_main: set[RankId] = set()
         self.stops: dict[RankId, Stop] = {}
         self.pending = Pending("evaluate", self._take, None)
-        self._timer = core.after(timeout, self.end) if self.waiting else None
-        self._open = True
         self._referenced = False
+        self._join = Join(core, ranks, self._tell, timeout)
+
+    @property
+    def waiting(self) -> Set[RankId]:
+        """The ranks that may still reply."""
+        return frozenset() if self._join.over else self._join.waiting
 
     def answer(self, rank: RankId, answer: Answer) -> None:
         """A rank has a value; what comes too late, or twice, is dropped."""
-        if rank in self.waiting:
+        join = self._join
+        if rank in join.waiting and not join.over:
             self._values[rank] = answer
             self._referenced = self._referenced or answer.reference != 0
-            self._done(rank)
+            join.arrive(rank)
 
     def fail(self, rank: RankId, message: str) -> None:
         """A rank has none, and says why."""
         if rank in self.waiting:
             self._errors[rank] = message
-            self._done(rank)
+            self._join.arrive(rank)
 
-    def _done(self, rank: RankId) -> None:
-        self.waiting.remove(rank)
-        if not self.waiting:
-            self.end()
+    def end(self) -> None:
+        """Wait no longer: ranks that have not replied are missing."""
+        self._join.end()
 
     def _take(self, reply: Reply) -> None:
         """A rank has answered `evaluate`, or cannot any more."""
@@ -121,13 +127,7 @@ class Gathering:
         else:
             self.answer(id, Answer(body.result, body.type or "", body.variablesReference))
 
-    def end(self) -> None:
-        """Tell what is there."""
-        if not self._open:
-            return
-        self._open = False
-        self._core.cancel(self._timer)
-        missing, self.waiting = frozenset(self.waiting), set()
+    def _tell(self, missing: frozenset[RankId]) -> None:
         values = self._values
         if self._referenced:
             values = {id: self._current(id, answer) for id, answer in values.items()}
@@ -141,18 +141,18 @@ class Gathering:
         return Answer(answer.value, answer.type)
 
 
-class Asking:
-    """The engine's part that asks many ranks the same."""
+class FanOutEvaluator:
+    """The engine's part that evaluates in many ranks."""
 
-    def __init__(self, core: Core, arrivals: Arrivals) -> None:
+    def __init__(self, core: Core, stop_waiters: StopWaiters) -> None:
         self._core = core
-        self._arrivals = arrivals
+        self._stop_waiters = stop_waiters
 
     def evaluate(
         self,
         ranks: Iterable[Rank],
         text: Text,
-        then: Then,
+        then: OnAnswers,
         timeout: float = TIMEOUT,
         *,
         raw: bool = False,
@@ -167,19 +167,17 @@ class Asking:
         for the innermost; None for the selected one.
         """
         asked = list(ranks)
-        question = _Question(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
-        gathering = Gathering(self._core, (rank.rank_id for rank in asked), then, timeout)
+        request = _EncodedRequest(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
+        collector = ReplyCollector(self._core, (rank.rank_id for rank in asked), then, timeout)
         for rank in asked:
             if rank.stop is not None and not rank.stop.settled:
-                self._arrivals.wait(rank, partial(question.put, gathering))
+                self._stop_waiters.wait(rank, partial(request.put, collector))
             else:
-                question.put(gathering, rank)
-        if not asked:
-            gathering.end()
+                request.put(collector, rank)
 
 
-class _Question:
-    """One question, encoded once for all ranks that are asked it in the same words."""
+class _EncodedRequest:
+    """One `evaluate`, encoded once for all ranks that get it with the same arguments."""
 
     def __init__(
         self, core: Core, text: Text, *, raw: bool, stopped_only: str, depth: int | None
@@ -192,23 +190,23 @@ class _Question:
         self._same = text if isinstance(text, str) and "$" not in text else None
         self._encoded: dict[tuple[str, int | None], Broadcast] = {}
 
-    def put(self, gathering: Gathering, rank: Rank) -> None:
+    def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
         stop, connection, id = rank.stop, rank.connection, rank.rank_id
         frame = self._frame(stop) if stop else None
         problem = "" if frame is not None else self._problem(rank, stop)
         if problem or connection.link is None or rank.phase is not Phase.LIVE:
-            gathering.fail(id, problem or _absence(rank))
+            collector.fail(id, problem or _absence(rank))
             return
         if stop:
-            gathering.stops[id] = stop
+            collector.stops[id] = stop
         else:
-            gathering.in_main.add(id)
+            collector.in_main.add(id)
         seq = connection.seq = connection.seq + 1
-        connection.pending[seq] = gathering.pending
+        connection.pending[seq] = collector.pending
         text = self._same if self._same is not None else self._text_for(rank)
-        question = self._encoded.get((text, frame)) or self._encode(text, frame)
-        self._core.out.append(ToRank(connection.link, question.body(seq)))
+        message = self._encoded.get((text, frame)) or self._encode(text, frame)
+        self._core.out.append(ToRank(connection.link, message.body(seq)))
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""
@@ -229,9 +227,9 @@ class _Question:
         return substitute(text, values_of(self._core, rank)) if "$" in text else text
 
     def _encode(self, text: str, frame: int | None) -> Broadcast:
-        question = Broadcast("evaluate", self._arguments(text, frame))
-        self._encoded[text, frame] = question
-        return question
+        message = Broadcast("evaluate", self._arguments(text, frame))
+        self._encoded[text, frame] = message
+        return message
 
     def _arguments(self, text: str, frame: int | None) -> Body:
         if frame is None:
@@ -254,7 +252,7 @@ def in_one_line(message: str) -> str:
     """Return the end of a traceback: what was raised, and with which words."""
     lines = message.strip().splitlines()
     inside = [index for index, line in enumerate(lines) if line.startswith("  ")]
-    return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed without a word"
+    return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed with no error message"
 
 
 def handle_of(core: Core, rank: RankId, answer: Answer) -> int:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
+from dap_mux.engine.state.model import Body
 from dap_mux.insight.compare import compare
 from dap_mux.rank_sets import RankId
 
-Body: TypeAlias = dict[str, Any]
-Label: TypeAlias = Callable[[Iterable[RankId]], str]
+RankLabel: TypeAlias = Callable[[Iterable[RankId]], str]
 K = TypeVar("K", bound=Hashable)
 
 
 def folded(
     values: Mapping[RankId, tuple[str, str]],
     errors: Mapping[RankId, str],
-    label: Label,
+    label: RankLabel,
     reference: Callable[[RankId], int],
 ) -> Body:
     """Return `results`, `errors` and `outliers`.

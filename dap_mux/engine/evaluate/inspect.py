@@ -19,13 +19,13 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.selection import focused, looked_at
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View
-from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle
 from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
 from dap_mux.protocol.types import ThreadArguments, typed
 
 # A user's evaluate may take as long as it takes while the link lives.
-PATIENT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
+NO_TIME_LIMIT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
 NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not know
 EXPLICIT: Final = frozenset({"scopes", "evaluate"})
 ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
@@ -44,10 +44,12 @@ class _Early:
 class Inspector:
     """The engine's part that passes one client's question to one rank."""
 
-    def __init__(self, core: Core, view: View, announcer: Announcer, sources: Sources) -> None:
+    def __init__(
+        self, core: Core, view: View, client_events: ClientEvents, sources: Sources
+    ) -> None:
         self._core = core
         self._view = view
-        self._announcer = announcer
+        self._client_events = client_events
         self._sources = sources
         self._early: list[_Early] = []
 
@@ -139,7 +141,7 @@ class Inspector:
         if command == "stackTrace":
             looked_at(request.client, rank.id, explicit=False)
         stop = rank.stop
-        limit = to_ranks.NO_DEADLINE if command in PATIENT else None
+        limit = to_ranks.NO_DEADLINE if command in NO_TIME_LIMIT else None
 
         def answered(reply: Reply) -> None:
             self._answer(request, rank, stop, reply)
@@ -160,7 +162,7 @@ class Inspector:
     def _followed_up(self, request: ClientRequest) -> None:
         """What is to be said after a stack comes after it, however late that is."""
         if request.command == "stackTrace":
-            self._announcer.stack_answered(request.client, self._row(request))
+            self._client_events.stack_answered(request.client, self._row(request))
 
     def _row(self, request: ClientRequest) -> int:
         return typed(request.arguments, ThreadArguments).threadId

@@ -15,11 +15,12 @@ import msgspec
 
 from dap_mux.engine.evaluate.torch_probe import meshes
 from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.state.listeners import MoveListener
 from dap_mux.engine.state.model import ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View, coords_of
-from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
 from dap_mux.protocol.messages import plain
@@ -34,12 +35,12 @@ class Meshes:
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 
     def __init__(
-        self, core: Core, view: View, announcer: Announcer, moved: Callable[[Rank], None]
+        self, core: Core, view: View, client_events: ClientEvents, ranks_event: MoveListener
     ) -> None:
         self._core = core
         self._view = view
-        self._announcer = announcer
-        self._moved = moved
+        self._client_events = client_events
+        self._ranks_event = ranks_event
         self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
 
     def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
@@ -104,9 +105,9 @@ class Meshes:
 
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""
-        self._moved(rank)
+        self._ranks_event.moved(rank)
         if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
-            self._announcer.joined(rank)
+            self._client_events.joined(rank)
 
 
 def _told(reports: dict[int, object]) -> dict[int, object]:

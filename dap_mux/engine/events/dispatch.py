@@ -1,67 +1,57 @@
 """What happens to each event of a rank: one row each, complete against the DAP schema.
 
-A row is the handler in `rank_events`, or None for what is never passed on and needs nothing.
+A row is the method of `RankEvents` that handles it, or None where the event is never passed on and
+needs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
-from dap_mux.engine.events.rank_events import Handler, RankEvents
-from dap_mux.engine.state.model import Rank
+from dap_mux.engine.events.rank_events import RankEvents
+from dap_mux.engine.state.model import Body, Rank
 from dap_mux.protocol.messages import Message
 from dap_mux.protocol.rank_messages import event_body
 
-# Names of `RankEvents`' methods; "=" passes the event on with our ids.
-EVENT_TABLE: Final[Mapping[str, str | None]] = {
-    "initialized": "initialized",
-    "stopped": "stopped",
-    "continued": "continued",
-    "exited": "exited",
-    "terminated": "terminated",
-    "thread": "thread",
-    "output": "output",
-    "breakpoint": "breakpoint",
-    "module": "module",
-    "loadedSource": "loaded_source",
-    "process": "process",
-    "capabilities": "capabilities",
-    "progressStart": "=",
-    "progressUpdate": "=",
-    "progressEnd": "=",
-    "invalidated": "invalidated",
-    "memory": "=",
-    "debugpySockets": "sockets",
-    "debugpyAttach": "child",
+EventHandler: TypeAlias = Callable[[RankEvents, Rank, Body], None]
+
+
+def _with_our_ids(event: str) -> EventHandler:
+    """Pass the event on to the clients, its ids exchanged for ours."""
+    return lambda events, rank, body: events.translated(event, rank, body)
+
+
+EVENT_TABLE: Final[Mapping[str, EventHandler | None]] = {
+    "initialized": RankEvents.initialized,
+    "stopped": RankEvents.stopped,
+    "continued": RankEvents.continued,
+    "exited": RankEvents.exited,
+    "terminated": RankEvents.terminated,
+    "thread": RankEvents.thread,
+    "output": RankEvents.output,
+    "breakpoint": RankEvents.breakpoint,
+    "module": RankEvents.module,
+    "loadedSource": RankEvents.loaded_source,
+    "process": RankEvents.process,
+    "capabilities": RankEvents.capabilities,
+    "progressStart": _with_our_ids("progressStart"),
+    "progressUpdate": _with_our_ids("progressUpdate"),
+    "progressEnd": _with_our_ids("progressEnd"),
+    "invalidated": RankEvents.invalidated,
+    "memory": _with_our_ids("memory"),
+    "debugpySockets": RankEvents.sockets,
+    "debugpyAttach": RankEvents.child,
     "debugpyWaitingForServer": None,
 }
 
 
-class Events:
-    """Finds the row of an event."""
-
-    def __init__(self, handlers: RankEvents) -> None:
-        self._unknown = handlers.unknown
-        self._rows: dict[str, Handler | None] = {
-            event: _handler(handlers, event, row) for event, row in EVENT_TABLE.items()
-        }
-
-    def dispatch(self, rank: Rank, message: Message) -> None:
-        """Hand a rank's event to its row. Raises `PeerFault` where it is not what DAP says."""
-        event, body = message.event, event_body(message.event, message.body)
-        if event not in self._rows:
-            self._unknown(rank, event, body)
-            return
-        handler = self._rows[event]
-        if handler:
-            handler(rank, body)
-
-
-def _handler(handlers: RankEvents, event: str, row: str | None) -> Handler | None:
-    if row is None:
-        return None
-    if row == "=":
-        return handlers.translated(event)
-    handler: Handler = getattr(handlers, row)
-    return handler
+def dispatch(events: RankEvents, rank: Rank, message: Message) -> None:
+    """Hand a rank's event to its row. Raises `PeerFault` where it is not what DAP says."""
+    event, body = message.event, event_body(message.event, message.body)
+    if event not in EVENT_TABLE:
+        events.unknown(rank, event, body)
+        return
+    handler = EVENT_TABLE[event]
+    if handler is not None:
+        handler(events, rank, body)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.events.output.merged_output import OutputFolder
+from dap_mux.engine.events.output.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
 from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
@@ -20,9 +19,7 @@ from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.rank_messages import Threads
-from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
-Handler: TypeAlias = Callable[[Rank, Body], None]
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
 MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
@@ -39,6 +36,7 @@ class RankEvents:
         stops: Stops,
         breakpoints: Breakpoints,
         capabilities: Capabilities,
+        output: RankOutput,
     ) -> None:
         self._core = core
         self._view = view
@@ -46,17 +44,8 @@ class RankEvents:
         self._stops = stops
         self._breakpoints = breakpoints
         self._capabilities = capabilities
-        self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
-        self._flush_timer: int | None = None
+        self._output = output
         self._loaded: Recent[int, None] = Recent(MAX_LOADED)  # by hash: names may be long
-        self.has_stopped: Handler = lambda rank, body: None
-
-    def _label(self, ranks: Iterable[DebuggeeId]) -> str:
-        """Return the prefix of a line: ranks, with their group where there are several."""
-        named = sorted(ranks)
-        alone = self._core.several_groups and len({id[0] for id in named}) == 1
-        text = label(named, self._core.default_group())
-        return f"{named[0][0]}:{text}" if alone else text
 
     # The session's state
 
@@ -73,7 +62,6 @@ class RankEvents:
         if rank.phase.leaving:
             return
         self._lifecycle.runs(rank)
-        self.has_stopped(rank, body)  # first: a deferred command may let it run on at once
         self._stops.stopped(rank, body)
 
     def continued(self, rank: Rank, body: Body) -> None:
@@ -157,33 +145,7 @@ class RankEvents:
                 rank.debugpy = str(data.get("packageVersion", "")) if isinstance(data, dict) else ""
             self._pass_on(rank, "output", {"category": category, "output": text, **rest})
         else:
-            self._fold(rank, category, text, rest)
-
-    def _fold(self, rank: Rank, category: str, text: str, rest: Body) -> None:
-        self._folder.plain = self._core.single
-        self._folder.add(rank.id, category, text, rest)
-        self._arrange_flush()
-
-    def _arrange_flush(self) -> None:
-        if self._folder.urgent:
-            self.flush()
-        elif self._folder.pending and self._flush_timer is None:
-            self._flush_timer = self._core.after(self._folder.tick, self._tick)
-
-    def _tick(self) -> None:
-        self._flush_timer = None
-        self.flush()
-
-    def flush(self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()) -> None:
-        """Send what is due (`OutputFolder.flush`)."""
-        for body, _ in self._folder.flush(everything=everything, said_by=said_by):
-            to_clients.broadcast_output(self._core, body)
-        self._arrange_flush()
-
-    def close_output(self, rank: Rank) -> None:
-        """The rank is gone: its unfinished line will not be finished."""
-        self._folder.close(rank.id)
-        self.flush()
+            self._output.add(rank, category, text, rest)
 
     def breakpoint(self, rank: Rank, body: Body) -> None:
         """A breakpoint of ours changed in this rank."""
@@ -218,13 +180,9 @@ class RankEvents:
         if areas and rank.stop:
             to_clients.broadcast(self._core, "invalidated", {"areas": areas})
 
-    def translated(self, event: str) -> Handler:
-        """Return a handler that passes an event on with our ids."""
-
-        def handle(rank: Rank, body: Body) -> None:
-            to_clients.broadcast(self._core, event, self._translated(rank, event, body))
-
-        return handle
+    def translated(self, event: str, rank: Rank, body: Body) -> None:
+        """An event that is passed on with our ids, and needs nothing else."""
+        to_clients.broadcast(self._core, event, self._translated(rank, event, body))
 
     def _translated(self, rank: Rank, event: str, body: Body) -> Body:
         def translate(kind: Kind, id: Id) -> Id:

@@ -1,6 +1,6 @@
 """The event `ranks`: what changed of which ranks, for clients that asked to hear it.
 
-Changes within a moment are one event; other clients hear standard DAP and nothing more.
+Changes within a moment are one event. The other clients get standard DAP and nothing more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dap_mux.engine.state.threads import View
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 EVENT: Final = "ranks"
-MOMENT: Final = 0.05  # s
+COALESCE_WINDOW_S: Final = 0.05
 
 
-class RankNews:
+class RanksEvent:
     """The engine's part that tells what `list` would show anew."""
 
     def __init__(self, core: Core, view: View) -> None:
@@ -34,7 +34,7 @@ class RankNews:
             return
         self._changed[rank.id] = rank
         if self._timer is None:
-            self._timer = self._core.after(MOMENT, self._tell)
+            self._timer = self._core.after(COALESCE_WINDOW_S, self._tell)
 
     def _tell(self) -> None:
         self._timer = None

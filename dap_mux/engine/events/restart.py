@@ -20,7 +20,7 @@ NO_RESTART: Final = (
 RESTARTING: Final = "the job is being restarted already"
 
 
-class Job:
+class JobRestart:
     """The engine's part that has the job started again."""
 
     def __init__(self, core: Core) -> None:

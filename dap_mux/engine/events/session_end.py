@@ -7,9 +7,10 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from dap_mux.engine.clients.attach import Clients
 from dap_mux.engine.clients.attach_progress import Progress
-from dap_mux.engine.events.rank_events import RankEvents
+from dap_mux.engine.clients.leave import ClientLeave
+from dap_mux.engine.clients.notices import Notices
+from dap_mux.engine.events.output.rank_output import RankOutput
 from dap_mux.engine.outputs import Finished
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
@@ -17,29 +18,31 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.rank_sets import fold
 
-PATIENCE: Final = 10.0  # s without a rank, before it is said that others are waited for
+MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
 WAITS: Final = (
     "every rank has ended, and the job is not over: the session waits for ranks that it starts "
     "again"
 )
 
 
-class Ending:
+class SessionEnd:
     """The engine's part that ends the session: with its last rank, its job, or at once."""
 
     def __init__(
         self,
         core: Core,
         lifecycle: Lifecycle,
-        clients: Clients,
-        heard: RankEvents,
+        leave: ClientLeave,
+        notices: Notices,
+        output: RankOutput,
         progress: Progress,
         deaths: Deaths,
     ) -> None:
         self._core = core
         self._lifecycle = lifecycle
-        self._clients = clients
-        self._heard = heard
+        self._leave = leave
+        self._notices = notices
+        self._output = output
         self._progress = progress
         self._deaths = deaths
         self._timer: int | None = None
@@ -54,12 +57,12 @@ class Ending:
             return
         if settings.lingers and not flow.job_over:  # whoever is gone may be started again
             if ranks:
-                self._wait(min(settings.lingers, PATIENCE), self._nobody_came)
+                self._wait(min(settings.lingers, MAX_WAIT_S), self._nobody_came)
         elif settings.lingers or not settings.owns_job:
             if ranks or self._lifecycle.request.wanted or flow.job_over:
                 self._end()  # else nobody has said yet who the ranks are
         elif any(rank.exit_code is None for rank in ranks):
-            self._wait(PATIENCE, self._still_ends)  # what it does at its end is work, too
+            self._wait(MAX_WAIT_S, self._still_ends)  # what it does at its end is work, too
         else:
             self._end()
 
@@ -82,7 +85,7 @@ class Ending:
         self._lifecycle.request.wanted = False
         for rank in self._core.sorted_ranks():
             self._lifecycle.leave(rank, release=False)
-        self._clients.say_goodbye()
+        self._leave.say_goodbye()
 
     def _all_gone(self) -> bool:
         return all(rank.phase is Phase.GONE for rank in self._core.mains.values())
@@ -102,14 +105,14 @@ class Ending:
         """Ranks have said goodbye to debugpy, and their processes are not over."""
         late = [rank.rank_id for rank in self._core.sorted_mains() if rank.exit_code is None]
         ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
-        self._clients.notice(f"the program of {ranks} is over, and the session waits for its end")
+        self._notices.notice(f"the program of {ranks} is over, and the session waits for its end")
 
     def _nobody_came(self) -> None:
         """Are there to be more? Where a rank's place says nothing against it, it was the program
         that has ended, and not what it ran in."""
         expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
         if expected or self._core.settings.lingers == inf:
-            self._clients.notice(WAITS)
+            self._notices.notice(WAITS)
         else:
             self._end()
 
@@ -117,9 +120,9 @@ class Ending:
         if self._core.flow.ended:
             return
         self._core.cancel(self._timer)
-        self._heard.flush(everything=True)
+        self._output.flush(everything=True)
         self._deaths.flush()
         self._core.flow.ended = True
         self._progress.end()
-        self._clients.say_goodbye()
+        self._leave.say_goodbye()
         self._core.out.append(Finished())

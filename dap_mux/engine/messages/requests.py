@@ -1,32 +1,58 @@
-"""What a client says, found its row in the routing table; nothing stays without an answer."""
+"""A client's requests: each finds its route, and none stays without an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Generic, TypeAlias, TypeVar
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from dap_mux.engine import admission
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.routes import ROUTES
 from dap_mux.engine.state.model import Body, Client, ClientRequest
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
+from dap_mux.protocol.arguments import NoArguments
 from dap_mux.protocol.messages import Message, raw
 from dap_mux.protocol.validation import check
 
-Handler = Callable[[ClientRequest], None]
+Handler: TypeAlias = Callable[[ClientRequest], None]
+PartsT = TypeVar("PartsT")  # whatever has the parts that answer
 MAX_OPEN: Final = 4096  # requests of one client that wait for their answers
 ROLES = ("", "controller", "observer")  # "": not attached
 
 
-class Requests:
-    """The engine's part that hears the clients. `handlers` are the table's, by command."""
+@dataclass(frozen=True)
+class Route(Generic[PartsT]):
+    """What happens to one request. No `handler`: it is refused at once and never forwarded."""
 
-    def __init__(self, core: Core, handlers: Mapping[str, Handler]) -> None:
+    handler: Callable[[PartsT], Handler] | None
+    arguments: type[Struct] = NoArguments
+    capabilities: tuple[str, ...] = ()
+    before_attach: bool = False  # an initialized client may send it before it attaches
+    observers: bool = False  # an observer may send it
+
+
+class Requests(Generic[PartsT]):
+    """The engine's part that takes clients' requests, and those that we make for a client.
+
+    Handlers are looked up in `parts` when they are called, so that parts may make requests too.
+    """
+
+    def __init__(self, core: Core, routes: Mapping[str, Route[PartsT]], parts: PartsT) -> None:
         self._core = core
-        self._open_to = {role: _open_to(role, handlers) for role in ROLES}
+        self._routes = routes
+        self._parts = parts
+        self._handlers = {role: self._handlers_for(role) for role in ROLES}
+
+    def _handlers_for(self, role: str) -> dict[str, Callable[[PartsT], Handler]]:
+        """Return the handlers of all requests that a client in this role may send."""
+        return {
+            name: route.handler
+            for name, route in self._routes.items()
+            if route.handler is not None and not _problem(role, name, route)
+        }
 
     def hear(self, client: Client, message: Message) -> None:
         """Take one message of an initialized client, or its `initialize`."""
@@ -45,17 +71,17 @@ class Requests:
         if not request.client.trusted and request.command not in admission.BEFORE:
             to_clients.turn_away(self._core, request, admission.MISSING)
             return
-        handler = self._open_to[request.client.role].get(request.command)
+        handler = self._handlers[request.client.role].get(request.command)
         if handler is None:
-            to_clients.refuse(self._core, request, _problem(request.client.role, request.command))
+            to_clients.refuse(self._core, request, self._refusal(request))
             return
         edge = request.client.edge
         self._core.cause = request
         try:
-            request.arguments = _checked(request)
+            request.arguments = self._checked(request)
             if edge is not None:
                 request.arguments = edge.arguments(request.command, request.arguments)
-            handler(request)
+            handler(self._parts)(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))
 
@@ -67,27 +93,24 @@ class Requests:
         Raises what makes a request be refused.
         """
         client = outer.client
-        handler = self._open_to[client.role].get(command)
-        if handler is None:
-            raise UsageError(_problem(client.role, command))
         request = ClientRequest(client, outer.seq, command, raw(arguments), reply=then)
-        request.arguments = _checked(request)
-        handler(request)
+        handler = self._handlers[client.role].get(command)
+        if handler is None:
+            raise UsageError(self._refusal(request))
+        request.arguments = self._checked(request)
+        handler(self._parts)(request)
+
+    def _checked(self, request: ClientRequest) -> Raw:
+        """Return a request's arguments if they are what its route says. Raises `BadArguments`."""
+        arguments = self._routes[request.command].arguments
+        return check(request.command, request.arguments, arguments)
+
+    def _refusal(self, request: ClientRequest) -> str:
+        return _problem(request.client.role, request.command, self._routes.get(request.command))
 
 
-def _checked(request: ClientRequest) -> Raw:
-    """Return a request's arguments if they are what the table says. Raises `BadArguments`."""
-    return check(request.command, request.arguments, ROUTES[request.command].arguments)
-
-
-def _open_to(role: str, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-    """Return the handlers of all requests that a client in this role may send."""
-    return {name: handler for name, handler in handlers.items() if not _problem(role, name)}
-
-
-def _problem(role: str, command: str) -> str:
+def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
     """Return why a request cannot be handled at all, '' if it can."""
-    route = ROUTES.get(command)
     if route is None:
         return f"unknown request {command!r}"
     if route.handler is None:

@@ -17,6 +17,7 @@ from typing import Final
 from msgspec import Raw
 
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.source_files import probe
 from dap_mux.engine.source_files.diagnosis import Files, local_path
 from dap_mux.engine.source_files.path_mappings import paths_of
@@ -29,8 +30,8 @@ from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.rank_messages import Evaluated, SourceText
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-PATIENCE: Final = 0.5  # s that a stack may wait for a look at the client's own disk
-KEPT: Final = 16 * 1024 * 1024  # characters of text
+DISK_TIMEOUT_S: Final = 0.5  # that a stack may wait for a look at the client's own disk
+MAX_TEXT: Final = 16 * 1024 * 1024  # characters that are kept
 MAX_FILES: Final = 16_384  # of hosts, that clients were given a number for
 MIME: Final = "text/x-python"
 
@@ -88,16 +89,22 @@ class Sources:
         if known is not None:
             then(known)
             return
-        timer: int | None = self._core.after(PATIENCE, lambda: done(otherwise))
+        found: dict[str, str] = {}
 
-        def done(call: Callable[[], None]) -> None:
-            nonlocal timer
-            if timer is not None:
-                self._core.cancel(timer)
-                timer = None
-                call()
+        def done(missing: frozenset[str]) -> None:
+            if missing:
+                otherwise()
+            else:
+                then(found)
 
-        self._files.find(client, paths, lambda digests: done(lambda: then(digests)))
+        join = Join(self._core, paths, done, DISK_TIMEOUT_S)
+
+        def looked(digests: dict[str, str]) -> None:
+            found.update(digests)
+            for path in paths:
+                join.arrive(path)
+
+        self._files.find(client, paths, looked)
 
     def _mark(self, rank: Rank, source: Body, *, has: bool) -> None:
         if has:
@@ -196,7 +203,7 @@ class Sources:
     def _keep(self, number: int, text: str) -> None:
         self._texts[number] = text
         self._kept += len(text)
-        while self._kept > KEPT and len(self._texts) > 1:
+        while self._kept > MAX_TEXT and len(self._texts) > 1:
             self._kept -= len(self._texts.popitem(last=False)[1])
 
 

@@ -27,6 +27,7 @@ from dap_mux.engine.source_files.comparison import (
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.source_files.probe import Found
 from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.model import Body, Client, Rank, Reply
 from dap_mux.engine.state.path_translation import from_uri
 from dap_mux.engine.state.phases import Phase
@@ -37,21 +38,21 @@ from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
-CALM: Final = 0.3  # s from the first rank that is attached until those that are get asked
+ATTACH_PAUSE_S: Final = 0.3  # from the first rank that is attached until those that are get asked
 MAX_FILES: Final = 16_384  # paths that clients and stacks have named
 MAX_FOUND: Final = 262_144  # what ranks have said of files
-GATHER: Final = 0.2  # s from the first answer of a rank about a file to the news
+COALESCE_WINDOW_S: Final = 0.2  # from the first answer of a rank about a file to the news
 LOOPBACK: Final = ("127.", "localhost", "::1")
-Then: TypeAlias = Callable[[dict[str, str]], None]
+OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 
 
 class Files:
-    """The engine's part that knows what files hold. `changed` is told of news about a path."""
+    """The engine's part that knows what files hold. `changed` tells of news about a path."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.changed: Callable[[str], None] = lambda path: None
-        self._asked: dict[int, tuple[Client, Then]] = {}
+        self.changed: Listeners[[str]] = Listeners()
+        self._asked: dict[int, tuple[Client, OnDigests]] = {}
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
         self._compared: Recent[str, str] = Recent(MAX_FILES)
@@ -69,7 +70,7 @@ class Files:
         """Whether a client's files are on this machine, as far as is known."""
         return client.id in self._here
 
-    def find(self, client: Client, paths: tuple[str, ...], then: Then) -> None:
+    def find(self, client: Client, paths: tuple[str, ...], then: OnDigests) -> None:
         """Have the digests of files beside a client; never answered for one that is elsewhere."""
         token = self._core.number()
         self._asked[token] = client, then
@@ -102,7 +103,7 @@ class Files:
             return
         self._compared[path] = digest
         self._look_around()
-        self.changed(path)
+        self.changed.tell(path)
 
     # In the ranks
 
@@ -120,7 +121,7 @@ class Files:
         """A rank is attached; while others still are, they have better things to do."""
         questions = self._compared or any(self._taken.values())
         if questions and self._calm is None:
-            self._calm = self._core.after(CALM, self._look_around)
+            self._calm = self._core.after(ATTACH_PAUSE_S, self._look_around)
 
     def _look_around(self) -> None:
         self._core.cancel(self._calm)
@@ -176,11 +177,11 @@ class Files:
         if not self._open[path]:
             self._tell(path)
         elif path not in self._timers:
-            self._timers[path] = self._core.after(GATHER, lambda: self._tell(path))
+            self._timers[path] = self._core.after(COALESCE_WINDOW_S, lambda: self._tell(path))
 
     def _tell(self, path: str) -> None:
         self._core.cancel(self._timers.pop(path, None))
-        self.changed(path)
+        self.changed.tell(path)
 
     # What is known
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-Body: TypeAlias = dict[str, Any]
-EventBody: TypeAlias = tuple[str, Body]
+EventBody: TypeAlias = tuple[str, dict[str, Any]]
 Script: TypeAlias = tuple[EventBody, ...]
-FEW: Final = 8  # late stoppers told one by one, where that is what the client needs
+MAX_SINGLE_STOPS: Final = 8  # late stoppers told one by one, where that is what the client needs
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class RowStates:
 
     focus: int
     running: tuple[int, ...] = ()
-    details: Body = field(default_factory=lambda: {"reason": "pause"})
+    details: dict[str, Any] = field(default_factory=lambda: {"reason": "pause"})
 
 
 def stopped(states: RowStates, thread: int, *, all: bool, hint: bool = False) -> EventBody:
@@ -166,7 +165,7 @@ class Dape(Generic):
 
     def late(self, states: RowStates, rows: tuple[int, ...]) -> Script:
         """A few by themselves, the focus last; many as one event."""
-        if len(rows) > FEW:
+        if len(rows) > MAX_SINGLE_STOPS:
             return self.stop(states)
         marks = tuple(stopped(states, row, all=False) for row in rows)
         return (*marks, stopped(states, states.focus, all=False))

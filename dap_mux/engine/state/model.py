@@ -203,7 +203,7 @@ class Rank:
 
     @property
     def state(self) -> str:
-        """What `list` shows: waiting connecting running stopped pausing lost exited."""
+        """One of: waiting connecting running stopped pausing lost exited."""
         if self.phase is Phase.LIVE:
             stopped = self.stop is not None and self.stop.settled
             return "stopped" if stopped else "pausing" if self.pausing else "running"

@@ -20,7 +20,7 @@ _SOMEWHERE: Final = "/\0here"  # a rank's working folder: the same for both side
 
 
 @dataclass(frozen=True)
-class Route:
+class PathRoute:
     """A client's mappings and the session's, as they hold for the same rank."""
 
     client: RankPaths
@@ -35,7 +35,7 @@ class Route:
         return _through(self.session, self.client, path)
 
 
-Routes: TypeAlias = "Callable[[], Sequence[Route]]"
+PathRoutes: TypeAlias = "Callable[[], Sequence[PathRoute]]"
 
 
 def _through(there: RankPaths, back: RankPaths, path: str) -> str:
@@ -49,7 +49,7 @@ def _settled(paths: RankPaths) -> RankPaths:
     return RankPaths(tuple(roots))
 
 
-def no_routes() -> Sequence[Route]:
+def no_routes() -> Sequence[PathRoute]:
     """The client's paths lead to the ranks as the session's do."""
     return ()
 
@@ -57,7 +57,7 @@ def no_routes() -> Sequence[Route]:
 class Spelling:
     """Exchanges paths. What a client has sent comes back to it as it was sent."""
 
-    def __init__(self, *, uri: bool = False, routes: Routes = no_routes) -> None:
+    def __init__(self, *, uri: bool = False, routes: PathRoutes = no_routes) -> None:
         self._uri = uri
         self._routes = routes
         self._sent: dict[str, str] = {}

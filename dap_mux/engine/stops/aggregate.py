@@ -1,4 +1,4 @@
-"""Stops of many ranks become few announcements.
+"""Stops of many ranks become few events for clients.
 
 A stop counts once its stack is known, for classes are compared by stacks. It is then announced
 with all others that settle within the window; at once when nobody is left running, or when the
@@ -10,17 +10,19 @@ shown where it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.ranks.deaths import note_stop
+from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.model import Body, Deferred, Frame, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
-from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.protocol.rank_messages import (
     ExceptionInfo,
     Stack,
@@ -35,33 +37,40 @@ STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced w
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else
 
 
-@dataclass
-class _Lesson:
-    """What is still to be learnt of a stop, and until when its telling waits for that."""
+class HeldOutput(Protocol):
+    """What ranks have printed and clients have not been sent yet."""
 
-    open: set[str]
-    timer: int | None = None
+    def flush(self, *, said_by: Collection[DebuggeeId]) -> None:
+        """Send it, at least all of these ranks."""
 
 
 class Stops:
     """The engine's part that owns `Rank.stop`, `run` and `deferred`."""
 
     def __init__(
-        self, core: Core, announcer: Announcer, run_deferred: Callable[[Rank, Deferred], None]
+        self,
+        core: Core,
+        client_events: ClientEvents,
+        moves: RankMoves,
+        output: HeldOutput,
+        edits: BreakpointEdits,
+        run_deferred: Callable[[Rank, Deferred], None],
     ) -> None:
         self._core = core
-        self._announcer = announcer
+        self._client_events = client_events
+        self._moves = moves
+        self._output = output
+        self._edits = edits
         self._run_deferred = run_deferred
         self._new: dict[DebuggeeId, Stop] = {}
         self._timer: int | None = None
-        self.moved: Callable[[Rank], None] = lambda rank: None
-        self.before_telling: Callable[[Collection[DebuggeeId]], None] = lambda ids: None
 
     # From ranks
 
     def stopped(self, rank: Rank, body: Body) -> None:
         """A rank's `stopped` event. It speaks of one rank, whatever `allThreadsStopped` says."""
         core = self._core
+        self._edits.stopped(rank, body)  # first: a deferred command may let it run on at once
         if body.get("reason") == "goto" and rank.stop and rank.stop.announced:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
@@ -78,7 +87,7 @@ class Stops:
     def _jumps(self, rank: Rank) -> None:
         """A stop follows a stop: between the two the rank has run on, and the focus stays."""
         self.clear(rank)
-        self._announcer.stepping([rank])
+        self._client_events.stepping([rank])
 
     def _learn(self, rank: Rank, stop: Stop) -> None:
         """Fetch what must be known before the stop can be told: stack, threads, exception."""
@@ -92,30 +101,25 @@ class Stops:
         if not asked:
             self._settled(rank, stop)
             return
-        lesson = _Lesson(set(asked))
-        lesson.timer = self._core.after(STACK_TIMEOUT, lambda: self._learned(rank, stop, lesson))
+        join = Join(self._core, asked, lambda missing: self._learned(rank, stop), STACK_TIMEOUT)
         for command, arguments in asked.items():
-            self._ask(rank, stop, command, arguments, lesson)
+            self._ask(rank, stop, command, arguments, join)
 
-    def _ask(self, rank: Rank, stop: Stop, command: str, arguments: Body, lesson: _Lesson) -> None:
+    def _ask(self, rank: Rank, stop: Stop, command: str, arguments: Body, join: Join[str]) -> None:
         def answered(said: Any, _: Reply) -> None:
-            lesson.open.discard(command)
             if rank.stop is stop:
                 if said is not None:
                     learn(rank, stop, said)
                 if stop.settled:
-                    self.moved(rank)  # late, but still worth knowing
-            if not lesson.open and lesson.timer is not None:
-                self._learned(rank, stop, lesson)
+                    self._moves.moved(rank)  # late, but still worth knowing
+            join.arrive(command)
 
         kind, learn = LEARN[command]
         late = self._core.settings.silence_timeout
         to_ranks.ask_for(self._core, rank, command, arguments, kind, answered, late)
 
-    def _learned(self, rank: Rank, stop: Stop, lesson: _Lesson) -> None:
+    def _learned(self, rank: Rank, stop: Stop) -> None:
         """All is known, or has been waited for long enough."""
-        self._core.cancel(lesson.timer)
-        lesson.timer = None
         if rank.stop is stop:
             self._settled(rank, stop)
 
@@ -126,7 +130,7 @@ class Stops:
         if self._stays(rank, stop):
             stop.settled = True
             self._new[rank.id] = stop
-        self.moved(rank)
+        self._moves.moved(rank)
         self.consider()
 
     def _stays(self, rank: Rank, stop: Stop) -> bool:
@@ -148,7 +152,7 @@ class Stops:
         told = rank.stop.announced
         self.clear(rank)
         if told:
-            self._announcer.resumed([rank])
+            self._client_events.resumed([rank])
 
     # From control and lifecycle
 
@@ -160,7 +164,7 @@ class Stops:
         rank.stop = None
         self._new.pop(rank.id, None)
         self._core.handles.expire_stop(rank.id)
-        self.moved(rank)
+        self._moves.moved(rank)
 
     def give_up_step(self, rank: Rank) -> None:
         """The rank takes part in no step any more."""
@@ -176,7 +180,7 @@ class Stops:
         rank.stop, rank.pausing = stop, False
         stop.settled, stop.announced = True, False
         self._new[rank.id] = stop
-        self.moved(rank)
+        self._moves.moved(rank)
         self.consider()
 
     def forget(self, rank: Rank) -> None:
@@ -203,7 +207,7 @@ class Stops:
         if self._new:
             self.consider()
         elif run.pending:
-            self._announcer.overdue(run)
+            self._client_events.overdue(run)
 
     # Announcing
 
@@ -251,8 +255,8 @@ class Stops:
             if rank.stop:
                 rank.stop.announced = True
         if new:
-            self.before_telling({rank.id for rank in new})
-            self._announcer.stops(new)
+            self._output.flush(said_by={rank.id for rank in new})
+            self._client_events.stops(new)
 
 
 NOT_OWN = frozenset({"subtle", "label"})

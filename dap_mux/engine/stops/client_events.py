@@ -16,7 +16,7 @@ from dap_mux.engine.state.threads import View, main_thread
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
 
 
-class Announcer:
+class ClientEvents:
     """The engine's part that speaks to clients about threads."""
 
     def __init__(self, core: Core, view: View, breakpoints: Breakpoints) -> None:
@@ -175,6 +175,12 @@ class Announcer:
         """The client has arrived at its new focus: from now on it goes where it looks."""
         self._core.cancel(client.focus.held)
         client.focus.held = None
+
+    def show_rows(self, client: Client) -> None:
+        """Tell a client that has just joined which rows there are; classes come with stops."""
+        if self._view.mode() != "classes":
+            for row in self._view.rows(client):
+                self._emit(client, (thread("started", row.id),))
 
     def present(self, client: Client) -> None:
         """Tell a client that has just joined how things stand.

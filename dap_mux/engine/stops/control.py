@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.model import (
     Body,
     Client,
@@ -27,31 +29,44 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import View, main_thread
-from dap_mux.engine.stops.aggregate import Stops
-from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.aggregate import HeldOutput, Stops
+from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
-Heard: TypeAlias = Callable[[Rank, Reply], None]
+OnRankReply: TypeAlias = Callable[[Rank, Reply], None]
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
+
+
+class AttachedRanks(Protocol):
+    """What attaches the ranks."""
+
+    arguments: Body  # that they are attached with
 
 
 class Control:
     """The engine's part that makes ranks run and stop."""
 
     def __init__(
-        self, core: Core, view: View, announcer: Announcer, arguments: Callable[[], Body]
+        self,
+        core: Core,
+        view: View,
+        client_events: ClientEvents,
+        attached: AttachedRanks,
+        moves: RankMoves,
+        output: HeldOutput,
+        edits: BreakpointEdits,
     ) -> None:
-        """`arguments` returns what the ranks were attached with."""
         self._core = core
         self._view = view
-        self._announcer = announcer
-        self._arguments = arguments
+        self._client_events = client_events
+        self._attached = attached
+        self._moves = moves
         self._refusals: dict[str, list[DebuggeeId]] = {}
-        self.stops = Stops(core, announcer, self._run_deferred)
+        self.stops = Stops(core, client_events, moves, output, edits, self._run_deferred)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
@@ -89,7 +104,7 @@ class Control:
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
-        self._announcer.resumed([rank for rank in chosen if self.resume(rank)])
+        self._client_events.resumed([rank for rank in chosen if self.resume(rank)])
 
     def resume(self, rank: Rank) -> bool:
         """Let a rank run on; True if it was stopped and does so now."""
@@ -110,7 +125,7 @@ class Control:
         The step may then wait for one of them for ever. And a rank with a thread that stands may
         be told to continue, which a running one must never be.
         """
-        return self._arguments().get("steppingResumesAllThreads") is False
+        return self._attached.arguments.get("steppingResumesAllThreads") is False
 
     # Stopping: `pause`
 
@@ -130,7 +145,7 @@ class Control:
                 rank.deferred.clear()
                 if rank.stop is None and not rank.pausing:
                     rank.pausing = True
-                    self.stops.moved(rank)
+                    self._moves.moved(rank)
                     thread = {"threadId": main_thread(rank)}
                     then = partial(self._paused, rank)
                     to_ranks.ask(self._core, rank, "pause", thread, then)
@@ -143,7 +158,7 @@ class Control:
             self._say_refusal(rank, "pause", reply)
             rank.pausing = False
             rank.deferred.clear()
-            self.stops.moved(rank)
+            self._moves.moved(rank)
 
     # Stepping: `next`, `stepIn`, `stepOut`
 
@@ -158,7 +173,7 @@ class Control:
         rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
         if self._stands_beside_a_step(row, thread):
             to_clients.respond(self._core, request)
-            self._announcer.thread_steps(row, thread)
+            self._client_events.thread_steps(row, thread)
             self._tell(row, request.command, {**rest, "threadId": thread}, thread=thread)
             return
         if row.stop is None or row not in stopped:
@@ -172,7 +187,7 @@ class Control:
         run = self._step(stopped, late, request.command, rest, {row.id: thread})
         for rank in late:
             rank.deferred.append(Deferred(request.command, rest, place, run))
-        self._announcer.stepping(stopped)
+        self._client_events.stepping(stopped)
 
     def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
         """Whether this thread is held while another one of its rank steps: it may step too."""
@@ -204,37 +219,39 @@ class Control:
         command: str,
         rest: Body,
         threads: dict[DebuggeeId, int],
-        heard: Heard | None = None,
+        on_reply: OnRankReply | None = None,
     ) -> StepRun:
         run = self.stops.begin_step(ranks, late)
         for rank in ranks:
             assert rank.stop is not None
             rank.last_run = run
             thread = threads.get(rank.id, rank.stop.thread)
-            self._tell(rank, command, {**rest, "threadId": thread}, heard, thread=thread)
+            self._tell(rank, command, {**rest, "threadId": thread}, on_reply, thread=thread)
         return run
 
-    def step_named(self, ranks: list[Rank], late: list[Rank], command: str, heard: Heard) -> None:
+    def step_named(
+        self, ranks: list[Rank], late: list[Rank], command: str, on_reply: OnRankReply
+    ) -> None:
         """Let exactly these stopped ranks step as one; the late ones follow from where they stop.
 
-        `heard` is told what each of `ranks` says to it.
+        `on_reply` is told what each of `ranks` says to it.
         """
-        run = self._step(ranks, late, command, {}, {}, heard)
+        run = self._step(ranks, late, command, {}, {}, on_reply)
         for rank in late:
             rank.deferred.append(Deferred(command, {}, None, run))
-        self._announcer.stepping(ranks)
+        self._client_events.stepping(ranks)
 
     def tell_resumed(self, ranks: list[Rank]) -> None:
         """The clients are told that these run on."""
         if ranks:
-            self._announcer.resumed(ranks)
+            self._client_events.resumed(ranks)
 
     def _tell(
         self,
         rank: Rank,
         command: str,
         arguments: Body,
-        heard: Heard | None = None,
+        on_reply: OnRankReply | None = None,
         thread: int | None = None,
     ) -> None:
         """Tell a rank to run on, or one thread of it to step; it stands on if it refuses."""
@@ -250,10 +267,10 @@ class Control:
                 self._log(rank, command, reply)
                 if not reply.no_reply_reason and rank.stop is None:
                     self._stands(rank, stop, thread)
-                    if heard is None:
+                    if on_reply is None:
                         self._say_refusal(rank, command, reply)
-            if heard:
-                heard(rank, reply)
+            if on_reply:
+                on_reply(rank, reply)
 
         to_ranks.ask(self._core, rank, command, arguments, answered)
 
@@ -301,7 +318,7 @@ class Control:
         for client in self._core.controllers():
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
-            self._announcer.move(client, rank, old)
+            self._client_events.move(client, rank, old)
 
 
 def held(rank: Rank) -> bool:

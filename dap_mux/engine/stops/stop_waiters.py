@@ -13,24 +13,24 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import Core
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-Then: TypeAlias = Callable[[Rank], None]
+OnStop: TypeAlias = Callable[[Rank], None]
 
 
 @dataclass(frozen=True)
 class _Waiter:
-    then: Then
+    then: OnStop
     old: Stop | None
     cause: ClientRequest | None
 
 
-class Arrivals:
+class StopWaiters:
     """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
 
-    def wait(self, rank: Rank, then: Then, old: Stop | None = None) -> None:
+    def wait(self, rank: Rank, then: OnStop, old: Stop | None = None) -> None:
         """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""
         self._waiting.setdefault(rank.id, []).append(_Waiter(then, old, self._core.cause))
 

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 import pytest
 
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from tests.real.driving import Driver, line_of, script
 from tests.support.clients.argument_cases import Ids, cases, right
 from tests.support.clients.raw_client import Json, RawClient

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import RequestFailed
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from tests.real.debugging.tour_program import (
     AFTER,
     CALL,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from msgspec import Struct, inspect
 
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from dap_mux.protocol.arguments import NoArguments
 from tests.support.schema import Json, arguments_of, names
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from dap_mux.engine.messages.routes import ROUTES
+from dap_mux.engine.routes import ROUTES
 from dap_mux.protocol.validation import MAX_DEPTH, BadArguments, check
 
 AT = {"source": {"path": "/job/train.py"}}

@@ -1,4 +1,4 @@
-"""What may stand at the cursor of a debug console: our words, rank sets, then Python."""
+"""What may stand at the cursor of a debug console: our commands, rank sets, then Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine.commands.debug_console import console_grammar
-from dap_mux.engine.commands.debug_console.console import PYTHON_TOO, RANKS, WORDS
+from dap_mux.engine.commands.debug_console.console import COMMANDS, PYTHON_TOO, RANKS
 from dap_mux.engine.python_syntax import LONGEST
 from dap_mux.engine.state.model import Body
 from dap_mux.errors import UsageError
@@ -38,14 +38,14 @@ class Hints:
 def hints(head: str, world: World) -> Hints:
     """Return what may stand at the end of `head`, a debug console's text up to the cursor."""
     if len(head) > LONGEST:
-        return Hints([], python=0)  # nobody types that much of a word of ours
+        return Hints([], python=0)  # longer than any command of ours
     word = _PERCENT.fullmatch(head)
     if word:
-        names = (f"%{name}" for name in WORDS if name.startswith(word["name"]))
+        names = (f"%{name}" for name in COMMANDS if name.startswith(word["name"]))
         return Hints([_word(name, word.start("word"), len(word["word"])) for name in names])
     behind = _BEHIND.fullmatch(head)
     if behind:
-        known = WORDS.get(behind["percent"] or behind["bare"])
+        known = COMMANDS.get(behind["percent"] or behind["bare"])
         return _behind(behind["rest"], behind.start("rest"), known.takes if known else (), world)
     ranks = _RANKS.fullmatch(head)
     if ranks:
@@ -84,7 +84,7 @@ def _words(known: Iterable[str], typed: str, start: int) -> Iterator[Body]:
 
 
 def _word(word: str, start: int, length: int) -> Body:
-    ours = WORDS.get(word.strip("% "))
+    ours = COMMANDS.get(word.strip("% "))
     return _target(word, start, length, ours.about if ours else "")
 
 

@@ -1,4 +1,4 @@
-"""The words of a debug console: one row each, what it asks and how its answer reads."""
+"""The commands of a debug console: one row each, the request it makes and how its answer reads."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console import rendering as shown
+from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.model import Body, ClientRequest, Rank
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import Core
@@ -22,36 +24,41 @@ from dap_mux.insight.compare import Tolerance
 from dap_mux.rank_sets import split_leading, with_group
 from dap_mux.suggestions import did_you_mean
 
-_QUOTED: Final = 72  # characters of an unknown word that are said again
-OnBehalf = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]
-Ask = Callable[[ClientRequest, str, str, Tolerance | None], None]
+_QUOTED: Final = 72  # characters of an unknown command that are repeated
+OnBehalf: TypeAlias = Callable[[ClientRequest, str, Body, Callable[[Body, str], None]], None]
 _WITHIN: Final = re.compile(
     r"(?P<rest>.*\S)\s+within\s+(?P<number>[0-9.]+(?:e-?[0-9]+)?)(?P<percent>%?)"
 )
 
 
 class Console:
-    """The engine's part that does what a word says. `bind` comes before the first call."""
+    """The engine's part that carries out commands."""
 
-    def __init__(self, core: Core, view: View, meshes: Meshes, values: Values) -> None:
+    def __init__(
+        self,
+        core: Core,
+        view: View,
+        meshes: Meshes,
+        values: Values,
+        evaluator: RankSetEvaluator,
+        on_behalf: OnBehalf,
+    ) -> None:
+        """`on_behalf` makes one of our requests for a client (`Requests.on_behalf`)."""
         self._core = core
         self._view = view
         self._meshes = meshes
         self._values = values
-
-    def bind(self, on_behalf: OnBehalf, ask: Ask) -> None:
-        """Say how requests are asked, and expressions of several ranks."""
+        self._evaluator = evaluator
         self._on_behalf = on_behalf
-        self._ask = ask
 
     def call(self, request: ClientRequest, call: console_grammar.Call) -> None:
-        """Do what a word says. Raises UsageError where there is no such word."""
-        word = WORDS.get(call.name)
-        if word is None:
-            known = did_you_mean(f"%{call.name}", (f"%{name}" for name in WORDS))
+        """Carry out a command. Raises UsageError where there is no such command."""
+        command = COMMANDS.get(call.name)
+        if command is None:
+            known = did_you_mean(f"%{call.name}", (f"%{name}" for name in COMMANDS))
             name = call.name[:_QUOTED]
             raise UsageError(f"no command %{name}: {known if name else 'see %help'}")
-        word.run(self, request, call.rest)
+        command.run(self, request, call.rest)
 
     def _request(
         self, request: ClientRequest, command: str, arguments: Body, show: Callable[[Body], str]
@@ -67,12 +74,16 @@ class Console:
     def _say(self, request: ClientRequest, text: str) -> None:
         to_clients.respond(self._core, request, {"result": text, "variablesReference": 0})
 
-    # The words
+    # The commands
 
     def help(self, request: ClientRequest, rest: str) -> None:
-        rows = [(word.usage, word.about) for name, word in WORDS.items() if rest in ("", name)]
+        rows = [
+            (command.usage, command.about)
+            for name, command in COMMANDS.items()
+            if rest in ("", name)
+        ]
         if not rows:
-            known = did_you_mean(rest, WORDS)
+            known = did_you_mean(rest, COMMANDS)
             raise UsageError(f"no command %{rest[:_QUOTED]}: {known}")
         lines = shown.table(("", ""), rows)[1:]
         self._say(request, "\n".join([*lines, *([] if rest else [PYTHON])]))
@@ -102,14 +113,14 @@ class Console:
             share = 0.01 if within["percent"] else 1.0
             rest, tolerance = within["rest"], Tolerance(float(within["number"]) * share)
         if not rest:
-            raise UsageError(f"compare what? {WORDS['compare'].usage}")
+            raise UsageError(f"compare what? {COMMANDS['compare'].usage}")
         meant = console_grammar.read(rest, "")
         asked = (
             meant
             if isinstance(meant, console_grammar.Asked)
             else console_grammar.Asked("all", rest)
         )
-        self._ask(request, asked.ranks, asked.expression, tolerance)
+        self._evaluator.evaluate(request, asked.ranks, asked.expression, tolerance)
 
     def focus(self, request: ClientRequest, rest: str) -> None:
         if rest:
@@ -136,7 +147,7 @@ class Console:
 
     def ranks(self, request: ClientRequest, name: str, rest: str) -> None:
         if not rest:
-            raise UsageError(f"which ranks? {WORDS[name].usage}")
+            raise UsageError(f"which ranks? {COMMANDS[name].usage}")
         self._request(request, name, {"ranks": rest}, lambda _: f"{name}: {rest}")
 
     def groups(self, request: ClientRequest, rest: str) -> None:
@@ -148,19 +159,15 @@ class Console:
 
     def mesh(self, request: ClientRequest, rest: str) -> None:
         groups = sorted({id[0] for id in self._core.ranks})
-        left = set(groups)
 
-        def read(group: str) -> None:
-            left.discard(group)
-            if not left:
-                meshes = self._core.meshes
-                known = [f"{group}: {meshes.get(group, 'no mesh is known')}" for group in groups]
-                self._say(request, "\n".join(known) or "no rank is known yet")
+        def told(_: frozenset[str]) -> None:
+            meshes = self._core.meshes
+            known = [f"{group}: {meshes.get(group, 'no mesh is known')}" for group in groups]
+            self._say(request, "\n".join(known) or "no rank is known yet")
 
+        join = Join(self._core, groups, told)
         for group in groups:
-            self._meshes.read(group, partial(read, group))
-        if not groups:
-            self._say(request, "no rank is known yet")
+            self._meshes.read(group, partial(join.arrive, group))
 
 
 FORMS: Final = {"classes": True, "full": False}
@@ -168,8 +175,8 @@ PYTHON: Final = "all else is Python, for the rank in focus; `cast` and `attach` 
 
 
 @dataclass(frozen=True)
-class Word:
-    """`run` takes the request and what is behind the word. `takes` is for completion."""
+class ConsoleCommand:
+    """`run` takes the request and the text behind its name. `takes` is for completion."""
 
     usage: str
     about: str
@@ -180,54 +187,60 @@ class Word:
 RANKS: Final = "RANKS"
 PYTHON_TOO: Final = "EXPRESSION"
 
-WORDS: Final[dict[str, Word]] = {
-    "help": Word("%help [WORD]", "these lines", Console.help),
-    "list": Word(
+COMMANDS: Final[dict[str, ConsoleCommand]] = {
+    "help": ConsoleCommand("%help [WORD]", "these lines", Console.help),
+    "list": ConsoleCommand(
         "%list [classes|full] [RANKS]",
         "where ranks stand: those that are stopped, or RANKS (%list all)",
         Console.list_ranks,
         (*FORMS, RANKS),
     ),
-    "cast": Word(
+    "cast": ConsoleCommand(
         "cast RANKS COMMAND",
         "a pdb command or expression to exactly these ranks",
         Console.cast,
         (RANKS, PYTHON_TOO),
     ),
-    "compare": Word(
+    "compare": ConsoleCommand(
         "%compare [RANKS] EXPRESSION [within 1e-3|5%]",
         "equal values grouped, statistics, outliers",
         Console.compare,
         (RANKS, PYTHON_TOO),
     ),
-    "attach": Word("attach RANK", "move the focus to a stopped rank", Console.focus, (RANKS,)),
-    "focus": Word("%focus [RANK]", "the rank in focus, or move it", Console.focus, (RANKS,)),
-    "scope": Word(
+    "attach": ConsoleCommand(
+        "attach RANK", "move the focus to a stopped rank", Console.focus, (RANKS,)
+    ),
+    "focus": ConsoleCommand(
+        "%focus [RANK]", "the rank in focus, or move it", Console.focus, (RANKS,)
+    ),
+    "scope": ConsoleCommand(
         "%scope [auto|rank|class|all]",
         "what continue, pause and steps act on",
         lambda console, request, rest: console.value(request, "scope", rest),
         ("auto", "rank", "class", "all"),
     ),
-    "view": Word(
+    "view": ConsoleCommand(
         "%view [auto|ranks|classes]",
         "a thread for each rank, or for each class of ranks",
         lambda console, request, rest: console.value(request, "view", rest),
         ("auto", "ranks", "classes"),
     ),
-    "groups": Word(
+    "groups": ConsoleCommand(
         "%groups [NAME RANKS | delete NAME]",
         "names for rank sets, as in @NAME",
         Console.groups,
         ("delete", RANKS),
     ),
-    "mesh": Word("%mesh", "each group's dimensions, read anew from its ranks", Console.mesh),
-    "release": Word(
+    "mesh": ConsoleCommand(
+        "%mesh", "each group's dimensions, read anew from its ranks", Console.mesh
+    ),
+    "release": ConsoleCommand(
         "%release RANKS",
         "detach these ranks; they run on",
         lambda console, request, rest: console.ranks(request, "release", rest),
         (RANKS,),
     ),
-    "drop": Word(
+    "drop": ConsoleCommand(
         "%drop RANKS",
         "forget these ranks; the others go on",
         lambda console, request, rest: console.ranks(request, "drop", rest),

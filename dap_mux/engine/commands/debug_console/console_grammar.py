@@ -1,7 +1,8 @@
-"""What in a debug console is ours, and what stays Python.
+"""What in a debug console is a command of ours, and what stays Python.
 
 A text that Python can read is Python's, whatever it begins with: `cast(x)`, `attach = 3` and
-`ranks(0) - loss` are the user's own. So are a bare `list` and all that we have no word for.
+`ranks(0) - loss` are the user's own. So are a bare `list` and every name that is no command
+of ours.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dap_mux.rank_sets.tokens import NAME
 
 CONSOLE: Final = "repl"
 BARE: Final = ("cast", "attach")
-"""Words that need no percent sign in a debug console."""
+"""Commands that need no percent sign in a debug console."""
 
 _PERCENT: Final = re.compile(r"%\s*(?P<name>[^\W\d]\w*)?\s*(?P<rest>.*)", re.DOTALL)
 _BARE: Final = re.compile(rf"(?P<name>{'|'.join(BARE)})(?:\s+(?P<rest>.*))?", re.DOTALL)
@@ -27,7 +28,7 @@ _HEAD: Final = re.compile(
 
 @dataclass(frozen=True)
 class Call:
-    """A word of ours, and what is behind it."""
+    """A command of ours, and the text behind its name."""
 
     name: str
     rest: str

@@ -1,7 +1,7 @@
-"""`evaluate`, `completions` and what hangs on them: Python for one rank, or words of ours.
+"""`evaluate`, `completions` and what depends on them: Python for one rank, or our own commands.
 
-What is ours is said in `commands.words`. Each word is one of our requests, asked on the client's
-behalf, and its answer as text: so a word can do no more than the request, and says the same.
+`console_grammar` tells the two apart. Each command is one of our requests, asked on the client's
+behalf, and its answer as text: so a command can do no more than the request, and says the same.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ from typing import Final
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.completions import Hints, hints
 from dap_mux.engine.commands.debug_console.console import Console
+from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
-from dap_mux.engine.evaluate.fan_out import Answers, Asking
 from dap_mux.engine.evaluate.inspect import Inspector
-from dap_mux.engine.evaluate.meshes import Meshes
-from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.model import Body, ClientRequest, Rank, Reply
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import Core
 from dap_mux.errors import UsageError
-from dap_mux.insight.compare import Tolerance
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.rank_messages import Completions
@@ -43,22 +40,20 @@ class Evaluation:
     def __init__(
         self,
         core: Core,
-        asking: Asking,
-        meshes: Meshes,
         inspector: Inspector,
         console: Console,
         values: Values,
+        evaluator: RankSetEvaluator,
     ) -> None:
         self._core = core
-        self._asking = asking
-        self._meshes = meshes
         self._inspector = inspector
         self._console = console
         self._values = values
         self._trees = values.trees
+        self._evaluator = evaluator
 
     def evaluate(self, request: ClientRequest) -> None:
-        """`evaluate`: a word of ours, an expression for several ranks, or one rank's Python."""
+        """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
         arguments = typed(request.arguments, EvaluateArguments)
         meant = console_grammar.read(arguments.expression, arguments.context)
         if meant is None:
@@ -67,7 +62,7 @@ class Evaluation:
             self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, console_grammar.Asked):
             depth = self._depth(arguments.frameId)
-            self.ask(request, meant.ranks, meant.expression, depth=depth)
+            self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)
         else:
             self._console.call(request, meant)
 
@@ -88,25 +83,6 @@ class Evaluation:
         known = stop is not None and upstream_id in stop.frame_ids
         return (stop.frame_ids.index(upstream_id) or None) if stop and known else None
 
-    def ask(
-        self,
-        request: ClientRequest,
-        ranks: str,
-        expression: str,
-        tolerance: Tolerance | None = None,
-        depth: int | None = None,
-    ) -> None:
-        """Evaluate in a set of ranks, and answer with what they say as one value."""
-
-        def answered(answers: Answers) -> None:
-            to_clients.respond(self._core, request, self._values.body(answers, tolerance))
-
-        def chosen(found: list[Rank]) -> None:
-            text = summarised(self._core.injected.tensor_summary, expression)
-            self._asking.evaluate(found, text, answered, depth=depth)
-
-        self._meshes.choose(request, ranks, chosen)
-
     def variables(self, request: ClientRequest) -> None:
         """`variables`: of several ranks' value from here, of one rank's from the rank."""
         reference = typed(request.arguments, VariablesArguments).variablesReference
@@ -125,7 +101,7 @@ class Evaluation:
     # Completions
 
     def completions(self, request: ClientRequest) -> None:
-        """`completions`: our words and rank sets, and Python of the rank that it is for."""
+        """`completions`: our commands and rank sets, and Python of the rank that it is for."""
         arguments = typed(request.arguments, CompletionsArguments)
         head = arguments.text[: max(0, arguments.column - 1)]
         several = "\n" in arguments.text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dap_mux.engine.commands.debug_console.rendering import merged, number
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.commands.requests.compare import comparison_of
-from dap_mux.engine.evaluate.aggregate_variables import Trees
+from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, handle_of
 from dap_mux.engine.evaluate.fold import most_first
 from dap_mux.engine.state.model import Body, Rank
@@ -19,7 +19,7 @@ from dap_mux.rank_sets import RankId, parse
 class Values:
     """Makes the body of `evaluate` from answers."""
 
-    def __init__(self, core: Core, trees: Trees) -> None:
+    def __init__(self, core: Core, trees: AggregateVariables) -> None:
         self._core = core
         self.trees = trees
 
@@ -39,7 +39,7 @@ class Values:
         asked = (self._core.ranks[rank] for rank in answers.values)
         return {
             "result": merged(values, errors, missing, outliers),
-            "variablesReference": self.trees.plant(children, asked),
+            "variablesReference": self.trees.add(children, asked),
             "namedVariables": len(children),
         }
 
@@ -65,7 +65,7 @@ class Values:
         values = [(one["ranks"], one["value"]) for one in results]
         return {
             "result": merged(values, failed, body["missing"], self._fold(found.outliers)),
-            "variablesReference": self.trees.plant(children, asked) if unfolds else 0,
+            "variablesReference": self.trees.add(children, asked) if unfolds else 0,
         }
 
     def ranks_of(self, text: str) -> list[Rank]:

@@ -18,7 +18,7 @@ from dap_mux.rank_rows import (
 )
 from dap_mux.rank_sets.debuggees import label
 
-MOST: Final = 16  # values that one line shows; the tree below it has all
+MAX_VALUES: Final = 16  # values that one line shows; the tree below it has all
 
 
 def of_list(body: Body, *, folded: bool | None = None) -> str:
@@ -75,8 +75,8 @@ def merged(
 ) -> str:
     """`{0-3}: 2.31 | {4}: nan`; then who failed, and who did not answer."""
     parts = [f"{{{ranks}}}: {value}" for ranks, value in values]
-    if len(parts) > MOST:
-        parts[MOST // 2 : -MOST // 2] = [f"… {len(parts) - MOST} more values"]
+    if len(parts) > MAX_VALUES:
+        parts[MAX_VALUES // 2 : -MAX_VALUES // 2] = [f"… {len(parts) - MAX_VALUES} more values"]
     parts += [f"{{{ranks}}}: {message}" for ranks, message in errors]
     if outliers:
         parts.append(f"outliers: {outliers}")

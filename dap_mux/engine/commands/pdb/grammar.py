@@ -1,4 +1,4 @@
-"""The words of pdb, as `cast` knows them: their spellings, and what is told of those it lacks.
+"""pdb's commands, as `cast` takes them: their spellings, and what is told of those it lacks.
 
 Anything that begins with none of them is Python: an expression, or a statement behind `!`.
 """
@@ -17,11 +17,11 @@ _SPELLINGS: Final = """
     b break, tbreak, cl clear, condition, ignore, enable, disable,
     h help, pause"""
 SPELLINGS: Final = [entry.split() for entry in _SPELLINGS.split(",")]
-"""Each word's spellings, the shortest first: that one is its name in here.
+"""Each command's spellings, the shortest first: that one is its name in here.
 
 `pause` is ours: pdb has no rank that runs.
 """
-WORDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in names}
+COMMANDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in names}
 
 INSTEAD: Final = {
     "interact": "attach to the rank (`attach RANK`), or use an editor's debug console",
@@ -35,39 +35,39 @@ INSTEAD: Final = {
     "q": "use the console's `quit`, or the request `release` to let ranks go",
 }
 INSTEAD_OF: Final = {
-    **{word: word for word in INSTEAD}, "rv": "retval", "restart": "run",
+    **{name: name for name in INSTEAD}, "rv": "retval", "restart": "run",
     "quit": "q", "exit": "q", "EOF": "q",
 }  # fmt: skip
 
-_WORD: Final = re.compile(r"(?P<word>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
+_COMMAND: Final = re.compile(r"(?P<command>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
 _ASSIGNED: Final = re.compile(r"([-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)|:=")
 
 
-class Said(NamedTuple):
-    """A command taken apart; `word` is '' for Python."""
+class Parsed(NamedTuple):
+    """A command taken apart; `command` is '' for Python."""
 
-    word: str
+    command: str
     argument: str
 
 
-def read(command: str) -> Said:
-    """Find the word at the head of a command. Raises `UsageError` for what cannot be had."""
-    text = command.strip()
+def read(text: str) -> Parsed:
+    """Find the command at the head of a text. Raises `UsageError` for what cannot be had."""
+    text = text.strip()
     if not text:
         raise UsageError("cast needs a command: a word of pdb such as `n`, or an expression")
     if text.startswith("!"):
-        return Said("", text[1:].strip())
-    match = _WORD.match(text)
+        return Parsed("", text[1:].strip())
+    match = _COMMAND.match(text)
     argument = (match["argument"] or "").strip() if match else ""
     if match is None or _ASSIGNED.match(argument):
-        return Said("", text)  # `n = 3` is Python, and so is `c.clear()`
-    word = match["word"]
-    if word in INSTEAD_OF:
-        name = INSTEAD_OF[word]
-        raise UsageError(f"{word!r} cannot be cast: {INSTEAD[name]}")
-    return Said(WORDS[word], argument) if word in WORDS else Said("", text)
+        return Parsed("", text)  # `n = 3` is Python, and so is `c.clear()`
+    command = match["command"]
+    if command in INSTEAD_OF:
+        name = INSTEAD_OF[command]
+        raise UsageError(f"{command!r} cannot be cast: {INSTEAD[name]}")
+    return Parsed(COMMANDS[command], argument) if command in COMMANDS else Parsed("", text)
 
 
 def help_text() -> str:
-    """Return the words and their long names, a line each."""
+    """Return the commands and their long names, a line each."""
     return "\n".join(" ".join(names) for names in SPELLINGS) + "\nanything else is Python"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
-from dap_mux.engine.evaluate.fan_out import Answer, Answers, Asking, Gathering
+from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator, ReplyCollector
 from dap_mux.engine.state.model import Frame, Rank, Stop
 from dap_mux.rank_sets import RankId
 
@@ -17,29 +17,32 @@ LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling
 class Places:
     """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
 
-    def __init__(self, asking: Asking, expressions: PdbExpressions) -> None:
-        self._asking = asking
+    def __init__(self, fan_out: FanOutEvaluator, expressions: PdbExpressions) -> None:
+        self._fan_out = fan_out
         self.expressions = expressions
 
     def tell(
-        self, gathering: Gathering, ranks: Sequence[Rank], more: Mapping[RankId, str] | None = None
+        self,
+        collector: ReplyCollector,
+        ranks: Sequence[Rank],
+        more: Mapping[RankId, str] | None = None,
     ) -> None:
         """Answer for each rank with the place of its selected frame; `more` goes below it."""
         groups: dict[Frame, list[Rank]] = {}
         for rank in ranks:
             frame = selected(rank)
             if frame is None:
-                gathering.fail(rank.rank_id, "it has run on meanwhile")
+                collector.fail(rank.rank_id, "it has run on meanwhile")
             else:
                 groups.setdefault(frame, []).append(rank)
         for frame, members in groups.items():
-            told = partial(_told, gathering, frame, members, more or {})
+            told = partial(_told, collector, frame, members, more or {})
             known = _line_text(members[0])
             if known is not None:
                 told(known)
                 continue
             text = self.expressions.line_text(frame.line)
-            self._asking.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
+            self._fan_out.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
 
 
 def _line_text(rank: Rank) -> str | None:
@@ -52,7 +55,7 @@ def _heard(told: Callable[[str], None], answers: Answers) -> None:
 
 
 def _told(
-    gathering: Gathering,
+    collector: ReplyCollector,
     frame: Frame,
     members: Sequence[Rank],
     more: Mapping[RankId, str],
@@ -61,7 +64,7 @@ def _told(
     text = f"> {place(frame)}" + (f"\n-> {found}" if found else "")
     for rank in members:
         below = more.get(rank.rank_id)
-        gathering.answer(rank.rank_id, Answer(f"{text}\n{below}" if below else text))
+        collector.answer(rank.rank_id, Answer(f"{text}\n{below}" if below else text))
 
 
 def selected(rank: Rank) -> Frame | None:

@@ -6,10 +6,10 @@ import re
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Wanted
 from dap_mux.engine.breakpoints.sync import OWN
-from dap_mux.engine.commands.pdb.command import RUNNING, Order, problem_of
+from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, problem_of
 from dap_mux.engine.evaluate.fan_out import Answer
 from dap_mux.engine.state.model import Rank
 from dap_mux.engine.state.phases import Phase
@@ -26,38 +26,42 @@ NOWHERE: Final = "has no code there, so it stays"
 _LIMIT: Final = 5.0  # s
 
 
-def place_of(order: Order) -> tuple[str, int] | None:
+def place_of(invocation: Invocation) -> tuple[str, int] | None:
     """Return the file and line of an argument, None where it names no file. Raises UsageError."""
-    match = PLACE.fullmatch(order.argument)
+    match = PLACE.fullmatch(invocation.argument)
     if match is None:
         return None
     file = match["file"].strip()
     if not (file.startswith(("/", "file:")) or is_windows(file)):
         raise UsageError(f"'unt' needs the whole path of a file, not {file!r}")
-    return (order.client.edge.path(file) if order.client.edge else file), int(match["line"])
+    return (invocation.client.edge.path(file) if invocation.client.edge else file), int(
+        match["line"]
+    )
 
 
 class RunTo:
     """A breakpoint for one stop, and on. Who cannot have the breakpoint stays where it is."""
 
-    def __init__(self, drawer: Drawer, control: Control, order: Order, path: str, line: int):
-        self._drawer = drawer
+    def __init__(
+        self, edits: BreakpointEdits, control: Control, invocation: Invocation, path: str, line: int
+    ):
+        self._edits = edits
         self._control = control
         self._path = path
-        self._limit = min(_LIMIT, order.timeout * 0.9)
-        self._gathering = order.gathering()
-        ready = [rank for rank in order.ranks if self._may(order, rank)]
+        self._limit = min(_LIMIT, invocation.timeout * 0.9)
+        self._collector = invocation.collector()
+        ready = [rank for rank in invocation.ranks if self._may(invocation, rank)]
         self._stops = {rank.id: rank.stop for rank in ready}
         if ready:
-            item = drawer.make(OWN, path, {"line": line}, ready, "stop")
-            drawer.send(path, ready, partial(self._in_place, item, ready), self._limit)
+            item = edits.make(OWN, path, {"line": line}, ready, "stop")
+            edits.send(path, ready, partial(self._in_place, item, ready), self._limit)
 
-    def _may(self, order: Order, rank: Rank) -> bool:
-        alone = len(order.ranks) == 1
+    def _may(self, invocation: Invocation, rank: Rank) -> bool:
+        alone = len(invocation.ranks) == 1
         if rank.phase is not Phase.LIVE:
-            self._gathering.fail(rank.rank_id, problem_of(rank, order.word))
+            self._collector.fail(rank.rank_id, problem_of(rank, invocation.command))
         elif held(rank) and not alone:
-            self._gathering.fail(rank.rank_id, HELD)
+            self._collector.fail(rank.rank_id, HELD)
         else:
             return True
         return False
@@ -68,9 +72,9 @@ class RunTo:
         self._give_up(item, [rank for rank in ranks if rank not in there + ready])
         resumed = [rank for rank in ready if self._control.resume(rank)]
         for rank in there:
-            self._gathering.answer(rank.rank_id, Answer(STOPPED))
+            self._collector.answer(rank.rank_id, Answer(STOPPED))
         for rank in ready:
-            self._gathering.answer(rank.rank_id, Answer(RUNNING))
+            self._collector.answer(rank.rank_id, Answer(RUNNING))
         self._control.tell_resumed(resumed)
 
     def _has_stopped(self, rank: Rank) -> bool:
@@ -80,7 +84,7 @@ class RunTo:
     def _give_up(self, item: Wanted, ranks: list[Rank]) -> None:
         for rank in ranks:
             why = item.states.get(rank.id, {}).get("message")
-            self._gathering.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
+            self._collector.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
         if ranks:
-            self._drawer.cut(self._path, item, {rank.rank_id for rank in ranks})
-            self._drawer.send(self._path, ranks, lambda: None, self._limit)
+            self._edits.cut(self._path, item, {rank.rank_id for rank in ranks})
+            self._edits.send(self._path, ranks, lambda: None, self._limit)

@@ -1,4 +1,4 @@
-"""The words of pdb that look: values, sources, arguments, the stack; and plain Python."""
+"""pdb's commands that look: values, sources, arguments, the stack; and plain Python."""
 
 from __future__ import annotations
 
@@ -7,33 +7,38 @@ from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from dap_mux.engine.commands.pdb.command import Order, Word
+from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.commands.pdb.grammar import help_text
 from dap_mux.engine.commands.pdb.locations import Places, selected, stack
-from dap_mux.engine.evaluate.fan_out import Answer, Answers, Asking
+from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.python_syntax import LONGEST, is_expression
 from dap_mux.engine.state.model import Client, Rank
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 
-AROUND: Final = 5  # lines before and after the current one, as pdb's `l`
-LISTED: Final = 11  # lines, as pdb's `l`
+CONTEXT_LINES: Final = 5  # lines before and after the current one, as pdb's `l`
+LISTED_LINES: Final = 11  # lines, as pdb's `l`
 NEEDS_FRAME: Final = "is running: {!r} needs a stopped rank"
 STATEMENT: Final = "is running: a statement needs a stopped rank, an expression does not"
 
 
-class ValueWords:
-    """Words that change nothing but which frame is selected."""
+class ValueCommands:
+    """Commands that change nothing but which frame is selected."""
 
     def __init__(
-        self, asking: Asking, expressions: PdbExpressions, places: Places, displays: Displays
+        self,
+        fan_out: FanOutEvaluator,
+        expressions: PdbExpressions,
+        places: Places,
+        displays: Displays,
     ) -> None:
-        self._asking = asking
+        self._fan_out = fan_out
         self._expressions = expressions
         self._places = places
         self._displays = displays
-        self.words: Mapping[str, Word] = {
+        self.commands: Mapping[str, Run] = {
             "": self.python,
             "p": self._print,
             "pp": self._of_value,
@@ -52,103 +57,108 @@ class ValueWords:
 
     # Values
 
-    def python(self, order: Order) -> None:
+    def python(self, invocation: Invocation) -> None:
         """An expression; or a statement, which stopped ranks run in their frame."""
-        long = len(order.argument) > LONGEST  # then the rank says whether it is one
-        only = "" if long or is_expression(order.argument) else STATEMENT
-        self._ask(order, order.argument, stopped_only=only)
+        long = len(invocation.argument) > LONGEST  # then the rank says whether it is one
+        only = "" if long or is_expression(invocation.argument) else STATEMENT
+        self._ask(invocation, invocation.argument, stopped_only=only)
 
-    def _print(self, order: Order) -> None:
-        self._ask(order, _needed(order))
+    def _print(self, invocation: Invocation) -> None:
+        self._ask(invocation, _needed(invocation))
 
-    def _of_value(self, order: Order) -> None:
-        text = self._expressions.of_value(order.word, _needed(order))
-        self._ask_frame(order, lambda rank: text)
+    def _of_value(self, invocation: Invocation) -> None:
+        text = self._expressions.of_value(invocation.command, _needed(invocation))
+        self._ask_frame(invocation, lambda rank: text)
 
-    def _arguments(self, order: Order) -> None:
-        self._ask_frame(order, lambda rank: self._expressions.arguments())
+    def _arguments(self, invocation: Invocation) -> None:
+        self._ask_frame(invocation, lambda rank: self._expressions.arguments())
 
-    def _ask(self, order: Order, text: str, *, stopped_only: str = "") -> None:
-        self._asking.evaluate(
-            order.ranks, text, order.then, order.timeout, stopped_only=stopped_only
+    def _ask(self, invocation: Invocation, text: str, *, stopped_only: str = "") -> None:
+        self._fan_out.evaluate(
+            invocation.ranks, text, invocation.then, invocation.timeout, stopped_only=stopped_only
         )
 
-    def _ask_frame(self, order: Order, text: Callable[[Rank], str]) -> None:
-        only = NEEDS_FRAME.format(order.word)
-        self._asking.evaluate(
-            order.ranks, text, partial(_untyped, order), order.timeout, raw=True, stopped_only=only
+    def _ask_frame(self, invocation: Invocation, text: Callable[[Rank], str]) -> None:
+        only = NEEDS_FRAME.format(invocation.command)
+        self._fan_out.evaluate(
+            invocation.ranks,
+            text,
+            partial(_untyped, invocation),
+            invocation.timeout,
+            raw=True,
+            stopped_only=only,
         )
 
     # Source
 
-    def _list(self, order: Order) -> None:
-        first, last = _range(order.argument)
+    def _list(self, invocation: Invocation) -> None:
+        first, last = _range(invocation.argument)
 
         def text(rank: Rank) -> str:
             line = _line(rank)
-            start = first or max(line - AROUND, 1)
-            end = last or start + LISTED - 1
+            start = first or max(line - CONTEXT_LINES, 1)
+            end = last or start + LISTED_LINES - 1
             end = start + end if end < start else end  # a count, as in pdb
             return self._expressions.list_lines(start, end, line)
 
-        self._ask_frame(order, text)
+        self._ask_frame(invocation, text)
 
-    def _long_list(self, order: Order) -> None:
-        self._ask_frame(order, lambda rank: self._expressions.long_list(_line(rank)))
+    def _long_list(self, invocation: Invocation) -> None:
+        self._ask_frame(invocation, lambda rank: self._expressions.long_list(_line(rank)))
 
     # The stack
 
-    def _where(self, order: Order) -> None:
-        gathering = order.gathering()
-        for rank in order.stopped(gathering):
+    def _where(self, invocation: Invocation) -> None:
+        collector = invocation.collector()
+        for rank in invocation.stopped(collector):
             assert rank.stop is not None
-            gathering.answer(rank.rank_id, Answer(stack(rank.stop)))
+            collector.answer(rank.rank_id, Answer(stack(rank.stop)))
 
-    def _move(self, direction: int, order: Order) -> None:
+    def _move(self, direction: int, invocation: Invocation) -> None:
         """`u` goes to older frames, `d` to newer ones; a stop forgets it when the rank runs."""
-        count = _count(order) * direction
-        gathering = order.gathering()
+        count = _count(invocation) * direction
+        collector = invocation.collector()
         moved = []
-        for rank in order.stopped(gathering):
+        for rank in invocation.stopped(collector):
             assert rank.stop is not None
             last = len(rank.stop.frames or ()) - 1
             index = max(0, min(rank.stop.selected + count, last))
             if index == rank.stop.selected:
-                gathering.fail(rank.rank_id, "oldest frame" if direction > 0 else "newest frame")
+                collector.fail(rank.rank_id, "oldest frame" if direction > 0 else "newest frame")
             else:
                 rank.stop.selected = index
                 moved.append(rank)
-        self._places.tell(gathering, moved)
+        self._places.tell(collector, moved)
 
     # Displays
 
-    def _display(self, order: Order) -> None:
-        if order.argument:
-            only = NEEDS_FRAME.format(order.word)
-            then = partial(self._displays.add, order)
-            self._asking.evaluate(
-                order.ranks, order.argument, then, order.timeout, stopped_only=only
+    def _display(self, invocation: Invocation) -> None:
+        if invocation.argument:
+            only = NEEDS_FRAME.format(invocation.command)
+            then = partial(self._displays.add, invocation)
+            self._fan_out.evaluate(
+                invocation.ranks, invocation.argument, then, invocation.timeout, stopped_only=only
             )
             return
-        gathering = order.gathering()
-        for rank in order.ranks:
-            gathering.answer(
-                rank.rank_id, Answer(self._displays.listed(order.client, rank.rank_id))
+        collector = invocation.collector()
+        for rank in invocation.ranks:
+            collector.answer(
+                rank.rank_id, Answer(self._displays.listed(invocation.client, rank.rank_id))
             )
 
-    def _undisplay(self, order: Order) -> None:
-        gathering = order.gathering()
-        for rank in order.ranks:
-            left = self._displays.remove(order.client, rank.rank_id, order.argument)
+    def _undisplay(self, invocation: Invocation) -> None:
+        collector = invocation.collector()
+        for rank in invocation.ranks:
+            left = self._displays.remove(invocation.client, rank.rank_id, invocation.argument)
             if left is None:
-                gathering.fail(rank.rank_id, f"{order.argument!r} is not displayed")
+                collector.fail(rank.rank_id, f"{invocation.argument!r} is not displayed")
             else:
-                gathering.answer(rank.rank_id, Answer(left))
+                collector.answer(rank.rank_id, Answer(left))
 
-    def _help(self, order: Order) -> None:
-        gathering = order.gathering()
-        for rank in order.ranks:
-            gathering.answer(rank.rank_id, Answer(help_text()))
+    def _help(self, invocation: Invocation) -> None:
+        collector = invocation.collector()
+        for rank in invocation.ranks:
+            collector.answer(rank.rank_id, Answer(help_text()))
 
 
 MAX_DISPLAYS: Final = 100  # of one client in one rank
@@ -157,19 +167,21 @@ MAX_DISPLAYS: Final = 100  # of one client in one rank
 class Displays:
     """What `display` shows after each step of a rank, client by client, with the last value."""
 
-    def __init__(self, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, fan_out: FanOutEvaluator) -> None:
+        self._fan_out = fan_out
         self._shown: WeakKeyDictionary[Client, dict[RankId, dict[str, str]]] = WeakKeyDictionary()
 
-    def add(self, order: Order, answers: Answers) -> None:
+    def add(self, invocation: Invocation, answers: Answers) -> None:
         """Show this from now on in these ranks, of which these are the first values."""
-        of_client = self._shown.setdefault(order.client, {})
-        if any(len(of_client.get(rank.rank_id, ())) >= MAX_DISPLAYS for rank in order.ranks):
+        of_client = self._shown.setdefault(invocation.client, {})
+        if any(len(of_client.get(rank.rank_id, ())) >= MAX_DISPLAYS for rank in invocation.ranks):
             raise UsageError(f"there are {MAX_DISPLAYS} displays already: undisplay one")
-        for rank in order.ranks:
+        for rank in invocation.ranks:
             answer = answers.values.get(rank.rank_id)
-            of_client.setdefault(rank.rank_id, {})[order.argument] = answer.value if answer else ""
-        order.then(answers)
+            of_client.setdefault(rank.rank_id, {})[invocation.argument] = (
+                answer.value if answer else ""
+            )
+        invocation.then(answers)
 
     def remove(self, client: Client, rank: RankId, expression: str) -> str | None:
         """Forget one, or all for ''; return what is left, None where there was no such one."""
@@ -187,32 +199,31 @@ class Displays:
 
     def look(
         self,
-        order: Order,
+        invocation: Invocation,
         ranks: list[Rank],
         timeout: float,
         then: Callable[[dict[RankId, str]], None],
     ) -> None:
         """Evaluate all that is shown in these ranks; give `then` what has changed, as text."""
-        of_client = self._shown.get(order.client, {})
+        of_client = self._shown.get(invocation.client, {})
         texts: dict[str, list[Rank]] = {}
         for rank in ranks:
             for text in of_client.get(rank.rank_id, {}):
                 texts.setdefault(text, []).append(rank)
-        if not texts:
-            then({})
-            return
         lines: dict[RankId, list[str]] = {}
-        left = set(texts)
+
+        def done(_: frozenset[str]) -> None:
+            then({id: "\n".join(filter(None, changed)) for id, changed in lines.items()})
+
+        join = Join(invocation.core, texts, done)
 
         def looked(text: str, answers: Answers) -> None:
             for id, answer in answers.values.items():
                 lines.setdefault(id, []).append(_change(of_client[id], text, answer.value))
-            left.discard(text)
-            if not left:
-                then({id: "\n".join(filter(None, changed)) for id, changed in lines.items()})
+            join.arrive(text)
 
         for text, members in texts.items():
-            self._asking.evaluate(members, text, partial(looked, text), timeout)
+            self._fan_out.evaluate(members, text, partial(looked, text), timeout)
 
 
 def _change(shown: dict[str, str], text: str, value: str) -> str:
@@ -223,16 +234,16 @@ def _change(shown: dict[str, str], text: str, value: str) -> str:
     return f"display {text}: {value}" + (f"  [old: {old}]" if old else "")
 
 
-def _untyped(order: Order, answers: Answers) -> None:
+def _untyped(invocation: Invocation, answers: Answers) -> None:
     """What is told is not a value of the program: its type says nothing."""
     values = {id: Answer(answer.value) for id, answer in answers.values.items()}
-    order.then(Answers(values, answers.errors, answers.missing, answers.in_main))
+    invocation.then(Answers(values, answers.errors, answers.missing, answers.in_main))
 
 
-def _needed(order: Order) -> str:
-    if not order.argument:
-        raise UsageError(f"{order.word!r} needs an expression")
-    return order.argument
+def _needed(invocation: Invocation) -> str:
+    if not invocation.argument:
+        raise UsageError(f"{invocation.command!r} needs an expression")
+    return invocation.argument
 
 
 def _line(rank: Rank) -> int:
@@ -240,10 +251,12 @@ def _line(rank: Rank) -> int:
     return frame.line if frame else 1
 
 
-def _count(order: Order) -> int:
-    if order.argument and not order.argument.isdecimal():
-        raise UsageError(f"{order.word!r} takes a number of frames, not {order.argument!r}")
-    return int(order.argument or 1)
+def _count(invocation: Invocation) -> int:
+    if invocation.argument and not invocation.argument.isdecimal():
+        raise UsageError(
+            f"{invocation.command!r} takes a number of frames, not {invocation.argument!r}"
+        )
+    return int(invocation.argument or 1)
 
 
 def _range(argument: str) -> tuple[int, int]:
@@ -255,6 +268,6 @@ def _range(argument: str) -> tuple[int, int]:
         raise UsageError(f"'l' takes FIRST, LAST or nothing, not {argument!r}")
     first, last = int(parts[0]), int(parts[-1])
     if len(parts) == 1:
-        first = max(first - AROUND, 1)
-        return first, first + LISTED - 1
+        first = max(first - CONTEXT_LINES, 1)
+        return first, first + LISTED_LINES - 1
     return first, last

@@ -1,7 +1,7 @@
 """`cast`: one command to exactly the ranks named; their answers folded, the missing named.
 
-The words are pdb's (`pdb_words`), mapped to DAP: `pdb_values` for those that look, `pdb_steps`
-for those that move, `pdb_breakpoints` for breakpoints.
+The commands are pdb's (`pdb.grammar`), mapped to DAP: `value_commands` look, `step_commands` move,
+`breakpoint_commands` are for breakpoints.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.breakpoints.edits import Drawer
-from dap_mux.engine.commands.pdb.breakpoint_commands import BreakpointWords
-from dap_mux.engine.commands.pdb.command import Order, Word
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
+from dap_mux.engine.commands.pdb.breakpoint_commands import BreakpointCommands
+from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
-from dap_mux.engine.commands.pdb.grammar import Said, read
+from dap_mux.engine.commands.pdb.grammar import Parsed, read
 from dap_mux.engine.commands.pdb.locations import Places
-from dap_mux.engine.commands.pdb.step_commands import StepWords
-from dap_mux.engine.commands.pdb.value_commands import Displays, ValueWords
-from dap_mux.engine.evaluate.fan_out import Answers, Asking, handle_of
+from dap_mux.engine.commands.pdb.step_commands import StepCommands
+from dap_mux.engine.commands.pdb.value_commands import Displays, ValueCommands
+from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator, handle_of
 from dap_mux.engine.evaluate.fold import folded
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.model import Body, ClientRequest, Rank
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.stops.aggregate import STACK_TIMEOUT
 from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.stop_waiters import Arrivals
+from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import UsageError
 from dap_mux.protocol.types import CastArguments, typed
 from dap_mux.rank_sets import RankId, fold
 
-LONGEST: Final = 86_400.0  # s
+MAX_TIMEOUT_S: Final = 86_400.0
 
 
 class Cast:
@@ -41,61 +42,51 @@ class Cast:
         self,
         core: Core,
         meshes: Meshes,
-        asking: Asking,
-        arrivals: Arrivals,
+        fan_out: FanOutEvaluator,
+        stop_waiters: StopWaiters,
         control: Control,
-        drawer: Drawer,
+        edits: BreakpointEdits,
     ) -> None:
         self._core = core
         self._meshes = meshes
-        self._arrivals = arrivals
+        self._stop_waiters = stop_waiters
         expressions = PdbExpressions(core.injected.pdb_views)
-        places, displays = Places(asking, expressions), Displays(asking)
-        self._words: Mapping[str, Word] = {
-            **ValueWords(asking, expressions, places, displays).words,
-            **StepWords(core, asking, arrivals, control, drawer, places, displays).words,
-            **BreakpointWords(drawer).words,
+        places, displays = Places(fan_out, expressions), Displays(fan_out)
+        self._commands: Mapping[str, Run] = {
+            **ValueCommands(fan_out, expressions, places, displays).commands,
+            **StepCommands(core, fan_out, stop_waiters, control, edits, places, displays).commands,
+            **BreakpointCommands(edits).commands,
         }
 
     def cast(self, request: ClientRequest) -> None:
         """`cast`."""
         arguments = typed(request.arguments, CastArguments)
-        if not 0 < arguments.timeout <= LONGEST:
-            raise UsageError(f"timeout is more than 0 and at most {LONGEST:.0f} seconds")
-        said = read(arguments.command)
-        then = partial(self._begin, request, said, arguments.timeout)
+        if not 0 < arguments.timeout <= MAX_TIMEOUT_S:
+            raise UsageError(f"timeout is more than 0 and at most {MAX_TIMEOUT_S:.0f} seconds")
+        parsed = read(arguments.command)
+        then = partial(self._begin, request, parsed, arguments.timeout)
         self._meshes.choose(request, arguments.ranks, then)
 
-    def _begin(self, request: ClientRequest, said: Said, timeout: float, ranks: list[Rank]) -> None:
+    def _begin(
+        self, request: ClientRequest, parsed: Parsed, timeout: float, ranks: list[Rank]
+    ) -> None:
         then = partial(self._answer, request)
-        order = Order(self._core, request.client, ranks, said.word, said.argument, timeout, then)
-        self._when_settled(order, partial(self._carry_out, request, order))
+        invocation = Invocation(
+            self._core, request.client, ranks, parsed.command, parsed.argument, timeout, then
+        )
+        self._when_settled(invocation, partial(self._carry_out, request, invocation))
 
-    def _when_settled(self, order: Order, then: Callable[[], None]) -> None:
+    def _when_settled(self, invocation: Invocation, then: Callable[[], None]) -> None:
         """Wait for stops whose places are on their way: a moment, once."""
-        open = {rank.rank_id for rank in order.ranks if rank.stop and not rank.stop.settled}
-        if not open:
-            then()
-            return
+        unsettled = [rank for rank in invocation.ranks if rank.stop and not rank.stop.settled]
+        ids = (rank.rank_id for rank in unsettled)
+        join = Join(self._core, ids, lambda missing: then(), STACK_TIMEOUT)
+        for rank in unsettled:
+            self._stop_waiters.wait(rank, lambda rank: join.arrive(rank.rank_id))
 
-        def over() -> None:
-            open.clear()
-            self._core.cancel(timer)
-            then()
-
-        def settled(rank: Rank) -> None:
-            if rank.rank_id in open:
-                open.discard(rank.rank_id)
-                if not open:
-                    over()
-
-        timer = self._core.after(STACK_TIMEOUT, over)
-        for id in list(open):
-            self._arrivals.wait(self._core.ranks[id], settled)
-
-    def _carry_out(self, request: ClientRequest, order: Order) -> None:
+    def _carry_out(self, request: ClientRequest, invocation: Invocation) -> None:
         try:
-            self._words[order.word](order)
+            self._commands[invocation.command](invocation)
         except UsageError as error:
             to_clients.refuse(self._core, request, str(error))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dap_mux.engine.commands.requests.cast import named
-from dap_mux.engine.evaluate.fan_out import Answers, Asking
+from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
 from dap_mux.engine.evaluate.fold import most_first
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.evaluate.value_summaries import summarised
@@ -19,9 +19,9 @@ from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
 class Compare:
     """The engine's part that answers `compare`."""
 
-    def __init__(self, core: Core, asking: Asking, meshes: Meshes) -> None:
+    def __init__(self, core: Core, fan_out: FanOutEvaluator, meshes: Meshes) -> None:
         self._core = core
-        self._asking = asking
+        self._fan_out = fan_out
         self._meshes = meshes
 
     def compare(self, request: ClientRequest) -> None:
@@ -35,7 +35,7 @@ class Compare:
 
         def chosen(ranks: list[Rank]) -> None:
             text = summarised(self._core.injected.tensor_summary, arguments.expression)
-            self._asking.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
+            self._fan_out.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
 
         self._meshes.choose(request, arguments.ranks, chosen)
 

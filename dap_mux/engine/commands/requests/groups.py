@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
@@ -21,10 +21,10 @@ MAX_NAMES: Final = 1024
 class Groups:
     """The engine's part that keeps the names."""
 
-    def __init__(self, core: Core, meshes: Meshes, drawer: Drawer) -> None:
+    def __init__(self, core: Core, meshes: Meshes, edits: BreakpointEdits) -> None:
         self._core = core
         self._meshes = meshes
-        self._drawer = drawer
+        self._edits = edits
 
     def groups(self, request: ClientRequest) -> None:
         """`groups`: define one, delete one, or only tell all."""
@@ -53,7 +53,7 @@ class Groups:
         except RankSetError:  # it leads to itself
             self._restore(name, before)
             raise
-        self._drawer.reselect()
+        self._edits.reselect()
         self._tell(request)
 
     def _restore(self, name: str, before: RankSet | None) -> None:
@@ -65,7 +65,7 @@ class Groups:
         if self._core.names.pop(name, None) is None:
             known = ", ".join(f"@{known}" for known in sorted(self._core.names)) or "none"
             raise UsageError(f"no set @{name}; there are {known}")
-        self._drawer.reselect()
+        self._edits.reselect()
 
     def _entry(self, name: str, ranks: RankSet) -> Body:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.breakpoints.edits import Drawer
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Wanted
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import Breakpoints
@@ -17,22 +17,22 @@ from dap_mux.engine.state.model import Body, ClientRequest
 from dap_mux.engine.state.session import Core
 
 EVENT: Final = "breakpoints"
-MOMENT: Final = 0.05  # s
+COALESCE_WINDOW_S: Final = 0.05
 
 
 class AllBreakpoints:
     """The engine's part that answers `breakpoints`, and says when to ask again."""
 
-    def __init__(self, core: Core, breakpoints: Breakpoints, drawer: Drawer) -> None:
+    def __init__(self, core: Core, breakpoints: Breakpoints, edits: BreakpointEdits) -> None:
         self._core = core
         self._breakpoints = breakpoints
-        self._drawer = drawer
+        self._edits = edits
         self._timer: int | None = None
-        breakpoints.touched = self._touched
+        breakpoints.touched.add(self._touched)
 
     def all(self, request: ClientRequest) -> None:
         """`breakpoints`."""
-        items = [(place, item) for place, item in self._drawer.items() if place != FUNCTIONS]
+        items = [(place, item) for place, item in self._edits.items() if place != FUNCTIONS]
         body: Body = {"breakpoints": [self._entry(place, item) for place, item in items]}
         to_clients.respond(self._core, request, body)
 
@@ -51,7 +51,7 @@ class AllBreakpoints:
     def _touched(self) -> None:
         listening = any(EVENT in client.events for client in self._core.clients.values())
         if listening and self._timer is None:
-            self._timer = self._core.after(MOMENT, self._tell)
+            self._timer = self._core.after(COALESCE_WINDOW_S, self._tell)
 
     def _tell(self) -> None:
         self._timer = None

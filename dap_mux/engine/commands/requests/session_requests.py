@@ -1,4 +1,4 @@
-"""Our own requests (docs/protocol.md): one module each, collected in `Commands`."""
+"""Requests about the session as a whole: `threads`, and our own (docs/protocol.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dap_mux.engine.state.model import Body, ClientRequest, Rank
 from dap_mux.engine.state.selection import SCOPES
 from dap_mux.engine.state.session import Core
 from dap_mux.engine.state.threads import VIEWS, View
-from dap_mux.engine.stops.client_events import Announcer
+from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.errors import UsageError
 from dap_mux.protocol.types import (
@@ -22,7 +22,7 @@ from dap_mux.protocol.types import (
 )
 
 
-class Commands:
+class SessionRequests:
     """The engine's part that answers our own requests."""
 
     def __init__(
@@ -32,14 +32,21 @@ class Commands:
         meshes: Meshes,
         control: Control,
         lifecycle: Lifecycle,
-        announcer: Announcer,
+        client_events: ClientEvents,
     ) -> None:
         self._core = core
         self._view = view
         self._meshes = meshes
         self._control = control
         self._lifecycle = lifecycle
-        self._announcer = announcer
+        self._client_events = client_events
+
+    def threads(self, request: ClientRequest) -> None:
+        """`threads`: from the view, without a round trip."""
+        rows = self._view.rows(request.client)
+        body: Body = {"threads": [{"id": row.id, "name": row.name} for row in rows]}
+        to_clients.respond(self._core, request, body)
+        self._client_events.threads_answered(request.client)
 
     def list_ranks(self, request: ClientRequest) -> None:
         """`list`: every rank's state and place."""
@@ -101,7 +108,7 @@ class Commands:
         to_clients.respond(self._core, request, {"value": self._core.view})
         if self._core.view != before:
             for client in self._core.controllers():
-                self._announcer.regrouped(client)
+                self._client_events.regrouped(client)
 
     def release(self, request: ClientRequest) -> None:
         """`release`: these ranks are detached and run on."""

@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from dap_mux.engine.events.output.lines import Body, Line
+from dap_mux.engine.events.output.lines import Line
+from dap_mux.engine.state.model import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Ranks: TypeAlias = "tuple[DebuggeeId, ...]"
@@ -22,7 +23,7 @@ class _Unfinished(NamedTuple):
     category: str
 
 
-class _Run(NamedTuple):
+class _BodyKey(NamedTuple):
     """Neighbours that go out as one body share this; `alone` keeps a line to itself."""
 
     ranks: Ranks
@@ -56,13 +57,13 @@ class OutputBodies:
             else:
                 yield from self._text(text, run, final=group[-1].final)
 
-    def _plain(self, line: Line, run: _Run) -> Iterator[Folded]:
+    def _plain(self, line: Line, run: _BodyKey) -> Iterator[Folded]:
         if self._unfinished is not None and self._unfinished.ranks != run.ranks:
             yield from self._finish()
         self._note(line.text, run)
         yield _body(run.category, line.text, line.rest or {}), run.ranks
 
-    def _text(self, text: str, run: _Run, *, final: bool) -> Iterator[Folded]:
+    def _text(self, text: str, run: _BodyKey, *, final: bool) -> Iterator[Folded]:
         if self._unfinished == run[:2]:
             first, newline, more = text.partition("\n")
             shown = first + newline + self._prefixed(more, run.ranks)
@@ -77,7 +78,7 @@ class OutputBodies:
             yield _body(self._unfinished.category, "\n", {}), ()
             self._unfinished = None
 
-    def _note(self, text: str, run: _Run) -> None:
+    def _note(self, text: str, run: _BodyKey) -> None:
         if text:
             self._unfinished = None if text.endswith("\n") else _Unfinished(run.ranks, run.category)
 
@@ -88,9 +89,9 @@ class OutputBodies:
         return prefix + text[:-1].replace("\n", "\n" + prefix) + text[-1]
 
 
-def _run(line: Line) -> _Run:
+def _run(line: Line) -> _BodyKey:
     alone = line.plain or line.final or line.rest is not None
-    return _Run(tuple(sorted(line.ranks)), line.category, id(line) if alone else 0)
+    return _BodyKey(tuple(sorted(line.ranks)), line.category, id(line) if alone else 0)
 
 
 def _body(category: str, text: str, rest: Body) -> Body:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
+from dap_mux.engine.state.model import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
-
-Body: TypeAlias = "dict[str, Any]"
 
 LINE_COST: Final = 128
 """What a line costs beside its text, in characters, so that empty ones are not free."""

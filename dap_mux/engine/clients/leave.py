@@ -1,0 +1,116 @@
+"""How a client leaves; the last controller's leaving releases every rank."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.messages import faults, to_clients
+from dap_mux.engine.outputs import CloseClient, EndJob
+from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.state.model import Body, Client, ClientRequest
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.session import Core
+from dap_mux.protocol.types import DisconnectArguments, typed
+
+NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
+
+
+class ClientLeave:
+    """The engine's part that sees clients off."""
+
+    def __init__(self, core: Core, lifecycle: Lifecycle, breakpoints: Breakpoints) -> None:
+        self._core = core
+        self._lifecycle = lifecycle
+        self._breakpoints = breakpoints
+
+    def disconnect(self, request: ClientRequest) -> None:
+        """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""
+        arguments = typed(request.arguments, DisconnectArguments)
+        client = request.client
+        wants_end = arguments.terminateDebuggee
+        if wants_end is None:
+            wants_end = client.launched and not arguments.restart
+        client.leaving = True
+        ends = wants_end and self._may_end(client)
+        if client.role == "controller":
+            to_clients.send_event(self._core, client, "terminated")  # first, as debugpy does
+        to_clients.respond(self._core, request, self._farewell(client))
+        self.gone(client)
+        self._core.out.append(CloseClient(client.id))
+        if ends:
+            self._core.out.append(EndJob())
+
+    def _farewell(self, client: Client) -> Body | None:
+        """Tell who hears of ranks whether its leaving lets them all run on."""
+        if "ranks" not in client.events:
+            return None
+        others = self._core.clients.values()
+        stay = any(one.role == "controller" for one in others if one is not client)
+        return {"released": client.role == "controller" and not stay}
+
+    def terminate(self, request: ClientRequest) -> None:
+        """`terminate`: only where the ranks were started by us, and by a controller."""
+        if not self._may_end(request.client):
+            to_clients.refuse(self._core, request, NO_TERMINATE)
+            return
+        to_clients.respond(self._core, request)
+        self._core.out.append(EndJob())
+
+    def _may_end(self, client: Client) -> bool:
+        return self._core.settings.owns_job and client.role == "controller"
+
+    def gone(self, client: Client) -> None:
+        """A client has left, politely or not."""
+        if self._core.clients.pop(client.id, None) is None:
+            return
+        self._core.cancel(client.sync.timer)
+        self._core.cancel(client.focus.held)
+        faults.run(self._core, None, lambda: self._breakpoints.forget(client))
+        if client.role == "controller":
+            self.release_if_alone()
+
+    def release_if_alone(self) -> None:
+        """Without a controller there is nobody to continue the ranks: they are all let go."""
+        if not self._controllers():
+            self._release_all()
+
+    def _controllers(self) -> list[Client]:
+        """Return who is attached as one, configured or not."""
+        return [client for client in self._core.clients.values() if client.role == "controller"]
+
+    def _release_all(self) -> None:
+        """Every rank runs on, and the session waits for the next controller."""
+        self._lifecycle.request.wanted = False
+        self._core.flow.configured = False
+        for rank in self._core.sorted_ranks():
+            if rank.phase is not Phase.RELEASED:
+                leave = partial(self._lifecycle.leave, rank, release=False)
+                faults.run(self._core, None, leave)
+
+    def say_goodbye(self) -> None:
+        """The session is over: `terminated`, once, to everybody who was told of a beginning."""
+        code = exit_code(self._core)
+        for client in list(self._core.clients.values()):
+            if client.attach is not None:
+                pending, client.attach = client.attach, None
+                to_clients.respond(self._core, pending)
+            if client.role == "controller":
+                if code is not None:
+                    to_clients.send_event(self._core, client, "exited", {"exitCode": code})
+                to_clients.send_event(self._core, client, "terminated")
+
+
+def exit_code(core: Core) -> int | None:
+    """Return the job's exit code for the `exited` event, None where nobody saw the ranks end.
+
+    Zero if all ended with zero; else the first failing rank's, a signal n as 128 + n.
+    """
+    if core.flow.job_code is not None:
+        return core.flow.job_code
+    codes = [rank.exit_code for rank in core.sorted_ranks() if rank.exit_code is not None]
+    if not codes:
+        return None
+    failed = next((code for code in codes if code), 0)
+    return 128 - failed if failed < 0 else failed

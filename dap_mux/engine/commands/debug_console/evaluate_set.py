@@ -1,0 +1,43 @@
+"""One expression in a set of ranks, answered as the one value that a debug console shows."""
+
+from __future__ import annotations
+
+from dap_mux.engine.commands.debug_console.merged_values import Values
+from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.value_summaries import summarised
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.model import ClientRequest, Rank
+from dap_mux.engine.state.session import Core
+from dap_mux.insight.compare import Tolerance
+
+
+class RankSetEvaluator:
+    """The engine's part that evaluates in several ranks for `evaluate` and `%compare`."""
+
+    def __init__(
+        self, core: Core, fan_out: FanOutEvaluator, meshes: Meshes, values: Values
+    ) -> None:
+        self._core = core
+        self._fan_out = fan_out
+        self._meshes = meshes
+        self._values = values
+
+    def evaluate(
+        self,
+        request: ClientRequest,
+        ranks: str,
+        expression: str,
+        tolerance: Tolerance | None = None,
+        depth: int | None = None,
+    ) -> None:
+        """Evaluate in these ranks, and answer the request with one value for all of them."""
+
+        def answered(answers: Answers) -> None:
+            to_clients.respond(self._core, request, self._values.body(answers, tolerance))
+
+        def chosen(found: list[Rank]) -> None:
+            text = summarised(self._core.injected.tensor_summary, expression)
+            self._fan_out.evaluate(found, text, answered, depth=depth)
+
+        self._meshes.choose(request, ranks, chosen)

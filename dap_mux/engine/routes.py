@@ -1,0 +1,189 @@
+"""What happens to each request of a client: one row each, complete against the DAP schema.
+
+A new request is one row: the method that handles it, the arguments that it may have, and the
+capabilities that it lets us offer. Arguments are checked before the handler is called
+(`messages.requests`). Capabilities are computed from these rows and from what the ranks offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.clients.attach import ClientAttach
+from dap_mux.engine.clients.initialize import ClientInitialize
+from dap_mux.engine.clients.leave import ClientLeave
+from dap_mux.engine.commands.debug_console.evaluate import Evaluation
+from dap_mux.engine.commands.requests.cast import Cast
+from dap_mux.engine.commands.requests.compare import Compare
+from dap_mux.engine.commands.requests.groups import Groups
+from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
+from dap_mux.engine.commands.requests.session_requests import SessionRequests
+from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.events.restart import JobRestart
+from dap_mux.engine.messages.requests import Handler, Route
+from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
+from dap_mux.engine.stops.control import Control
+from dap_mux.protocol import arguments as dap
+from dap_mux.protocol import types as own
+
+
+class Parts(Protocol):
+    """The parts of the engine that answer requests."""
+
+    initialize: ClientInitialize
+    attach: ClientAttach
+    leave: ClientLeave
+    job: JobRestart
+    breakpoints: Breakpoints
+    all_breakpoints: AllBreakpoints
+    control: Control
+    inspector: Inspector
+    evaluation: Evaluation
+    properties: DebuggerProperties
+    commands: SessionRequests
+    groups: Groups
+    compare: Compare
+    cast: Cast
+
+
+def _owner(parts: Parts) -> Handler:
+    return parts.inspector.to_owner
+
+
+def _owner_or_focus(parts: Parts) -> Handler:
+    return parts.inspector.to_owner_or_focus
+
+
+_REFUSED: Final[Route[Parts]] = Route(None)
+
+ROUTES: Final[Mapping[str, Route[Parts]]] = {
+    # the session itself
+    "initialize": Route(
+        lambda parts: parts.initialize.initialize, dap.InitializeArguments, before_attach=True
+    ),
+    "attach": Route(lambda parts: parts.attach.attach, dap.AttachArguments, before_attach=True),
+    "launch": Route(lambda parts: parts.attach.attach, dap.AttachArguments, before_attach=True),
+    "configurationDone": Route(lambda parts: parts.attach.configuration_done, before_attach=True),
+    "disconnect": Route(
+        lambda parts: parts.leave.disconnect,
+        dap.DisconnectArguments,
+        ("supportTerminateDebuggee",),
+        before_attach=True,
+        observers=True,
+    ),
+    "terminate": Route(
+        lambda parts: parts.leave.terminate, dap.TerminateArguments, ("supportsTerminateRequest",)
+    ),
+    "restart": Route(lambda parts: parts.job.restart, dap.NoArguments, ("supportsRestartRequest",)),
+    "threads": Route(lambda parts: parts.commands.threads, before_attach=True, observers=True),
+    # breakpoints: kept, merged, replayed
+    "setBreakpoints": Route(
+        lambda parts: parts.breakpoints.set_source,
+        dap.SetBreakpointsArguments,
+        (
+            "supportsConditionalBreakpoints",
+            "supportsHitConditionalBreakpoints",
+            "supportsLogPoints",
+        ),
+        before_attach=True,
+    ),
+    "setFunctionBreakpoints": Route(
+        lambda parts: parts.breakpoints.set_functions,
+        dap.SetFunctionBreakpointsArguments,
+        ("supportsFunctionBreakpoints",),
+        before_attach=True,
+    ),
+    "setExceptionBreakpoints": Route(
+        lambda parts: parts.breakpoints.set_exceptions,
+        dap.SetExceptionBreakpointsArguments,
+        ("supportsExceptionOptions",),
+        before_attach=True,
+    ),
+    # running and stopping: the scope
+    "continue": Route(lambda parts: parts.control.continue_, dap.ContinueArguments),
+    "pause": Route(lambda parts: parts.control.pause, dap.PauseArguments),
+    "next": Route(lambda parts: parts.control.step, dap.StepArguments),
+    "stepIn": Route(lambda parts: parts.control.step, dap.StepInArguments),
+    "stepOut": Route(lambda parts: parts.control.step, dap.StepArguments),
+    # data of one rank: the handle's owner
+    "stackTrace": Route(
+        _owner, dap.StackTraceArguments, ("supportsDelayedStackTraceLoading",), observers=True
+    ),
+    "scopes": Route(_owner, dap.FrameArguments, observers=True),
+    "variables": Route(
+        lambda parts: parts.evaluation.variables,
+        dap.VariablesArguments,
+        ("supportsValueFormattingOptions", "supportsClipboardContext"),
+        observers=True,
+    ),
+    "setVariable": Route(
+        lambda parts: parts.evaluation.set_variable,
+        dap.SetVariableArguments,
+        ("supportsSetVariable",),
+    ),
+    "setExpression": Route(_owner_or_focus, dap.SetExpressionArguments, ("supportsSetExpression",)),
+    "source": Route(lambda parts: parts.inspector.source, dap.SourceArguments, observers=True),
+    "stepInTargets": Route(_owner, dap.FrameArguments, ("supportsStepInTargetsRequest",)),
+    "goto": Route(_owner, dap.GotoArguments),
+    "exceptionInfo": Route(
+        lambda parts: parts.inspector.exception_info,
+        dap.ExceptionInfoArguments,
+        ("supportsExceptionInfoRequest",),
+        observers=True,
+    ),
+    "completions": Route(
+        lambda parts: parts.evaluation.completions,
+        dap.CompletionsArguments,
+        ("supportsCompletionsRequest",),
+    ),
+    "evaluate": Route(
+        lambda parts: parts.evaluation.evaluate,
+        dap.EvaluateArguments,
+        ("supportsEvaluateForHovers",),
+        observers=True,
+    ),
+    "gotoTargets": Route(
+        _owner_or_focus, dap.GotoTargetsArguments, ("supportsGotoTargetsRequest",)
+    ),
+    "modules": Route(
+        _owner_or_focus, dap.ModulesArguments, ("supportsModulesRequest",), observers=True
+    ),
+    "setDebuggerProperty": Route(
+        lambda parts: parts.properties.set,
+        dap.SetDebuggerPropertyArguments,
+        ("supportsDebuggerProperties",),
+    ),
+    # never forwarded: debugpy leaves some of these unanswered, and its connection dead
+    "cancel": _REFUSED,
+    "breakpointLocations": _REFUSED,
+    "dataBreakpointInfo": _REFUSED,
+    "setDataBreakpoints": _REFUSED,
+    "setInstructionBreakpoints": _REFUSED,
+    "stepBack": _REFUSED,
+    "reverseContinue": _REFUSED,
+    "restartFrame": _REFUSED,
+    "terminateThreads": _REFUSED,
+    "loadedSources": _REFUSED,
+    "readMemory": _REFUSED,
+    "writeMemory": _REFUSED,
+    "disassemble": _REFUSED,
+    "locations": _REFUSED,
+    # of an adapter to its client, never the other way
+    "runInTerminal": _REFUSED,
+    "startDebugging": _REFUSED,
+    # our own (docs/protocol.md)
+    "list": Route(lambda parts: parts.commands.list_ranks, own.ListArguments, observers=True),
+    "breakpoints": Route(lambda parts: parts.all_breakpoints.all, observers=True),
+    "compare": Route(lambda parts: parts.compare.compare, own.CompareArguments, observers=True),
+    "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
+    "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
+    "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),
+    "cast": Route(lambda parts: parts.cast.cast, own.CastArguments, observers=True),
+    "groups": Route(lambda parts: parts.groups.groups, own.GroupsArguments, observers=True),
+    "release": Route(lambda parts: parts.commands.release, own.RanksArguments),
+    "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments),
+}
+
+OFFERED: Final = tuple(name for route in ROUTES.values() for name in route.capabilities)
