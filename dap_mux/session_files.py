@@ -3,8 +3,9 @@
 One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, the user's own:
 `$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory. Keys: version, pid, host,
 port, unix (a socket's path or null), token (or null), groups (their names), started (seconds since
-the epoch, when the process started). It appears whole, and is removed when the session ends; one
-left behind by a killed process is passed over.
+the epoch, when the process started), namespace (of its pid; "" where there are none). It appears
+whole, and is removed when the session ends; one left behind by a killed process is removed when the
+next session starts, or when somebody looks for sessions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,16 @@ VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
 START_TOLERANCE = 2.0
 HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})")
+NO_SESSION_FILE = (OSError, ValueError, KeyError, TypeError)
 HOW_TO_START = "start one with `dap-mux run` or `dap-mux attach`"
+
+
+def _pid_namespace() -> str:
+    """Containers may share a folder, and still not see each other's processes."""
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class SessionFile:
     token: str | None = field(default=None, repr=False)
     groups: tuple[str, ...] = ("job",)
     started: float = 0.0
+    namespace: str = field(default_factory=_pid_namespace)
     version: int = VERSION
 
     @property
@@ -64,6 +75,7 @@ class SessionFile:
         """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
         folder = folder or session_folder()
         own_folder(folder)
+        _remove_left_behind(folder)
         started = self.started or process_start(self.pid) or time.time()
         text = json.dumps(asdict(replace(self, started=started)), indent=1)
         # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.
@@ -102,11 +114,21 @@ def running(folder: Path | None = None) -> list[SessionFile]:
     if not folder.is_dir():
         return []
     own_folder(folder)
+    _remove_left_behind(folder)
     found = (_read(path) for path in folder.glob("[0-9]*.json"))
     return sorted(
         (session for session in found if session and session.alive),
         key=lambda session: (session.started, session.pid),
     )
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove the files of processes that are gone, but for those that cannot be seen from here."""
+    for path in folder.glob("[0-9]*.json"):
+        with contextlib.suppress(*NO_SESSION_FILE):
+            session, _ = _read_any(path)
+            if session and session.namespace == _pid_namespace() and not session.alive:
+                path.unlink()
 
 
 def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
@@ -171,14 +193,19 @@ def _read(path: Path) -> SessionFile | None:
     Raises Refused where others could read the token of a session that still runs.
     """
     try:
-        with open_regular(path) as file:
-            status = os.fstat(file.fileno())
-            session = None if foreign(status) else _decode(parse_json(file.read().decode("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+        session, status = _read_any(path)
+    except NO_SESSION_FILE:
         return None
     if session is not None and session.alive:
         check_private(path, status)
     return session
+
+
+def _read_any(path: Path) -> tuple[SessionFile | None, os.stat_result]:
+    with open_regular(path) as file:
+        status = os.fstat(file.fileno())
+        whole = None if foreign(status) else parse_json(file.read().decode("utf-8"))
+    return None if whole is None else _decode(whole), status
 
 
 def _decode(raw: dict[str, object]) -> SessionFile | None:
@@ -192,6 +219,7 @@ def _decode(raw: dict[str, object]) -> SessionFile | None:
         token=_text_or_none(raw["token"]),
         groups=tuple(str(group) for group in _as_list(raw["groups"])),
         started=float(str(raw["started"])),
+        namespace=str(raw.get("namespace")),
     )
 
 

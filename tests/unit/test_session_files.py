@@ -17,7 +17,7 @@ from dap_mux.errors import NothingToConnect, Refused, UsageError
 from dap_mux.session_files import SessionFile, find, process_start, running, session_folder
 
 TOKEN = "a secret"
-KEYS = {"version", "pid", "host", "port", "unix", "token", "groups", "started"}
+KEYS = {"version", "pid", "host", "port", "unix", "token", "groups", "started", "namespace"}
 
 
 @pytest.fixture
@@ -117,6 +117,36 @@ def test_a_killed_session_is_passed_over(folder: Path, sleeper: subprocess.Popen
     assert running(folder) == [], "a zombie"
     sleeper.wait()
     assert running(folder) == [], "gone"
+
+
+def test_the_file_of_a_killed_session_is_removed_by_a_look_and_by_the_next_session(
+    folder: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    killed = SessionFile("127.0.0.1", 5677, pid=sleeper.pid)
+    started = process_start(sleeper.pid)
+    assert started is not None
+    left = killed.write(folder)
+    assert running(folder)
+    assert left.exists()
+    sleeper.kill()
+    sleeper.wait()
+    running(folder)
+    assert not left.exists()
+    left = replace(killed, started=started).write(folder)
+    mine = SessionFile("127.0.0.1", 5678).write(folder)
+    assert list(folder.iterdir()) == [mine]
+    assert not left.exists()
+
+
+def test_the_file_of_a_process_that_cannot_be_seen_from_here_stays(
+    folder: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    """In another container, which shares the folder."""
+    elsewhere = SessionFile("127.0.0.1", 5677, pid=sleeper.pid, namespace="pid:[1]").write(folder)
+    sleeper.kill()
+    sleeper.wait()
+    assert running(folder) == []
+    assert elsewhere.exists()
 
 
 def test_another_process_of_the_same_number_is_no_session(
