@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from tools.layers import ENGINE_ROOMS
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = [ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/internals/*.md"))]
 NAMED: Final = re.compile(r"`((?:dap_mux|docs|tests|tools)/[\w/.\-]+?)(?:::(\w+))?`")
@@ -48,6 +50,11 @@ def test_every_promise_has_its_test() -> None:
     assert len(promises) > 25
     for row in promises:
         assert "`tests/" in row, row
+
+
+def test_every_room_of_the_engine_is_described() -> None:
+    page = (ROOT / "docs/internals/architecture.md").read_text("utf-8")
+    assert [room for room in ENGINE_ROOMS if f"`{room.replace('.', '/')}`" not in page] == []
 
 
 def test_every_link_from_the_code_leads_to_a_heading() -> None:
