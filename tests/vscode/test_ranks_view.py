@@ -86,7 +86,7 @@ async def test_the_outlier_is_gone_to_named_and_exported(
 
     await page.locator("#group").click()
     await _answer(window, "Name for rank 2", "wrong")
-    await _told(window, "@wrong means rank 2 from now on.")
+    await _told(window, "@wrong now means rank 2.")
     await page.locator("#export").click()
     table = user.folder / "compare-loss.csv"
     await _save(window, "Export the values of all ranks", table)
@@ -172,7 +172,7 @@ async def _name(window: Window) -> None:
     await other.click(modifiers=["Control"])
     await window.context_menu(other, "New Group…")
     await _answer(window, "Name for ranks 0,2", "even")
-    await _told(window, "@even means ranks 0,2 from now on.")
+    await _told(window, "@even now means ranks 0,2.")
 
 
 async def _cast(window: Window, ranks: str, command: str, *lines: str) -> None:
@@ -184,7 +184,7 @@ async def _cast(window: Window, ranks: str, command: str, *lines: str) -> None:
     await rows.filter(has_text="has no mesh dimensions").first.wait_for()
     await box.fill(ranks)
     await rows.filter(has_text="2 ranks: 0,2").first.click()
-    await window.page.locator(".quick-input-title", has_text="what should they do?").wait_for()
+    await window.page.locator(".quick-input-title", has_text="which command?").wait_for()
     await box.fill(command)
     await window.page.keyboard.press("Enter")
 

@@ -1,21 +1,33 @@
 /**
- * The extension's entry: each part registers itself, and VS Code disposes of it.
+ * The extension's entry point: each part registers itself, and VS Code disposes of it.
  *
- * `logic/` decides and is pure; the rest asks VS Code and carries out. The adapter is `dap-mux
- * adapter` in the workspace's Python, or a session that runs already: this extension only starts it.
+ * `logic/` makes the decisions and is pure; the rest talks to VS Code. The adapter is `dap-mux
+ * adapter` in the workspace's Python, or a running session: this extension only starts it.
  */
 
 import type * as vscode from 'vscode';
-import { listenForAnnouncements } from './announcements';
-import { registerDebugging } from './debugging';
-import { registerDoctor } from './doctor';
-import { startLanguageClient } from './language';
-import { registerViews } from './views/index';
+import { registerAnnouncementServer } from './announcementServer';
+import { registerAttachCommand } from './commands/attach';
+import { registerDoctorCommand } from './commands/doctor';
+import { registerLaunchCommand } from './commands/launch';
+import { registerWalkthroughCommand } from './commands/walkthrough';
+import { registerAdapterFactory } from './debug/adapterFactory';
+import { registerConfigurationProvider } from './debug/configurationProvider';
+import { startLanguageClient } from './languageClient';
+import { log } from './log';
+import { registerRanks } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
-  registerDebugging(context);
-  registerViews(context);
-  registerDoctor(context);
-  listenForAnnouncements(context);
+  context.subscriptions.push(
+    log,
+    registerConfigurationProvider(),
+    registerAdapterFactory(),
+    registerAttachCommand(),
+    registerLaunchCommand(),
+    registerWalkthroughCommand(),
+    registerDoctorCommand(context),
+    registerAnnouncementServer(context),
+  );
+  registerRanks(context);
   startLanguageClient(context);
 }

@@ -1,49 +1,50 @@
-/** Finds a Python with dap-mux in it, and offers to install it where there is none. */
+/** Finds a Python with dap-mux installed, or offers to install it. */
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import * as vscode from 'vscode';
-import { candidates, type Command, installWords } from './logic/adapterCommand';
+import { log } from './log';
+import { candidates, type Command, installCommand } from './logic/adapterCommand';
 
-const PROBE_LIMIT = 20_000; // ms: a cold Python on a busy network disk
+const PROBE_TIMEOUT_MS = 20_000; // a cold Python on a slow network disk
 const execute = promisify(execFile);
 
-/** What the Python extension offers to others, as far as we ask. */
+/** The part of the Python extension's API that we use. */
 interface PythonExtension {
   environments?: { getActiveEnvironmentPath?: (resource?: vscode.Uri) => { path?: string } };
 }
 
-/** The first command with dap-mux behind it; undefined, and the user asked, where none has it. */
+/** The first command that runs dap-mux; if there is none, offer to install it. */
 export async function findDapMux(
   folder: vscode.WorkspaceFolder | undefined,
   attribute?: unknown,
 ): Promise<Command | undefined> {
   const tried = await commands(folder, attribute);
-  for (const command of tried) if (await answers(command, folder)) return command;
+  for (const command of tried) if (await runsDapMux(command, folder)) return command;
   void offerToInstall(tried, folder);
   return undefined;
 }
 
-/** The same without a word to the user. */
+/** The same without an offer to install it. */
 export async function lookForDapMux(
   folder: vscode.WorkspaceFolder | undefined,
 ): Promise<Command | undefined> {
-  for (const command of await commands(folder)) if (await answers(command, folder)) return command;
+  for (const command of await commands(folder)) if (await runsDapMux(command, folder)) return command;
   return undefined;
 }
 
-/** Run one of its commands, without input, and return what it prints; throws where it fails. */
-export async function ask(
+/** Run it without input and return its output; throws if it fails. */
+export async function run(
   command: Command,
-  words: readonly string[],
+  args: readonly string[],
   folder?: vscode.WorkspaceFolder,
-  limit = PROBE_LIMIT,
+  timeoutMs = PROBE_TIMEOUT_MS,
 ): Promise<string> {
   const [program, ...first] = command;
-  const options = { timeout: limit, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
-  const running = execute(program, [...first, ...words], options);
+  const options = { timeout: timeoutMs, ...(folder ? { cwd: folder.uri.fsPath } : {}) };
+  const running = execute(program, [...first, ...args], options);
   running.child.stdin?.end();
   return (await running).stdout;
 }
@@ -54,40 +55,42 @@ async function commands(
 ): Promise<Command[]> {
   return candidates({
     attribute: typeof attribute === 'string' ? attribute : undefined,
-    extension: await ofPythonExtension(folder),
-    setting: ofSetting(folder),
-    environment: ofFolder(folder),
+    extension: await fromPythonExtension(folder),
+    setting: fromSetting(folder),
+    environment: fromFolder(folder),
   });
 }
 
-async function answers(command: Command, folder?: vscode.WorkspaceFolder): Promise<boolean> {
+async function runsDapMux(command: Command, folder?: vscode.WorkspaceFolder): Promise<boolean> {
   try {
-    return (await ask(command, ['--version'], folder)).includes('dap-mux');
-  } catch {
-    return false; // no such program, or no dap-mux in it: the next one may have it
+    return (await run(command, ['--version'], folder)).includes('dap-mux');
+  } catch (error) {
+    log.debug(`no dap-mux: ${command.join(' ')}: ${String(error)}`);
+    return false; // the next candidate may have it
   }
 }
 
-async function ofPythonExtension(folder?: vscode.WorkspaceFolder): Promise<string | undefined> {
+async function fromPythonExtension(folder?: vscode.WorkspaceFolder): Promise<string | undefined> {
   const extension = vscode.extensions.getExtension<PythonExtension>('ms-python.python');
   if (!extension) return undefined;
   try {
     const api = extension.isActive ? extension.exports : await extension.activate();
     return api.environments?.getActiveEnvironmentPath?.(folder?.uri).path;
-  } catch {
-    return undefined; // somebody else's extension has failed; it has told the user itself
+  } catch (error) {
+    log.warn(`the Python extension failed: ${String(error)}`);
+    return undefined;
   }
 }
 
-/** Where somebody has set it: its default is the bare word `python`, which comes last anyway. */
-function ofSetting(folder?: vscode.WorkspaceFolder): string | undefined {
+/** Unless it is the default, `python`, which is the last candidate anyway. */
+function fromSetting(folder?: vscode.WorkspaceFolder): string | undefined {
   const settings = vscode.workspace.getConfiguration('python', folder?.uri);
   const value = settings.get<string>('defaultInterpreterPath');
   if (!value || value === 'python') return undefined;
   return value.replaceAll('${workspaceFolder}', folder?.uri.fsPath ?? '.');
 }
 
-function ofFolder(folder?: vscode.WorkspaceFolder): string | undefined {
+function fromFolder(folder?: vscode.WorkspaceFolder): string | undefined {
   if (!folder) return undefined;
   const inside = process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python'];
   return ['.venv', 'venv']
@@ -95,30 +98,33 @@ function ofFolder(folder?: vscode.WorkspaceFolder): string | undefined {
     .find((file) => existsSync(file));
 }
 
-/** Nothing is installed unasked, and the user sees what is. */
+/** Installs only with the user's consent, and in a visible terminal. */
 async function offerToInstall(
   tried: readonly Command[],
   folder?: vscode.WorkspaceFolder,
 ): Promise<void> {
-  const words = installWords(tried);
-  const install = 'Install in a Terminal';
+  const args = installCommand(tried);
+  const install = vscode.l10n.t('Install in a Terminal');
   const chosen = await vscode.window.showErrorMessage(
-    `dap-mux is not installed for ${words[0] ?? 'Python'}: ${words.join(' ')}. ` +
-      'Another Python is chosen by "python" in launch.json.',
+    vscode.l10n.t(
+      'dap-mux is not installed for {0}: {1}. To use another Python, set "python" in launch.json.',
+      args[0] ?? 'Python',
+      args.join(' '),
+    ),
     install,
   );
-  if (chosen === install) installInTerminal(words, folder);
+  if (chosen === install) installInTerminal(args, folder);
 }
 
-function installInTerminal(words: readonly string[], folder?: vscode.WorkspaceFolder): void {
+function installInTerminal(args: readonly string[], folder?: vscode.WorkspaceFolder): void {
   const terminal = vscode.window.createTerminal({
-    name: 'dap-mux: install',
+    name: vscode.l10n.t('dap-mux: install'),
     ...(folder ? { cwd: folder.uri } : {}),
   });
   terminal.show();
-  terminal.sendText(words.map(quoted).join(' '));
+  terminal.sendText(args.map(quoted).join(' '));
 }
 
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+function quoted(arg: string): string {
+  return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { adapterWords, candidates, installWords } from '../src/logic/adapterCommand';
+import { adapterArguments, candidates, installCommand } from '../src/logic/adapterCommand';
 
 const MODULE = ['-m', 'dap_mux'];
 
@@ -28,7 +28,7 @@ describe('which Python runs dap-mux', () => {
   });
 
   test('an installation goes where the first one looks', () => {
-    expect(installWords(candidates({ extension: '/a/python' })).join(' ')).toBe(
+    expect(installCommand(candidates({ extension: '/a/python' })).join(' ')).toBe(
       '/a/python -m pip install dap-mux-cluster',
     );
   });
@@ -36,12 +36,12 @@ describe('which Python runs dap-mux', () => {
 
 describe('what the adapter must know before the first message', () => {
   test('nothing by default', () => {
-    expect(adapterWords({ request: 'attach', endpoints: ['localhost:5678'] })).toEqual(['adapter']);
+    expect(adapterArguments({ request: 'attach', endpoints: ['localhost:5678'] })).toEqual(['adapter']);
   });
 
   test('its address, its log, its limits', () => {
     const configuration = { listenAddress: 6000, logDir: 'a b', verbosity: 2, insecure: true };
-    expect(adapterWords(configuration)).toEqual([
+    expect(adapterArguments(configuration)).toEqual([
       'adapter',
       '--listen',
       '6000',
@@ -53,10 +53,10 @@ describe('what the adapter must know before the first message', () => {
   });
 
   test('what is no text goes with the request, and is refused there', () => {
-    expect(adapterWords({ listenAddress: ['x'], verbosity: 'x', insecure: 'yes' })).toEqual(['adapter']);
+    expect(adapterArguments({ listenAddress: ['x'], verbosity: 'x', insecure: 'yes' })).toEqual(['adapter']);
   });
 
   test('a token is never a word on a command line', () => {
-    expect(adapterWords({ token: 'secret' })).not.toContain('secret');
+    expect(adapterArguments({ token: 'secret' })).not.toContain('secret');
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { attachTo, completed, isCount, isEmpty, LAUNCH, POD, REMOTE } from '../src/logic/configurations';
-import { reachOf } from '../src/logic/reach';
+import { locateAdapter } from '../src/logic/adapterLocation';
 
 interface Package {
   capabilities: Record<string, { supported: boolean }>;
@@ -59,9 +59,9 @@ describe('what is added to a configuration', () => {
 });
 
 test('a running session is joined without an adapter of our own', () => {
-  expect(reachOf(attachTo(SESSION))).toEqual({ kind: 'server', host: 'localhost', port: 5677 });
+  expect(locateAdapter(attachTo(SESSION))).toEqual({ kind: 'server', host: 'localhost', port: 5677 });
   const socket = attachTo({ ...SESSION, socket: '/x.sock' });
-  expect(reachOf(socket)).toEqual({ kind: 'socket', path: '/x.sock' });
+  expect(locateAdapter(socket)).toEqual({ kind: 'socket', path: '/x.sock' });
 });
 
 test.each([

@@ -1,46 +1,46 @@
-/** The Compare view: one expression in many ranks, as a page beside the editor. */
+/** The Compare view: one expression on many ranks, in a webview beside the editor. */
 
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
+import { defineGroup } from '../commands/control';
+import { requireSession, UserError } from '../commands/registerCommand';
+import { View } from '../constants';
 import { groupsOf, type CompareBody, type Comparison } from '../logic/compare/answer';
 import { csvOf, fileName } from '../logic/compare/csv';
 import type { FromPage, ToPage } from '../logic/compare/messages';
 import { shell, shown } from '../logic/compare/page';
-import { liveOf, Problem } from '../views/attempt';
-import { define } from '../views/driving';
-import type { Live, Sessions } from '../views/live';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
 
-const TYPE = 'dapMux.compare';
-type Asked = Omit<Comparison, 'body'>;
+type Query = Omit<Comparison, 'body'>;
 
-export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializer {
+export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
-  /** The page has asked for what it is to show: told before, it would draw that twice. */
+  /** Whether the page has requested its content; sent earlier, it would be drawn twice. */
   private ready = false;
-  private now: Comparison | undefined;
+  private comparison: Comparison | undefined;
   private problem: string | undefined;
-  private asked: Asked = { expression: '', ranks: 'all', frame: null };
+  private query: Query = { expression: '', ranks: 'all', frame: null };
   private readonly serializer: vscode.Disposable;
 
   constructor(
-    private readonly sessions: Sessions,
+    private readonly sessions: RankSessions,
     private readonly root: vscode.Uri,
   ) {
-    this.serializer = vscode.window.registerWebviewPanelSerializer(TYPE, this);
+    this.serializer = vscode.window.registerWebviewPanelSerializer(View.compare, this);
   }
 
-  /** A page of before a reload: it still has its answer, and says so once it is ready. */
+  /** Restores a page after a reload; it sends the comparison it shows once it is ready. */
   deserializeWebviewPanel(panel: vscode.WebviewPanel): Thenable<void> {
     this.adopt(panel);
     return Promise.resolve();
   }
 
-  async ask(live: Live, asked: Asked): Promise<void> {
-    this.asked = asked;
-    const { expression, ranks, frame } = asked;
+  async compare(session: RankSession, query: Query): Promise<void> {
+    this.query = query;
+    const { expression, ranks, frame } = query;
     try {
-      const wanted = { expression, ranks, ...(frame === null ? {} : { frame }) };
-      this.now = { ...asked, body: await live.request<CompareBody>('compare', wanted) };
+      const args = { expression, ranks, ...(frame === null ? {} : { frame }) };
+      this.comparison = { ...query, body: await session.request<CompareBody>('compare', args) };
       this.problem = undefined;
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
@@ -55,7 +55,7 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
       return;
     }
     const column = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: false };
-    this.adopt(vscode.window.createWebviewPanel(TYPE, 'Compare', column));
+    this.adopt(vscode.window.createWebviewPanel(View.compare, vscode.l10n.t('Compare'), column));
   }
 
   private adopt(panel: vscode.WebviewPanel): void {
@@ -64,7 +64,7 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
     const dist = vscode.Uri.joinPath(this.root, 'dist', 'webview');
     const at = (name: string): string => panel.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
     panel.webview.options = { enableScripts: true, localResourceRoots: [dist] };
-    panel.webview.onDidReceiveMessage((message: FromPage) => void this.heard(message));
+    panel.webview.onDidReceiveMessage((message: FromPage) => void this.receive(message));
     panel.onDidDispose(() => (this.panel = undefined));
     panel.webview.html = shell({
       nonce: randomBytes(16).toString('hex'),
@@ -76,60 +76,60 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
 
   private post(): void {
     if (!this.panel) return;
-    this.panel.title = this.asked.expression ? `Compare: ${this.asked.expression}` : 'Compare';
-    const { expression, ranks } = this.asked;
+    const { expression, ranks } = this.query;
+    this.panel.title = expression ? vscode.l10n.t('Compare: {0}', expression) : vscode.l10n.t('Compare');
     const message: ToPage | undefined =
       this.problem !== undefined
         ? { type: 'problem', message: this.problem, expression, ranks }
-        : this.now && { type: 'show', comparison: this.now, shown: shown(this.now) };
+        : this.comparison && { type: 'show', comparison: this.comparison, shown: shown(this.comparison) };
     if (message && this.ready) void this.panel.webview.postMessage(message);
   }
 
-  private async heard(message: FromPage): Promise<void> {
+  private async receive(message: FromPage): Promise<void> {
     try {
-      await this.obey(message);
+      await this.handle(message);
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
       this.post();
     }
   }
 
-  private async obey(message: FromPage): Promise<void> {
+  private async handle(message: FromPage): Promise<void> {
     if (message.type === 'ready') {
       this.ready = true;
       this.restore(message.kept);
     } else if (message.type === 'ask') {
       const { expression, ranks } = message;
-      const frame = expression === this.asked.expression ? this.asked.frame : null;
-      this.asked = { expression, ranks: ranks || 'all', frame };
-      await this.ask(liveOf(this.sessions), this.asked);
+      const frame = expression === this.query.expression ? this.query.frame : null;
+      this.query = { expression, ranks: ranks || 'all', frame };
+      await this.compare(requireSession(this.sessions), this.query);
     } else if (message.type === 'export') {
       await this.export();
     } else if (message.type === 'group') {
-      await this.group();
+      await this.groupOutliers();
     } else {
-      await this.go(message.index);
+      await this.focus(message.index);
     }
   }
 
   private restore(kept: Comparison | null): void {
-    if (kept && !this.now) {
-      this.now = kept;
-      this.asked = kept;
+    if (kept && !this.comparison) {
+      this.comparison = kept;
+      this.query = kept;
     }
     this.post();
   }
 
-  private answer(): Comparison {
-    if (!this.now) throw new Problem('There is no answer yet: compare something first.');
-    return this.now;
+  private requireComparison(): Comparison {
+    if (!this.comparison) throw new UserError(vscode.l10n.t('No values yet: compare an expression first.'));
+    return this.comparison;
   }
 
   private async export(): Promise<void> {
-    const { expression, body } = this.answer();
+    const { expression, body } = this.requireComparison();
     const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
     const target = await vscode.window.showSaveDialog({
-      title: 'Export the values of all ranks',
+      title: vscode.l10n.t('Export the values of all ranks'),
       filters: { CSV: ['csv'] },
       ...(folder ? { defaultUri: vscode.Uri.joinPath(folder, fileName(expression)) } : {}),
     });
@@ -138,14 +138,15 @@ export class Comparing implements vscode.Disposable, vscode.WebviewPanelSerializ
     await vscode.workspace.fs.writeFile(target, Buffer.from(csvOf(body, group)));
   }
 
-  private async group(): Promise<void> {
-    await define(liveOf(this.sessions), this.answer().body.outliers);
+  private async groupOutliers(): Promise<void> {
+    await defineGroup(requireSession(this.sessions), this.requireComparison().body.outliers);
   }
 
-  private async go(index: number): Promise<void> {
-    const [id] = groupsOf(this.answer().body)[index]?.ids ?? [];
+  private async focus(index: number): Promise<void> {
+    const [id] = groupsOf(this.requireComparison().body)[index]?.ids ?? [];
     if (!id) return;
-    await liveOf(this.sessions).request('focus', { rank: id.rank, ...(id.group ? { group: id.group } : {}) });
+    const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
+    await requireSession(this.sessions).request('focus', args);
   }
 
   dispose(): void {

@@ -1,13 +1,13 @@
-/** How `dap-mux` is started: which Python, and which flags. Pure. */
+/** How `dap-mux` is started: with which Python and which flags. Pure. */
 
-import type { Attributes } from './reach';
+import type { Attributes } from './adapterLocation';
 
-/** A command that understands the words of `dap-mux`: `['/usr/bin/python3', '-m', 'dap_mux']`. */
+/** A command that takes the arguments of `dap-mux`: `['/usr/bin/python3', '-m', 'dap_mux']`. */
 export type Command = readonly [string, ...string[]];
 
 /**
- * What the adapter must know before the editor's first message comes. All other attributes reach it
- * with `attach` and `launch`.
+ * Attributes that the adapter needs before the editor's first message. It gets all others with
+ * `attach` or `launch`.
  */
 export const FLAGS: Readonly<Record<string, string>> = {
   listenAddress: '--listen',
@@ -18,34 +18,34 @@ export const FLAGS: Readonly<Record<string, string>> = {
   tlsKey: '--tls-key',
 };
 
-/** The words after `dap-mux` for this configuration. */
-export function adapterWords(configuration: Attributes): string[] {
-  const words = ['adapter'];
+/** The arguments of `dap-mux` for this configuration. */
+export function adapterArguments(configuration: Attributes): string[] {
+  const args = ['adapter'];
   for (const [attribute, flag] of Object.entries(FLAGS)) {
     const value = configuration[attribute];
-    if (typeof value === 'string' || typeof value === 'number') words.push(flag, String(value));
+    if (typeof value === 'string' || typeof value === 'number') args.push(flag, String(value));
   }
-  if (configuration['insecure'] === true) words.push('--insecure');
+  if (configuration['insecure'] === true) args.push('--insecure');
   const verbosity = Number(configuration['verbosity'] ?? 0);
-  if (verbosity > 0) words.push(`-${'v'.repeat(Math.min(verbosity, 3))}`);
-  return words;
+  if (verbosity > 0) args.push(`-${'v'.repeat(Math.min(verbosity, 3))}`);
+  return args;
 }
 
-/** Where a Python may be found. Empty and missing ones are passed over. */
+/** Places to look for Python; empty and missing ones are skipped. */
 export interface Interpreters {
   /** The attribute `python` of the configuration. */
   attribute?: string | undefined;
-  /** What the Python extension has chosen for the folder. */
+  /** The Python extension's choice for the folder. */
   extension?: string | undefined;
-  /** The setting `python.defaultInterpreterPath`, where somebody has set it. */
+  /** The setting `python.defaultInterpreterPath`, unless it is the default. */
   setting?: string | undefined;
   /** A virtual environment in the folder. */
   environment?: string | undefined;
 }
 
 /**
- * The commands to try, best first. A Python that the user has named is the only one: another one
- * has other packages.
+ * The commands to try, best first. A Python that the user has named is the only candidate, because
+ * others have other packages.
  */
 export function candidates(found: Interpreters): Command[] {
   if (found.attribute) return [ofPython(found.attribute)];
@@ -58,8 +58,8 @@ function ofPython(python: string): Command {
   return [python, '-m', 'dap_mux'];
 }
 
-/** The command that installs dap-mux where the first candidate looks for it, for a shell. */
-export function installWords(tried: readonly Command[]): string[] {
+/** The command line that installs dap-mux for the first candidate. */
+export function installCommand(tried: readonly Command[]): string[] {
   const python = tried[0]?.[0] ?? 'python3';
   return [python, '-m', 'pip', 'install', 'dap-mux-cluster'];
 }

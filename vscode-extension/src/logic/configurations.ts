@@ -1,6 +1,6 @@
 /** The configurations that this extension offers, and what it adds to the user's. Pure. */
 
-import type { Attributes } from './reach';
+import type { Attributes } from './adapterLocation';
 import { connectOf, labelOf, type RunningSession } from './sessions';
 
 export interface Configuration extends Record<string, unknown> {
@@ -11,7 +11,7 @@ export interface Configuration extends Record<string, unknown> {
 
 export const TYPE = 'dap-mux';
 
-/** For ranks in pods: asks which, forwards their ports, attaches. */
+/** For ranks in pods: asks for the pod, forwards its ports, attaches. */
 export const POD: Configuration = {
   name: 'Remote Attach to Cluster: Pick a Pod',
   type: TYPE,
@@ -21,7 +21,7 @@ export const POD: Configuration = {
   justMyCode: true,
 };
 
-/** For a session that runs elsewhere, behind one forwarded port. */
+/** For a session elsewhere, behind a forwarded port. */
 export const REMOTE: Configuration = {
   name: 'Remote Attach to Cluster',
   type: TYPE,
@@ -41,24 +41,24 @@ export const LAUNCH: Configuration = {
   cwd: '${workspaceFolder}',
 };
 
-/** For a session that runs on this machine already. */
+/** For a session that is running on this machine. */
 export function attachTo(session: RunningSession, name = labelOf(session)): Configuration {
   return { name: `Attach to ${name}`, type: TYPE, request: 'attach', connect: connectOf(session) };
 }
 
-/** Whether F5 was pressed without any configuration: VS Code then sends an empty one. */
+/** Whether there is no configuration: VS Code sends an empty one for F5 without launch.json. */
 export function isEmpty(configuration: Attributes): boolean {
   return !configuration['type'] && !configuration['request'] && !configuration['name'];
 }
 
-/** Whether a text is a number of ranks. */
+/** Whether a text is a valid number of ranks. */
 export function isCount(text: string): boolean {
   return /^[1-9][0-9]{0,4}$/.test(text.trim());
 }
 
 /**
- * What the adapter hears beside the user's words: where the workspace is, for path mappings, and
- * that this editor understands the event `ranks`.
+ * Adds what the adapter needs beside the user's attributes: the workspace folder, for path mappings,
+ * and that this editor understands the event `ranks`.
  */
 export function completed<C extends Attributes>(configuration: C, folder: string | undefined): C {
   const events = configuration['events'];

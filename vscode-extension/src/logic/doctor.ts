@@ -1,23 +1,24 @@
-/** What the command *Doctor* asks of dap-mux, and what is shown of its answers. */
+/** The reports of the command *Doctor*. Pure. */
 
-export interface Question {
-  readonly words: readonly string[];
-  readonly limit: number; // ms
+export interface Report {
+  readonly args: readonly string[];
+  readonly timeoutMs: number;
 }
 
-const SOON = 20_000;
-const LATER = 180_000; // a rank that does not answer is given its time, one after the other
+const DEFAULT_TIMEOUT_MS = 20_000;
+/** The doctor waits for ranks that do not respond, one after the other. */
+const DOCTOR_TIMEOUT_MS = 180_000;
 
-/** The doctor first: it says what is wrong, the rest is to pass on. */
-export const QUESTIONS: readonly Question[] = [
-  { words: ['--version'], limit: SOON },
-  { words: ['doctor'], limit: LATER },
-  { words: ['sessions'], limit: SOON },
-  { words: ['config', 'show'], limit: SOON },
+/** The doctor comes early: it says what is wrong, the rest is for bug reports. */
+export const REPORTS: readonly Report[] = [
+  { args: ['--version'], timeoutMs: DEFAULT_TIMEOUT_MS },
+  { args: ['doctor'], timeoutMs: DOCTOR_TIMEOUT_MS },
+  { args: ['sessions'], timeoutMs: DEFAULT_TIMEOUT_MS },
+  { args: ['config', 'show'], timeoutMs: DEFAULT_TIMEOUT_MS },
 ];
 
-/** What a command has said that ended with an error: the doctor's page, where it names causes. */
-export function said(error: unknown): string {
+/** The output of a command that failed, as the doctor does when it has found a cause. */
+export function outputOf(error: unknown): string {
   const { stdout, stderr } = error as { stdout?: unknown; stderr?: unknown };
   const texts = [stdout, stderr].filter((text) => typeof text === 'string' && text !== '');
   return texts.length > 0 ? texts.join('') : String(error);

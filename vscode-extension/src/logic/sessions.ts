@@ -1,8 +1,8 @@
-/** Running sessions, as `dap-mux sessions --json` and an announcement tell of them. Pure. */
+/** Running sessions, from `dap-mux sessions --json` and from announcements. Pure. */
 
-import type { Attributes } from './reach';
+import type { Attributes } from './adapterLocation';
 
-/** `socket`: its unix socket, which asks this user for nothing. */
+/** `socket`: its unix socket, which needs no token. */
 export interface RunningSession {
   host: string;
   port: number;
@@ -11,20 +11,20 @@ export interface RunningSession {
   groups: string[];
 }
 
-/** What a job said of itself from a terminal of this window. `name`: its script or module. */
+/** A job in a terminal of this window. `name`: its script or module. */
 export interface Announcement extends RunningSession {
   name: string;
   folder: string | undefined;
 }
 
-/** Read a list of sessions. Throws SyntaxError for anything else. */
+/** Parse a list of sessions. Throws SyntaxError for anything else. */
 export function sessionsOf(text: string): RunningSession[] {
   const raw: unknown = JSON.parse(text);
   if (!Array.isArray(raw)) throw new SyntaxError('no list of sessions');
   return raw.map(sessionOf);
 }
 
-/** Read one announcement. Throws SyntaxError for anything else. */
+/** Parse an announcement. Throws SyntaxError for anything else. */
 export function announcementOf(text: string): Announcement {
   const raw: unknown = JSON.parse(text);
   const { name, cwd } = fields(raw);
@@ -49,7 +49,7 @@ function fields(raw: unknown): Attributes {
   return raw as Attributes;
 }
 
-/** How a session is called in lists: `localhost:5677 · trainer, eval`. */
+/** A session's label in lists: `localhost:5677 · trainer, eval`. */
 export function labelOf(session: RunningSession): string {
   const groups = session.groups.filter((group) => group !== 'job');
   return `${addressOf(session)}${groups.length ? ` · ${groups.join(', ')}` : ''}`;
@@ -60,7 +60,7 @@ export function addressOf({ host, port }: { host: string; port: number }): strin
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** What `connect` says to reach a session: its socket where it has one. */
+/** The attribute `connect` for a session: its socket if it has one. */
 export function connectOf(session: RunningSession): Record<string, unknown> {
   return session.socket
     ? { socket: session.socket }

@@ -1,25 +1,25 @@
-/** What of the extension is to be seen: views, status bar, menus. */
+/** Registers the views, the status bar and the commands for ranks. */
 
 import type * as vscode from 'vscode';
-import { Comparing } from '../compare/panel';
-import { registerCasting } from './casting';
-import { registerDriving } from './driving';
-import { Sessions } from './live';
+import { registerCastCommands } from '../commands/cast';
+import { registerControlCommands } from '../commands/control';
+import { registerStackCommands } from '../commands/stack';
+import { ComparePanel } from '../compare/panel';
+import { RankSessions } from '../ranks/rankSession';
 import { RanksTree } from './ranksTree';
-import { registerStack } from './stack';
 import { registerStatusBar } from './statusBar';
 
-export function registerViews(context: vscode.ExtensionContext): void {
-  const sessions = new Sessions();
+export function registerRanks(context: vscode.ExtensionContext): void {
+  const sessions = new RankSessions();
   const tree = new RanksTree(sessions);
-  const panel = new Comparing(sessions, context.extensionUri);
+  const panel = new ComparePanel(sessions, context.extensionUri);
   context.subscriptions.push(
     sessions,
     tree,
     panel,
     registerStatusBar(sessions),
-    registerCasting(sessions),
-    registerDriving(sessions, tree),
-    registerStack(sessions, panel),
+    registerCastCommands(sessions),
+    registerControlCommands(sessions, tree),
+    registerStackCommands(sessions, panel),
   );
 }

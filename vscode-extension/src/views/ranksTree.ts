@@ -1,22 +1,23 @@
 /** The Ranks view: classes of ranks at the same place, and their ranks below. */
 
 import * as vscode from 'vscode';
+import { registerCommand } from '../commands/registerCommand';
+import { Command, ContextKey, View } from '../constants';
 import { classesOf, type RankClass } from '../logic/ranks/classes';
 import { search } from '../logic/ranks/filter';
+import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
-import { ranksWord } from '../logic/ranks/sets';
-import { classWords, rankWords, type Words } from '../logic/ranks/words';
-import { command } from './attempt';
-import type { Live, Sessions } from './live';
+import { countedRanks } from '../logic/ranks/sets';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
 
-/** A row of the view: one rank, or all of a class. */
+/** A row of the view: one rank, or a class of ranks. */
 export interface Node {
-  readonly live: Live;
+  readonly session: RankSession;
   readonly rows: readonly Row[];
-  readonly found: RankClass | undefined;
+  readonly rankClass: RankClass | undefined;
 }
 
-const UNFOLDED = 8; // ranks of a class that is shown unfolded at first
+const MAX_EXPANDED_RANKS = 8; // larger classes are collapsed at first
 const ICONS: Readonly<Record<string, readonly [string, string?]>> = {
   exception: ['error', 'list.errorForeground'],
   stopped: ['debug-pause', 'charts.yellow'],
@@ -29,22 +30,22 @@ const ICONS: Readonly<Record<string, readonly [string, string?]>> = {
 };
 
 export function isNode(value: unknown): value is Node {
-  return typeof value === 'object' && value !== null && 'live' in value && 'rows' in value;
+  return typeof value === 'object' && value !== null && 'session' in value && 'rows' in value;
 }
 
-function foldOf({ rows }: RankClass): vscode.TreeItemCollapsibleState {
+function collapsibleState({ rows }: RankClass): vscode.TreeItemCollapsibleState {
   const { Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
-  return rows.length <= UNFOLDED ? Expanded : Collapsed;
+  return rows.length <= MAX_EXPANDED_RANKS ? Expanded : Collapsed;
 }
 
-/** A class looks as its first rank does: all of its ranks are in the same state. */
-function itemOf(kind: 'class' | 'rank', words: Words, { state, reason }: Row): vscode.TreeItem {
-  const item = new vscode.TreeItem(words.label);
+/** A class looks like its first rank: all of its ranks are in the same state. */
+function itemOf(kind: 'class' | 'rank', labels: Labels, { state, reason }: Row): vscode.TreeItem {
+  const item = new vscode.TreeItem(labels.label);
   const failed = state === 'stopped' && reason === 'exception';
   const [icon, color] = ICONS[failed ? 'exception' : state] ?? ['question'];
-  item.description = words.description;
-  item.tooltip = words.tooltip;
-  item.accessibilityInformation = { label: words.spoken };
+  item.description = labels.description;
+  item.tooltip = labels.tooltip;
+  item.accessibilityInformation = { label: labels.spoken };
   item.contextValue = `${kind}.${state}`;
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
   return item;
@@ -53,64 +54,69 @@ function itemOf(kind: 'class' | 'rank', words: Words, { state, reason }: Row): v
 export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<undefined>();
   private readonly tree: vscode.TreeView<Node>;
-  private readonly parts: vscode.Disposable[];
+  private readonly disposables: vscode.Disposable[];
   private filter = '';
   private shown = '';
   readonly onDidChangeTreeData = this.emitter.event;
 
-  constructor(private readonly sessions: Sessions) {
-    this.tree = vscode.window.createTreeView('dapMux.ranks', { treeDataProvider: this, canSelectMany: true });
-    this.parts = [
+  constructor(private readonly sessions: RankSessions) {
+    this.tree = vscode.window.createTreeView(View.ranks, { treeDataProvider: this, canSelectMany: true });
+    this.disposables = [
       this.tree,
       sessions.onDidChange(() => {
         this.refresh();
       }),
-      command('dapMux.searchRanks', () => {
+      registerCommand(Command.searchRanks, () => {
         this.search();
       }),
-      command('dapMux.clearSearch', () => {
+      registerCommand(Command.clearSearch, () => {
         this.show('');
       }),
     ];
   }
 
-  /** The rows that are marked in the view. */
+  /** The selected rows of the view. */
   get selection(): readonly Node[] {
     return this.tree.selection;
   }
 
   getChildren(node?: Node): Node[] {
-    if (node) return node.rows.map((row) => ({ live: node.live, rows: [row], found: undefined }));
-    const live = this.sessions.current;
-    if (!live) return [];
-    const classes = classesOf(search(live.ranks.all(), this.filter));
-    return classes.map((found) => ({ live, rows: found.rows, found }));
+    if (node) {
+      return node.rows.map((row) => ({ session: node.session, rows: [row], rankClass: undefined }));
+    }
+    const session = this.sessions.current;
+    if (!session) return [];
+    const classes = classesOf(search(session.ranks.all(), this.filter));
+    return classes.map((rankClass) => ({ session, rows: rankClass.rows, rankClass }));
   }
 
   getTreeItem(node: Node): vscode.TreeItem {
-    const { live, rows, found } = node;
-    const several = severalGroups(live.ranks.all());
+    const { session, rows, rankClass } = node;
+    const several = severalGroups(session.ranks.all());
     const [row] = rows;
     if (!row) throw new Error('a row of the view without a rank');
-    const item = found
-      ? itemOf('class', classWords(found, several), row)
-      : itemOf('rank', rankWords(row, several), row);
-    item.id = `${live.session.id} ${found ? found.key : keyOf(row)}`;
-    if (found) item.collapsibleState = foldOf(found);
-    else if (row.state === 'stopped') item.command = { command: 'dapMux.focus', title: 'Focus', arguments: [node] };
+    const item = rankClass
+      ? itemOf('class', classLabels(rankClass, several), row)
+      : itemOf('rank', rankLabels(row, several), row);
+    item.id = `${session.debugSession.id} ${rankClass ? rankClass.key : keyOf(row)}`;
+    if (rankClass) item.collapsibleState = collapsibleState(rankClass);
+    else if (row.state === 'stopped') {
+      item.command = { command: Command.focus, title: vscode.l10n.t('Focus'), arguments: [node] };
+    }
     return item;
   }
 
   private refresh(): void {
-    const live = this.sessions.current;
-    const rows = live?.ranks.all() ?? [];
+    const session = this.sessions.current;
+    const rows = session?.ranks.all() ?? [];
     const stopped = rows.filter(({ state }) => state === 'stopped').length;
-    this.tree.badge = stopped ? { value: stopped, tooltip: `${ranksWord(stopped)} stopped` } : undefined;
-    const fitting = search(rows, this.filter);
+    this.tree.badge = stopped ? { value: stopped, tooltip: vscode.l10n.t('{0} stopped', countedRanks(stopped)) } : undefined;
+    const matching = search(rows, this.filter);
     this.tree.message =
-      this.filter && `Search “${this.filter}”: ${fitting.length} of ${ranksWord(rows.length)}`;
-    // a row that is drawn anew between a press and a release of the mouse loses the click
-    const shown = JSON.stringify([live?.session.id, fitting]);
+      this.filter &&
+      vscode.l10n.t('Search “{0}”: {1} of {2}', this.filter, matching.length, countedRanks(rows.length));
+    // a row that is redrawn between mouse down and mouse up loses the click
+    const shown = JSON.stringify([session?.debugSession.id, matching]);
     if (shown !== this.shown) this.emitter.fire(undefined);
     this.shown = shown;
   }
@@ -118,20 +124,20 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private search(): void {
     const input = vscode.window.createInputBox();
     const before = this.filter;
-    input.title = 'Search in Ranks';
-    input.placeholder = 'Numbers, states, places: 0-3,7   stopped   tp=1   train.py:41';
+    input.title = vscode.l10n.t('Search in Ranks');
+    input.placeholder = vscode.l10n.t('Numbers, states, locations: 0-3,7   stopped   tp=1   train.py:41');
     input.value = before;
-    input.ignoreFocusOut = true; // ranks that stop meanwhile take the focus to the editor
-    let kept = false;
+    input.ignoreFocusOut = true; // a stop moves the focus to the editor
+    let accepted = false;
     input.onDidChangeValue((text) => {
       this.show(text);
     });
     input.onDidAccept(() => {
-      kept = true;
+      accepted = true;
       input.hide();
     });
     input.onDidHide(() => {
-      if (!kept) this.show(before);
+      if (!accepted) this.show(before);
       input.dispose();
     });
     input.show();
@@ -139,11 +145,11 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
 
   private show(filter: string): void {
     this.filter = filter.trim();
-    void vscode.commands.executeCommand('setContext', 'dapMux.searching', this.filter !== '');
+    void vscode.commands.executeCommand('setContext', ContextKey.searching, this.filter !== '');
     this.refresh();
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.parts, this.emitter).dispose();
+    vscode.Disposable.from(...this.disposables, this.emitter).dispose();
   }
 }

@@ -1,58 +1,75 @@
-/** The status bar: how many ranks there are and stand still, and what a step acts on. */
+/** The status bar: how many ranks there are and how many are stopped, and the scope of steps. */
 
 import * as vscode from 'vscode';
+import { registerCommand, requireSession } from '../commands/registerCommand';
+import { Command, View } from '../constants';
 import { details, SCOPES, summary, VIEWS, type Choice } from '../logic/ranks/status';
-import { command, liveOf } from './attempt';
-import type { Sessions } from './live';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
 
-export function registerStatusBar(sessions: Sessions): vscode.Disposable {
-  const ranks = vscode.window.createStatusBarItem('dapMux.ranks', vscode.StatusBarAlignment.Left, 20);
-  const scope = vscode.window.createStatusBarItem('dapMux.scope', vscode.StatusBarAlignment.Left, 19);
-  ranks.name = 'Ranks';
-  ranks.command = 'dapMux.pickView';
-  scope.name = 'Scope of continue, pause and steps';
-  scope.command = 'dapMux.setScope';
-  const show = (): void => {
-    const live = sessions.current;
-    if (!live) {
-      ranks.hide();
-      scope.hide();
-      return;
-    }
-    const counts = live.ranks.counts();
-    ranks.text = `$(layers) ${summary(counts)}`;
-    ranks.tooltip = `${details(counts)}\nClick to choose what the call stack shows`;
-    ranks.accessibilityInformation = { label: `${summary(counts)}. Choose what the call stack shows`, role: 'button' };
-    scope.text = `$(target) scope: ${live.scope}`;
-    scope.tooltip = `${detailOf(SCOPES, live.scope)}\nClick to change it`;
-    scope.accessibilityInformation = { label: `scope: ${live.scope}. Change it`, role: 'button' };
-    ranks.show();
-    scope.show();
-  };
+export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
+  const ranks = vscode.window.createStatusBarItem(View.ranks, vscode.StatusBarAlignment.Left, 20);
+  const scope = vscode.window.createStatusBarItem(View.scope, vscode.StatusBarAlignment.Left, 19);
+  ranks.name = vscode.l10n.t('Ranks');
+  ranks.command = Command.pickView;
+  scope.name = vscode.l10n.t('Scope of continue, pause and steps');
+  scope.command = Command.setScope;
   return vscode.Disposable.from(
     ranks,
     scope,
-    sessions.onDidChange(show),
-    command('dapMux.setScope', () => choose(sessions, 'scope', SCOPES, 'What continue, pause and steps act on')),
-    command('dapMux.pickView', () => choose(sessions, 'view', VIEWS, 'How the call stack shows ranks')),
+    sessions.onDidChange(() => {
+      update(ranks, scope, sessions.current);
+    }),
+    registerCommand(Command.setScope, () =>
+      pick(sessions, 'scope', SCOPES, vscode.l10n.t('Which ranks continue, pause and steps apply to')),
+    ),
+    registerCommand(Command.pickView, () =>
+      pick(sessions, 'view', VIEWS, vscode.l10n.t('How the call stack shows ranks')),
+    ),
   );
+}
+
+function update(
+  ranks: vscode.StatusBarItem,
+  scope: vscode.StatusBarItem,
+  session: RankSession | undefined,
+): void {
+  if (!session) {
+    ranks.hide();
+    scope.hide();
+    return;
+  }
+  const counts = session.ranks.counts();
+  ranks.text = `$(layers) ${summary(counts)}`;
+  ranks.tooltip = `${details(counts)}\n${vscode.l10n.t('Click to choose what the call stack shows')}`;
+  ranks.accessibilityInformation = {
+    label: vscode.l10n.t('{0}. Choose what the call stack shows', summary(counts)),
+    role: 'button',
+  };
+  scope.text = `$(target) ${vscode.l10n.t('scope: {0}', session.scope)}`;
+  scope.tooltip = `${detailOf(SCOPES, session.scope)}\n${vscode.l10n.t('Click to change it')}`;
+  scope.accessibilityInformation = {
+    label: vscode.l10n.t('scope: {0}. Change it', session.scope),
+    role: 'button',
+  };
+  ranks.show();
+  scope.show();
 }
 
 function detailOf(choices: readonly Choice[], value: string): string {
   return choices.find((choice) => choice.value === value)?.detail ?? value;
 }
 
-async function choose(
-  sessions: Sessions,
-  what: 'scope' | 'view',
+async function pick(
+  sessions: RankSessions,
+  setting: 'scope' | 'view',
   choices: readonly Choice[],
   title: string,
 ): Promise<void> {
-  const live = liveOf(sessions);
+  const session = requireSession(sessions);
   const items = choices.map((choice) => ({
     ...choice,
-    ...(choice.value === live[what] ? { description: 'now' } : {}),
+    ...(choice.value === session[setting] ? { description: vscode.l10n.t('current') } : {}),
   }));
-  const chosen = await vscode.window.showQuickPick(items, { title, matchOnDetail: true });
-  if (chosen) await live.set(what, chosen.value);
+  const picked = await vscode.window.showQuickPick(items, { title, matchOnDetail: true });
+  if (picked) await session.set(setting, picked.value);
 }

@@ -37,7 +37,7 @@ test('groups: outliers and NaN are marked in words, failures and silence too', (
     ['5', ['outlier']],
     ['4', ['outlier', 'NaN']],
     ['6', ['failed']],
-    ['7-8', ['no answer']],
+    ['7-8', ['no response']],
   ]);
 });
 
@@ -64,8 +64,8 @@ test('CSV: one line a rank in order, what needs quotes is quoted, formulas are d
     'job,4,nan,"outlier, NaN"',
     'job,5,4.0,outlier',
     "job,6,,failed: NameError: name 'loss' is not defined",
-    'job,7,,no answer: no answer in time',
-    'job,8,,no answer: no answer in time',
+    'job,7,,no response: no response in time',
+    'job,8,,no response: no response in time',
     '',
   ]);
   const one = (value: string): string | undefined =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { castReport, castText, listReport, problemsOf, type CastBody } from '../../src/logic/ranks/castText';
+import { castReport, castText, listReport, problemsOf, type CastBody } from '../../src/logic/ranks/reports';
 import { commandsFor, completed, readySets, typedRanks } from '../../src/logic/ranks/suggestions';
 import { row, running } from './row';
 
@@ -31,11 +31,11 @@ test('the merged answer: equal answers together, who differs and who failed name
       '  0-1,3  2.25',
       '  2      nan   (differs from the others)',
       '  4      failed: is waiting',
-      '  5      no answer in time',
+      '  5      no response in time',
       '  (rank 3 was running: answered from the globals of the main module)',
     ].join('\n'),
   );
-  expect(problemsOf(body)).toBe('4: is waiting; 5: no answer in time');
+  expect(problemsOf(body)).toBe('4: is waiting; 5: no response in time');
 });
 
 test('an answer of several lines stays in its column', () => {
@@ -56,14 +56,14 @@ test('the list of ranks is a table', () => {
 
 test('what is typed is taken once the session says who is meant', () => {
   expect(typedRanks('0-1', { ranks: [row(0), row(1)], problem: '' })).toEqual([
-    { text: '0-1', label: '$(check) 0-1', description: '2 ranks: 0-1', take: true },
+    { text: '0-1', label: '$(check) 0-1', description: '2 ranks: 0-1', complete: true },
   ]);
   const [wrong] = typedRanks('ranks(ddp=0)', {
     ranks: [],
     problem: "no dimension 'ddp': did you mean dp?\n  ranks(ddp=0)\n        ^^^",
   });
-  expect(wrong).toMatchObject({ description: "no dimension 'ddp': did you mean dp?", take: false });
-  expect(typedRanks('lost', { ranks: [], problem: '' })[0]?.take).toBe(false);
+  expect(wrong).toMatchObject({ description: "no dimension 'ddp': did you mean dp?", complete: false });
+  expect(typedRanks('lost', { ranks: [], problem: '' })[0]?.complete).toBe(false);
 });
 
 test('ready-made sets: everybody, states, names, places', () => {
@@ -83,12 +83,12 @@ test("the adapter's completions go on with the text that was typed", () => {
     { label: 'cast ', start: 0, length: 4 },
   ];
   expect(completed('ranks(d', 'cast ', targets)).toEqual([
-    { text: 'ranks(dp=', label: 'ranks(dp=', description: 'dimension of 2', take: false },
+    { text: 'ranks(dp=', label: 'ranks(dp=', description: 'dimension of 2', complete: false },
   ]);
 });
 
 test('words of pdb are offered, and any text is a command', () => {
   expect(commandsFor('').map(({ text }) => text)).toContain('n');
-  expect(commandsFor('loss')[0]).toMatchObject({ text: 'loss', take: true });
-  expect(commandsFor('  ').some(({ take, text }) => take && text.trim() === '')).toBe(false);
+  expect(commandsFor('loss')[0]).toMatchObject({ text: 'loss', complete: true });
+  expect(commandsFor('  ').some(({ complete, text }) => complete && text.trim() === '')).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { Coalesced } from '../../src/logic/coalesced';
+import { Throttler } from '../../src/logic/throttler';
 import { Frames } from '../../src/logic/ranks/frames';
 import { stackItem, variableItem } from '../../src/logic/ranks/stackItems';
 
@@ -42,16 +42,16 @@ test('many calls within a moment are one, and a call during the work is one more
   vi.useFakeTimers();
   let done = 0;
   let finish = (): void => undefined;
-  const coalesced = new Coalesced(() => {
+  const coalesced = new Throttler(() => {
     done += 1;
     return new Promise<void>((resolve) => (finish = resolve));
   }, 100);
-  for (let call = 0; call < 512; call += 1) coalesced.poke();
+  for (let call = 0; call < 512; call += 1) coalesced.schedule();
   await vi.advanceTimersByTimeAsync(99);
   expect(done).toBe(0);
   await vi.advanceTimersByTimeAsync(1);
   expect(done).toBe(1);
-  for (let call = 0; call < 512; call += 1) coalesced.poke();
+  for (let call = 0; call < 512; call += 1) coalesced.schedule();
   await vi.advanceTimersByTimeAsync(1000);
   expect(done).toBe(1);
   finish();

@@ -10,23 +10,23 @@ function four(): Ranks {
 
 test('a change replaces the rows of its ranks, and only these', () => {
   const ranks = four();
-  expect(ranks.change({ changed: [running(2)], counts: { stopped: 3, running: 1, lost: 0 } })).toBe(true);
+  expect(ranks.apply({ changed: [running(2)], counts: { stopped: 3, running: 1, lost: 0 } })).toBe(true);
   expect(ranks.all().map(({ state }) => state)).toEqual(['stopped', 'stopped', 'running', 'stopped']);
   expect(ranks.counts()).toEqual({ stopped: 3, running: 1 });
 });
 
 test('counts that do not fit tell that something was missed: a rank was dropped', () => {
-  expect(four().change({ changed: [], counts: { stopped: 3 } })).toBe(false);
+  expect(four().apply({ changed: [], counts: { stopped: 3 } })).toBe(false);
 });
 
 test('a worker that has ended leaves the list, as in the session', () => {
   const ranks = four();
   const worker = { worker: 1, threadId: 9 };
-  expect(ranks.change({ changed: [running(2, worker)], counts: { stopped: 4, running: 1 } })).toBe(true);
+  expect(ranks.apply({ changed: [running(2, worker)], counts: { stopped: 4, running: 1 } })).toBe(true);
   expect(ranks.all().map(({ rank }) => rank)).toEqual([0, 1, 2, 2, 3]);
   expect(ranks.withThread(9)?.worker).toBe(1);
   const gone = { ...running(2, worker), state: 'exited' };
-  expect(ranks.change({ changed: [gone], counts: { stopped: 4 } })).toBe(true);
+  expect(ranks.apply({ changed: [gone], counts: { stopped: 4 } })).toBe(true);
   expect(ranks.all()).toHaveLength(4);
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { classesOf, classOf } from '../../src/logic/ranks/classes';
 import { search } from '../../src/logic/ranks/filter';
 import { details, summary } from '../../src/logic/ranks/status';
-import { classWords, rankWords } from '../../src/logic/ranks/words';
+import { classLabels, rankLabels } from '../../src/logic/ranks/labels';
 import { NOWHERE, row, running } from './row';
 
 const eight = [
@@ -15,7 +15,7 @@ const eight = [
 
 test('ranks in the same state at the same place are one class: trouble first, the most next', () => {
   const classes = classesOf(eight);
-  expect(classes.map((one) => classWords(one, false).spoken)).toEqual([
+  expect(classes.map((one) => classLabels(one, false).spoken)).toEqual([
     '1 rank stopped at an exception at train.py:50 in step: 2',
     '4 ranks stopped at train.py:41 in step: 3-6',
     '1 rank stopped at train.py:42 in sync: 7',
@@ -33,22 +33,22 @@ test('a class keeps its key while ranks join it, so its row stays unfolded', () 
 test('a class tells how many and who, a rank its place in the mesh, state and line', () => {
   const [, found] = classesOf(eight);
   if (!found) throw new Error('no class');
-  expect(classWords(found, false)).toMatchObject({ label: 'train.py:41', description: '4 ranks · 3-6' });
+  expect(classLabels(found, false)).toMatchObject({ label: 'train.py:41', description: '4 ranks · 3-6' });
   const [first] = found.rows;
   if (!first) throw new Error('no rank');
-  expect(rankWords(first, false)).toMatchObject({
+  expect(rankLabels(first, false)).toMatchObject({
     label: 'rank 3',
     description: 'dp=1 tp=1 · stopped · step:41',
     spoken: 'rank 3, dp=1 tp=1, stopped, step:41',
   });
-  expect(rankWords(first, true).label).toBe('rank 3 @job');
+  expect(rankLabels(first, true).label).toBe('rank 3 @job');
 });
 
 test('who is not there says why', () => {
   const gone = row(4, { ...NOWHERE, state: 'exited', reason: null, exitCode: 3 });
-  expect(rankWords(gone, false).description).toBe('exited with code 3');
+  expect(rankLabels(gone, false).description).toBe('exited with code 3');
   const waiting = row(5, { ...NOWHERE, state: 'waiting', reason: 'connection refused' });
-  expect(rankWords(waiting, false).description).toBe('waiting: connection refused');
+  expect(rankLabels(waiting, false).description).toBe('waiting: connection refused');
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /** The answer of `compare` (docs/protocol.md), made ready to be shown. Pure. */
 
-import { ranksWord, unfold, type RankId } from '../ranks/sets';
+import { countedRanks, unfold, type RankId } from '../ranks/sets';
 
 export interface Histogram {
   readonly edges: readonly number[];
@@ -77,13 +77,13 @@ export function groupsOf(body: CompareBody): Group[] {
   const made = (kind: Kind, ranks: string, value: string): Group => {
     const ids = unfold(ranks, '');
     const outlier = kind === 'value' && ids.some(({ group, rank }) => far.has(`${group}:${rank}`));
-    const marks = kind === 'value' ? markOf(value) : [kind === 'error' ? 'failed' : 'no answer'];
+    const marks = kind === 'value' ? markOf(value) : [kind === 'error' ? 'failed' : 'no response'];
     return { kind, ranks, ids, value, marks: outlier ? ['outlier', ...marks] : marks };
   };
   return [
     ...body.values.map(({ ranks, value }) => made('value', ranks, value)),
     ...body.errors.map(({ ranks, message }) => made('error', ranks, message)),
-    ...(body.missing ? [made('missing', body.missing, 'no answer in time')] : []),
+    ...(body.missing ? [made('missing', body.missing, 'no response in time')] : []),
   ];
 }
 
@@ -100,7 +100,7 @@ export function summaryOf(body: CompareBody): string {
   const silent = count(groups, 'missing');
   const values = different === 1 ? 'all the same value' : `${different} different values`;
   return [
-    ranksWord(count(groups, 'value') + failed + silent),
+    countedRanks(count(groups, 'value') + failed + silent),
     different === 0 ? 'no value' : values,
     ...(outliers ? [outliers === 1 ? '1 outlier' : `${outliers} outliers`] : []),
     ...(failed ? [`${failed} failed`] : []),

@@ -1,7 +1,7 @@
 /** The histogram, and the values rank by rank, as SVG. Pure. */
 
 import { numberOf, short, type Group, type Histogram } from './answer';
-import { ranksWord } from '../ranks/sets';
+import { countedRanks } from '../ranks/sets';
 
 const WIDTH = 320;
 const HEIGHT = 72;
@@ -33,7 +33,7 @@ export function histogramSvg(histogram: Histogram, outliers: readonly number[]):
     const last = index === counts.length - 1;
     const far = outliers.some((one) => low <= one && (one < high || last));
     const height = count === 0 ? 0 : Math.max(3, (count / most) * (BASE - 4));
-    const told = `${short(low)} to ${short(high)}: ${ranksWord(count)}${far ? ', outlier' : ''}`;
+    const told = `${short(low)} to ${short(high)}: ${countedRanks(count)}${far ? ', outlier' : ''}`;
     return (
       `<rect class="bar${far ? ' far' : ''}" x="${(index * step + 1).toFixed(1)}" y="${(BASE - height).toFixed(1)}" ` +
       `width="${(step - 2).toFixed(1)}" height="${height.toFixed(1)}"><title>${told}</title></rect>`
@@ -98,7 +98,7 @@ export function sparklineSvg(groups: readonly Group[]): string {
   if (finite.length === 0 || first === undefined || last === undefined || first === last) return '';
   const scale = new Scale(points.length, finite);
   const marks = points.map((point, index) => markSvg(point, scale.x(index), scale));
-  const label = `Values of ${ranksWord(points.length)}, one after another, from ${short(scale.low)} to ${short(scale.high)}`;
+  const label = `Values of ${countedRanks(points.length)}, one after another, from ${short(scale.low)} to ${short(scale.high)}`;
   return picture(label, linesSvg(points, scale) + marks.join('') + ends(first.name, last.name));
 }
 

@@ -2,7 +2,7 @@
 
 import { groupsOf, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
 import { escaped, histogramSvg, sparklineSvg } from './drawing';
-import { ranksWord } from '../ranks/sets';
+import { countedRanks } from '../ranks/sets';
 
 export interface Shell {
   readonly nonce: string;
@@ -102,7 +102,7 @@ function row({ kind, ranks, ids, value, marks }: Group, index: number): string {
     `<tr role="row" class="${classes}" tabindex="${index === 0 ? 0 : -1}" data-index="${index}" ` +
     `aria-label="${escaped(label)}" title="Enter: go to ${ids.length === 1 ? 'this rank' : 'the first of these ranks'}">` +
     `<td role="gridcell" class="ranks">${escaped(ranks)}</td>` +
-    `<td role="gridcell" class="count"><span title="${ranksWord(ids.length)}">${ids.length}</span></td>` +
+    `<td role="gridcell" class="count"><span title="${countedRanks(ids.length)}">${ids.length}</span></td>` +
     `<td role="gridcell" class="value">${escaped(value)}</td><td role="gridcell">${note}</td></tr>`
   );
 }

@@ -2,7 +2,7 @@
 
 import { STATES, type Row } from './rows';
 
-/** `key` stays the same while ranks come and go, so a tree remembers what was unfolded. */
+/** `key` does not depend on the ranks, so a tree remembers which classes are expanded. */
 export interface RankClass {
   readonly key: string;
   readonly group: string;
@@ -40,7 +40,7 @@ function classFrom(key: string, rows: readonly Row[]): RankClass {
   return { key, group, state, exception: isException(first), path, line, function: first.function, rows };
 }
 
-/** Exceptions first, then stopped ranks, the largest class first; whoever is gone comes last. */
+/** Exceptions first, then by state, stopped ranks first; then by size, largest first. */
 function byImportance(one: RankClass, other: RankClass): number {
   return (
     Number(other.exception) - Number(one.exception) ||
@@ -55,7 +55,7 @@ function placeOf(state: string): number {
   return place < 0 ? STATES.length : place;
 }
 
-/** The ranks that stand where this one stands. */
+/** The ranks of the same class as this one. */
 export function classOf(row: Row, rows: readonly Row[]): readonly Row[] {
   const key = classKey(row);
   return rows.filter((other) => classKey(other) === key);

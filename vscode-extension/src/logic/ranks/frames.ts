@@ -1,6 +1,6 @@
-/** How far up its stack each frame is that an editor was told of. Pure. */
+/** The stack depth of each frame that the editor knows. Pure. */
 
-/** A DAP message, as far as it is looked at here. */
+/** The parts of a DAP message that are used here. */
 export interface Message {
   readonly type?: string;
   readonly seq?: number;
@@ -12,22 +12,22 @@ export interface Message {
   readonly body?: unknown;
 }
 
-/** Watches `stackTrace`; what it knows of a frame ends with the stop, as the frame does. */
+/** Observes `stackTrace`; frames are forgotten when their stop ends. */
 export class Frames {
-  private readonly asked = new Map<number, number>();
+  private readonly requests = new Map<number, number>();
   private readonly depths = new Map<number, number>();
 
   sent(message: Message): void {
     if (message.command !== 'stackTrace' || message.seq === undefined) return;
     const { startFrame } = (message.arguments ?? {}) as { startFrame?: number };
-    this.asked.set(message.seq, startFrame ?? 0);
+    this.requests.set(message.seq, startFrame ?? 0);
   }
 
   received(message: Message): void {
     if (message.event === 'continued') this.depths.clear();
     if (message.type !== 'response' || message.request_seq === undefined) return;
-    const start = this.asked.get(message.request_seq);
-    this.asked.delete(message.request_seq);
+    const start = this.requests.get(message.request_seq);
+    this.requests.delete(message.request_seq);
     if (start !== undefined && message.success) this.note(start, message.body);
   }
 
@@ -36,7 +36,7 @@ export class Frames {
     stackFrames.forEach(({ id }, index) => this.depths.set(id, start + index));
   }
 
-  /** 0 is the innermost; undefined for a frame that is not known. */
+  /** 0 is the innermost frame; undefined for unknown frames. */
   depth(frameId: number): number | undefined {
     return this.depths.get(frameId);
   }

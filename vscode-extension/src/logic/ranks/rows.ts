@@ -1,4 +1,4 @@
-/** What the session tells of its ranks (docs/protocol.md, `list`), kept up to date. Pure. */
+/** The state of a session's ranks (docs/protocol.md, `list`), kept up to date. Pure. */
 
 export const STATES = [
   'stopped',
@@ -39,7 +39,7 @@ export interface Listing {
 }
 
 /** The body of the event `ranks`. */
-export interface News {
+export interface RanksEvent {
   readonly changed: readonly Row[];
   readonly counts: Counts;
 }
@@ -62,17 +62,17 @@ export class Ranks {
   }
 
   /**
-   * Take in what has changed. False where the session's counts say that something was missed (a rank
-   * that was dropped is in no event): then `list` has to be asked again.
+   * Apply an event. False if the session's counts show that something was missed, because no event
+   * names a rank that was dropped: then `list` has to be requested again.
    */
-  change(news: News): boolean {
-    for (const row of news.changed) {
+  apply(event: RanksEvent): boolean {
+    for (const row of event.changed) {
       const ended = row.worker !== null && (row.state === 'exited' || row.state === 'lost');
       if (ended) this.rows.delete(keyOf(row));
       else this.rows.set(keyOf(row), row);
     }
     const counts = this.counts();
-    return STATES.every((state) => (counts[state] ?? 0) === (news.counts[state] ?? 0));
+    return STATES.every((state) => (counts[state] ?? 0) === (event.counts[state] ?? 0));
   }
 
   all(): readonly Row[] {

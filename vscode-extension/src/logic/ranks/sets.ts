@@ -38,14 +38,14 @@ function byGroup(ids: Iterable<RankId>): [string, number[]][] {
   return [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** A rank set that means exactly these; groups are named where the session has several. */
+/** A rank set for exactly these ranks; `named`: with their groups. */
 export function setOf(ids: Iterable<RankId>, named: boolean): string {
   return byGroup(ids)
     .map(([group, numbers]) => (named ? `${group}:` : '') + foldNumbers(numbers))
     .join(' | ');
 }
 
-/** `ranks(0:4)`, `ranks(1:10:2)`, `ranks(3)`, `ranks(0,1,7)`: what a user would type for these. */
+/** `ranks(0:4)`, `ranks(1:10:2)`, `ranks(3)`, `ranks(0,1,7)`: as a user would type it. */
 export function callOf(ids: Iterable<RankId>, named: boolean): string {
   return byGroup(ids)
     .map(([group, numbers]) => `${named ? `${group}.` : ''}ranks(${inside(sorted(numbers))})`)
@@ -62,7 +62,7 @@ function inside(numbers: readonly number[]): string {
   return step === 1 ? `${first}:${last + 1}` : `${first}:${last + 1}:${step}`;
 }
 
-/** The ranks of an answer: `0-3,7`, or with several groups `trainer:0-3; eval:0`. */
+/** The ranks of a response: `0-3,7`, or with several groups `trainer:0-3; eval:0`. */
 export function unfold(text: string, group: string): RankId[] {
   return text
     .split(';')
@@ -83,7 +83,7 @@ function numbersOf(text: string): number[] {
   });
 }
 
-/** The set of these rows' ranks, as a request takes it. `all` are the session's rows. */
+/** The rank set of these rows for a request. `all`: the session's rows. */
 export function setOfRows(rows: readonly Row[], all: readonly Row[]): string {
   return setOf(rows, severalGroups(all));
 }
@@ -93,6 +93,6 @@ export function whichRanks(set: string): string {
   return /^\d+$/.test(set) ? `rank ${set}` : `ranks ${set}`;
 }
 
-export function ranksWord(count: number): string {
+export function countedRanks(count: number): string {
   return count === 1 ? '1 rank' : `${count} ranks`;
 }

@@ -1,4 +1,4 @@
-/** What VS Code hands to a command of the call stack's and the variables' menus. Pure. */
+/** The arguments that VS Code passes to commands in the call stack's and the variables' menus. Pure. */
 
 /** DAP's id of the row, and the session it is in. */
 export interface StackItem {

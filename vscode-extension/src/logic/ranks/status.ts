@@ -1,7 +1,7 @@
-/** The two texts of the status bar, and what can be chosen there. Pure. */
+/** The texts of the status bar, and the choices of its menus. Pure. */
 
 import type { Counts } from './rows';
-import { ranksWord } from './sets';
+import { countedRanks } from './sets';
 
 export interface Choice {
   readonly value: string;
@@ -9,16 +9,16 @@ export interface Choice {
   readonly detail: string;
 }
 
-/** `8 ranks · 6 stopped`; who is lost or has exited is told too. */
+/** `8 ranks · 6 stopped`, also with the ranks that are lost or have exited. */
 export function summary(counts: Counts): string {
   const total = Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
   const told = ['stopped', 'lost', 'exited']
     .filter((state) => state === 'stopped' || counts[state])
     .map((state) => `${counts[state] ?? 0} ${state}`);
-  return [ranksWord(total), ...told].join(' · ');
+  return [countedRanks(total), ...told].join(' · ');
 }
 
-/** Every state that there is, a line each. */
+/** One line for each state. */
 export function details(counts: Counts): string {
   return Object.entries(counts)
     .filter(([, count]) => count)
@@ -30,23 +30,23 @@ export const SCOPES: readonly Choice[] = [
   {
     value: 'auto',
     label: 'auto',
-    detail: 'Continue and pause act on all ranks; a step on the ranks that stand at the same place',
+    detail: 'Continue and pause apply to all ranks, steps to the ranks at the same place',
   },
-  { value: 'rank', label: 'rank', detail: 'Continue, pause and steps act on the rank in focus alone' },
+  { value: 'rank', label: 'rank', detail: 'Continue, pause and steps apply to the focused rank only' },
   {
     value: 'class',
     label: 'class',
-    detail: 'Continue, pause and steps act on the ranks that stand where the rank in focus stands',
+    detail: 'Continue, pause and steps apply to the ranks at the same place as the focused rank',
   },
-  { value: 'all', label: 'all', detail: 'Continue, pause and steps act on all ranks' },
+  { value: 'all', label: 'all', detail: 'Continue, pause and steps apply to all ranks' },
 ];
 
 export const VIEWS: readonly Choice[] = [
-  { value: 'auto', label: 'auto', detail: 'One row a rank; with many ranks one row a place' },
+  { value: 'auto', label: 'auto', detail: 'One row for each rank; with many ranks, one for each place' },
   { value: 'ranks', label: 'ranks', detail: 'The call stack has one row for each rank' },
   {
     value: 'classes',
     label: 'classes',
-    detail: 'The call stack has one row for all ranks that stand at the same place',
+    detail: 'The call stack has one row for all ranks at the same place',
   },
 ];

@@ -1,16 +1,16 @@
-/** What is offered while a rank set or a command is typed. Pure. */
+/** Suggestions while a rank set or a command is typed. Pure. */
 
 import { classesOf } from './classes';
 import { STATES, type Row } from './rows';
-import { ranksWord, setOfRows } from './sets';
-import { classWords } from './words';
+import { countedRanks, setOfRows } from './sets';
+import { classLabels } from './labels';
 
-/** `take`: choosing it ends the question; else it only goes on with the text. */
+/** `complete`: choosing it closes the picker; otherwise it only extends the text. */
 export interface Suggestion {
   readonly text: string;
   readonly label: string;
   readonly description: string;
-  readonly take: boolean;
+  readonly complete: boolean;
 }
 
 /** A DAP `CompletionItem`; `start` counts from 0. */
@@ -22,8 +22,8 @@ export interface Target {
   readonly detail?: string;
 }
 
-/** What the adapter says of the text so far. */
-export interface Verdict {
+/** The adapter's result for the text so far. */
+export interface Evaluation {
   readonly ranks: readonly Row[];
   readonly problem: string;
 }
@@ -33,39 +33,39 @@ export interface NamedSet {
   readonly ranks: string;
 }
 
-export const NOTHING = 'no rank belongs to it now';
+export const EMPTY = 'no ranks at the moment';
 
-export function typedRanks(typed: string, { ranks, problem }: Verdict): Suggestion[] {
+export function typedRanks(typed: string, { ranks, problem }: Evaluation): Suggestion[] {
   if (typed === '') return [];
-  const said = problem ? firstLine(problem) : ranks.length === 0 ? NOTHING : counted(ranks);
-  const take = problem === '' && ranks.length > 0;
-  return [{ text: typed, label: `${take ? '$(check)' : '$(error)'} ${typed}`, description: said, take }];
+  const description = problem ? firstLine(problem) : ranks.length === 0 ? EMPTY : counted(ranks);
+  const complete = problem === '' && ranks.length > 0;
+  return [{ text: typed, label: `${complete ? '$(check)' : '$(error)'} ${typed}`, description, complete }];
 }
 
 function counted(ranks: readonly Row[]): string {
   const mains = ranks.filter(({ worker }) => worker === null);
-  return `${ranksWord(mains.length)}: ${setOfRows(mains, ranks)}`;
+  return `${countedRanks(mains.length)}: ${setOfRows(mains, ranks)}`;
 }
 
 function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? text;
 }
 
-/** Ready-made sets: everybody, who stands where, and the named ones. */
+/** Ready-made sets: all ranks, by state, by place, and the named ones. */
 export function readySets(rows: readonly Row[], named: readonly NamedSet[]): Suggestion[] {
   const mains = rows.filter(({ worker }) => worker === null);
   const states = STATES.map((state) => ({ state, members: mains.filter((row) => row.state === state) }))
     .filter(({ members }) => members.length > 0)
-    .map(({ state, members }) => ({ text: state, description: ranksWord(members.length) }));
+    .map(({ state, members }) => ({ text: state, description: countedRanks(members.length) }));
   const places = classesOf(mains)
     .filter(({ path }) => path !== null)
-    .map((found) => ({ text: setOfRows(found.rows, mains), description: classWords(found, false).spoken }));
-  const names = named.map(({ name, ranks }) => ({ text: `@${name}`, description: ranks || NOTHING }));
-  const all = { text: 'all', description: ranksWord(mains.length) };
-  return [all, ...states, ...names, ...places].map((one) => ({ ...one, label: one.text, take: true }));
+    .map((found) => ({ text: setOfRows(found.rows, mains), description: classLabels(found, false).spoken }));
+  const names = named.map(({ name, ranks }) => ({ text: `@${name}`, description: ranks || EMPTY }));
+  const all = { text: 'all', description: countedRanks(mains.length) };
+  return [all, ...states, ...names, ...places].map((one) => ({ ...one, label: one.text, complete: true }));
 }
 
-/** The adapter's completions, as whole texts; `head` is what was sent before what the user typed. */
+/** The adapter's completions as whole texts; `head` was sent before what the user typed. */
 export function completed(typed: string, head: string, targets: readonly Target[]): Suggestion[] {
   const sent = head + typed;
   return targets.flatMap(({ label, text, start, length, detail }) => {
@@ -73,23 +73,25 @@ export function completed(typed: string, head: string, targets: readonly Target[
     if (from < head.length) return [];
     const whole = sent.slice(head.length, from) + (text ?? label) + sent.slice(from + (length ?? 0));
     if (whole === typed) return [];
-    return [{ text: whole, label: whole, description: detail ?? '', take: false }];
+    return [{ text: whole, label: whole, description: detail ?? '', complete: false }];
   });
 }
 
-const WORDS: readonly (readonly [string, string, boolean])[] = [
+const PDB_COMMANDS: readonly (readonly [string, string, boolean])[] = [
   ['p ', 'show an expression', false],
-  ['w', 'where each rank stands', true],
+  ['w', 'show where each rank is', true],
   ['n', 'step over', true],
   ['s', 'step into', true],
   ['r', 'step out', true],
   ['c', 'continue', true],
-  ['a', 'the arguments of the function', true],
+  ['a', 'show the function\'s arguments', true],
   ['!', 'run a statement', false],
 ];
 
 export function commandsFor(typed: string): Suggestion[] {
-  const own = typed.trim() === '' ? [] : [{ text: typed, label: `$(check) ${typed}`, description: '', take: true }];
-  const words = WORDS.filter(([word]) => typed === '' || (word !== typed && word.startsWith(typed)));
-  return [...own, ...words.map(([text, description, take]) => ({ text, label: text, description, take }))];
+  const own = typed.trim() === '' ? [] : [{ text: typed, label: `$(check) ${typed}`, description: '', complete: true }];
+  const matching = PDB_COMMANDS.filter(
+    ([command]) => typed === '' || (command !== typed && command.startsWith(typed)),
+  );
+  return [...own, ...matching.map(([text, description, complete]) => ({ text, label: text, description, complete }))];
 }

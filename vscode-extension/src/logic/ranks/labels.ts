@@ -1,10 +1,10 @@
-/** How ranks and classes of ranks read, in a row, in its tooltip and to a screen reader. Pure. */
+/** The labels of ranks and classes, in rows, tooltips and for screen readers. Pure. */
 
 import type { RankClass } from './classes';
 import type { Row } from './rows';
-import { foldNumbers, ranksWord } from './sets';
+import { foldNumbers, countedRanks } from './sets';
 
-export interface Words {
+export interface Labels {
   readonly label: string;
   readonly description: string;
   readonly tooltip: string;
@@ -31,24 +31,24 @@ function placeOf(at: { path: string | null; line: number | null }): string {
   return at.path === null ? '' : `${fileOf(at.path)}:${at.line ?? '?'}`;
 }
 
-/** What a class has in common: `train.py:41`, or its state where it stands nowhere. */
-export function classWords(found: RankClass, several: boolean): Words {
+/** The label is the place, `train.py:41`, or else the state. */
+export function classLabels(found: RankClass, several: boolean): Labels {
   const place = placeOf(found);
   const state = found.exception ? 'stopped at an exception' : found.state;
-  const who = foldNumbers(found.rows.map((row) => row.rank));
-  const members = ranksWord(found.rows.length);
+  const ranks = foldNumbers(found.rows.map((row) => row.rank));
+  const members = countedRanks(found.rows.length);
   const group = several ? ` @${found.group}` : '';
   const where = found.function === null ? place : `${place} in ${found.function}`;
   return {
     label: place || state,
-    description: `${members} · ${who}${group}`,
-    tooltip: [`${members} ${state}${group}: ${who}`, where].filter(Boolean).join('\n'),
-    spoken: `${members} ${state}${place && ` at ${where}`}: ${who}${group}`,
+    description: `${members} · ${ranks}${group}`,
+    tooltip: [`${members} ${state}${group}: ${ranks}`, where].filter(Boolean).join('\n'),
+    spoken: `${members} ${state}${place && ` at ${where}`}: ${ranks}${group}`,
   };
 }
 
-/** What tells a rank from its neighbours comes first: a side bar is narrow. */
-export function rankWords(row: Row, several: boolean): Words {
+/** The description begins with what distinguishes ranks, because the side bar is narrow. */
+export function rankLabels(row: Row, several: boolean): Labels {
   const name = nameOf(row, several);
   const state = stateOf(row);
   const place = row.function === null ? '' : `${row.function}:${row.line ?? '?'}`;
@@ -67,7 +67,7 @@ export function rankWords(row: Row, several: boolean): Words {
   };
 }
 
-/** The state, and why where that is not plain from it. */
+/** The state, with the reason if the state alone does not tell. */
 function stateOf(row: Row): string {
   if (row.state === 'exited' && row.exitCode !== null) return `exited with code ${row.exitCode}`;
   if (row.state === 'stopped' && row.reason === 'exception') return 'exception';

@@ -1,24 +1,24 @@
-/** The attribute `cluster` where it leaves open which pod: what to ask, and of whom. Pure. */
+/** Choosing a pod when the attribute `cluster` does not name one. Pure. */
 
-import { type Attributes, ConfigurationError } from './reach';
+import { type Attributes, ConfigurationError } from './adapterLocation';
 
-/** Pods of a cluster of which one is still to be chosen. `kind`: whose tool is preferred. */
+/** A cluster whose pod is still to be chosen. `kind` says which tool is preferred. */
 export interface OpenCluster extends Record<string, unknown> {
   kind: 'k8s' | 'oc';
   namespace?: string;
   context?: string;
 }
 
-/** A line of a list to choose from. `chosen`: what it adds to the cluster. */
-export interface Offer {
+/** An item to pick; `attributes` completes the cluster. */
+export interface PodItem {
   label: string;
   description: string;
-  chosen: Attributes;
+  attributes: Attributes;
 }
 
 const OPEN = /^(k8s|oc)(?::(?:([a-z0-9][a-z0-9.-]*)\/)?)?$/;
 
-/** The cluster whose pod has to be chosen; undefined where nothing is left open. */
+/** The cluster whose pod has to be chosen; undefined if it names its pods. */
 export function openCluster(cluster: unknown): OpenCluster | undefined {
   const parts = typeof cluster === 'string' ? partsOf(cluster) : cluster;
   if (!isParts(parts)) return undefined;
@@ -27,9 +27,9 @@ export function openCluster(cluster: unknown): OpenCluster | undefined {
   return [pod, job, selector].some(Boolean) ? undefined : { ...parts, kind };
 }
 
-/** `oc` and `oc:team/` name no pod yet. */
-function partsOf(word: string): Attributes | undefined {
-  const [, kind, namespace] = OPEN.exec(word) ?? [];
+/** `oc` and `oc:team/` name no pod. */
+function partsOf(text: string): Attributes | undefined {
+  const [, kind, namespace] = OPEN.exec(text) ?? [];
   return kind === undefined ? undefined : { kind, ...(namespace === undefined ? {} : { namespace }) };
 }
 
@@ -37,22 +37,22 @@ function isParts(value: unknown): value is Attributes {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The programs to try, the preferred one first: each has its own configuration and login. */
+/** The programs to try, preferred first: each has its own configuration and login. */
 export function toolsFor({ kind }: OpenCluster): ['oc', 'kubectl'] | ['kubectl', 'oc'] {
   return kind === 'oc' ? ['oc', 'kubectl'] : ['kubectl', 'oc'];
 }
 
-/** `oc` knows the projects that this user may see; not everybody may list a cluster's namespaces. */
-export function namespaceWords(tool: string, { context }: OpenCluster): string[] {
+/** `oc` lists the projects that this user may see; listing namespaces needs more rights. */
+export function listNamespacesArgs(tool: string, { context }: OpenCluster): string[] {
   return ['get', tool === 'oc' ? 'projects' : 'namespaces', '-o', 'name', ...at(context)];
 }
 
-/** Which namespace the user works in, for those who may not list them. */
-export function currentWords({ context }: OpenCluster): string[] {
+/** Prints the current namespace, for users who may not list them. */
+export function currentNamespaceArgs({ context }: OpenCluster): string[] {
   return ['config', 'view', '--minify', '-o', 'jsonpath={..namespace}', ...at(context)];
 }
 
-export function podWords({ context, namespace }: OpenCluster): string[] {
+export function listPodsArgs({ context, namespace }: OpenCluster): string[] {
   return ['get', 'pods', '-o', 'json', ...(namespace ? ['--namespace', namespace] : []), ...at(context)];
 }
 
@@ -60,7 +60,7 @@ function at(context: string | undefined): string[] {
   return context ? ['--context', context] : [];
 }
 
-/** `namespace/training` and `project.project.openshift.io/training` are one name each. */
+/** Names from `namespace/training` or `project.project.openshift.io/training`, one a line. */
 export function namesOf(printed: string): string[] {
   const names = printed.split('\n').map((line) => line.trim().replace(/^.*\//, ''));
   return names.filter((name) => name !== '').sort();
@@ -71,8 +71,8 @@ interface Pod {
   status?: { phase?: string };
 }
 
-/** Jobs of several pods first, then the pods, those that run before all others. */
-export function offersOf(printed: string): Offer[] {
+/** Jobs of several pods first, then the pods, running ones first. */
+export function podItems(printed: string): PodItem[] {
   const pods = (JSON.parse(printed) as { items: Pod[] }).items;
   const alive = pods.filter(({ status }) => status?.phase === 'Running' || status?.phase === 'Pending');
   const jobs = new Map<string, Pod[]>();
@@ -85,12 +85,12 @@ export function offersOf(printed: string): Offer[] {
     ...whole.map(([job, members]) => ({
       label: `job/${job}`,
       description: `all its ${members.length} pods`,
-      chosen: { job },
+      attributes: { job },
     })),
     ...[...alive].sort(runningFirst).map(({ metadata: { name }, status }) => ({
       label: name,
       description: (status?.phase ?? '').toLowerCase(),
-      chosen: { pod: name },
+      attributes: { pod: name },
     })),
   ];
 }
@@ -104,28 +104,28 @@ function runningFirst(one: Pod, other: Pod): number {
   return waits(one) - waits(other) || one.metadata.name.localeCompare(other.metadata.name);
 }
 
-/** Whether the user may not see this, and can still say it. */
-export function isForbidden(complaint: string): boolean {
-  return /forbidden|cannot list/i.test(complaint);
+/** Whether the user lacks the right to list this. */
+export function isForbidden(message: string): boolean {
+  return /forbidden|cannot list/i.test(message);
 }
 
-/** What a tool's complaint means for the user, and what helps. */
-export function explained(tool: string, complaint: string): ConfigurationError {
-  const said = complaint.trim().split('\n').at(-1)?.trim() ?? '';
+/** Explains a tool's error message, and what to do. */
+export function explainToolError(tool: string, message: string): ConfigurationError {
+  const lastLine = message.trim().split('\n').at(-1)?.trim() ?? '';
   const login = tool === 'oc' ? '"oc login"' : 'your provider\'s login for kubectl';
-  if (/unauthorized|must be logged in|provide credentials|missing or incomplete configuration/i.test(complaint)) {
-    return new ConfigurationError(`${tool} is not logged in (${said}). Log in with ${login}, and start again`);
+  if (/unauthorized|must be logged in|provide credentials|missing or incomplete configuration/i.test(message)) {
+    return new ConfigurationError(`${tool} is not logged in (${lastLine}). Log in with ${login}, then try again`);
   }
-  if (/refused|no such host|unable to connect|timed? ?out|no route/i.test(complaint)) {
-    return new ConfigurationError(`${tool} does not reach the cluster (${said}). Is the VPN up, the login still good?`);
+  if (/refused|no such host|unable to connect|timed? ?out|no route/i.test(message)) {
+    return new ConfigurationError(`${tool} cannot reach the cluster (${lastLine}). Check your VPN and login`);
   }
-  return new ConfigurationError(`${tool}: ${said || 'it failed and did not say why'}`);
+  return new ConfigurationError(`${tool}: ${lastLine || 'failed with no error message'}`);
 }
 
-/** Neither program is there. */
-export function noTool(tools: readonly string[]): ConfigurationError {
+/** No program was found. */
+export function noToolError(tools: readonly string[]): ConfigurationError {
   return new ConfigurationError(
-    `to choose a pod, dap-mux needs ${tools.join(' or ')} in PATH. Install one and log in, or name the ` +
-      'ranks by "endpoints" where they can be reached without',
+    `to choose a pod, dap-mux needs ${tools.join(' or ')} in PATH. Install one and log in, or set ` +
+      '"endpoints" if the ranks can be reached without',
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigurationError, reachOf } from '../src/logic/reach';
+import { ConfigurationError, locateAdapter } from '../src/logic/adapterLocation';
 
 describe('where the adapter of a configuration is', () => {
   test.each([
@@ -21,10 +21,10 @@ describe('where the adapter of a configuration is', () => {
     [{ request: 'attach', connect: { socket: '/x/1.sock' } }, { kind: 'socket', path: '/x/1.sock' }],
     [{ request: 'attach' }, { kind: 'choose' }],
   ])('%j', (configuration, expected) => {
-    expect(reachOf(configuration)).toEqual(expected);
+    expect(locateAdapter(configuration)).toEqual(expected);
   });
 
   test.each([{}, { port: 0 }, { port: 'x' }, { port: 65536 }, 5677])('connect %j is refused', (connect) => {
-    expect(() => reachOf({ request: 'attach', connect })).toThrow(ConfigurationError);
+    expect(() => locateAdapter({ request: 'attach', connect })).toThrow(ConfigurationError);
   });
 });

@@ -1,10 +1,10 @@
-/** `cast` as text: what is copied, and what comes back. Pure. */
+/** Casts and lists of ranks as text, to copy or to show. Pure. */
 
 import { classOf } from './classes';
 import { severalGroups, type Row } from './rows';
-import { callOf, ranksWord, unfold } from './sets';
+import { callOf, countedRanks, unfold } from './sets';
 
-/** The body of `cast`; a rank set is '' where nobody is meant. */
+/** The body of `cast`; an empty rank set is ''. */
 export interface CastBody {
   readonly results: readonly { readonly ranks: string; readonly value: string; readonly type: string }[];
   readonly errors: readonly { readonly ranks: string; readonly message: string }[];
@@ -13,7 +13,7 @@ export interface CastBody {
   readonly inMain: string;
 }
 
-/** `cast ranks(0:4) p loss`, for the ranks that stand where `row` stands, or for all without it. */
+/** `cast ranks(0:4) p loss`, for the ranks of the same class as `row`, or for all without it. */
 export function castText(command: string, row: Row | undefined, all: readonly Row[]): string {
   const mains = all.filter(({ worker }) => worker === null);
   const chosen = row ? classOf(row, mains) : mains.filter(({ state }) => state === 'stopped');
@@ -21,7 +21,7 @@ export function castText(command: string, row: Row | undefined, all: readonly Ro
   return `cast ${callOf(meant, severalGroups(all))} ${command}`;
 }
 
-/** The merged answer, equal answers together: for an output channel. */
+/** The results, equal ones merged. */
 export function castReport(ranks: string, command: string, body: CastBody): string {
   const far = new Set(unfold(body.outliers, '').map(({ group, rank }) => `${group}:${rank}`));
   const isFar = (text: string): boolean =>
@@ -32,7 +32,7 @@ export function castReport(ranks: string, command: string, body: CastBody): stri
       far.size > 0 && isFar(who) ? `${value}   (differs from the others)` : value,
     ]),
     ...body.errors.map(({ ranks: who, message }): [string, string] => [who, `failed: ${message}`]),
-    ...(body.missing ? [[body.missing, 'no answer in time'] as [string, string]] : []),
+    ...(body.missing ? [[body.missing, 'no response in time'] as [string, string]] : []),
   ];
   const width = Math.min(24, Math.max(0, ...entries.map(([who]) => who.length)));
   const lines = entries.flatMap(([who, said]) => indented(who.padEnd(width), said));
@@ -51,13 +51,13 @@ function indented(head: string, said: string): string[] {
   return said.split('\n').map((line, index) => (index === 0 ? `  ${head}  ${line}` : gap + line));
 }
 
-/** What went wrong, as one sentence for a message; '' where nothing did. */
+/** The failures, for a message; '' if there are none. */
 export function problemsOf(body: CastBody): string {
   const failed = body.errors.map(({ ranks, message }) => `${ranks}: ${message}`);
-  return [...failed, ...(body.missing ? [`${body.missing}: no answer in time`] : [])].join('; ');
+  return [...failed, ...(body.missing ? [`${body.missing}: no response in time`] : [])].join('; ');
 }
 
-/** A table of all ranks, for an output channel. */
+/** Rows as aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -79,7 +79,7 @@ export function listReport(rows: readonly Row[]): string {
     row.host ?? '',
     row.pid?.toString() ?? '',
   ]);
-  return [ranksWord(rows.length), table([head, ...body])].join('\n');
+  return [countedRanks(rows.length), table([head, ...body])].join('\n');
 }
 
 function placeOf({ path, line, function: name }: Row): string {

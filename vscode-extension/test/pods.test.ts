@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import {
-  currentWords,
-  explained,
+  currentNamespaceArgs,
+  explainToolError,
   isForbidden,
-  namespaceWords,
+  listNamespacesArgs,
   namesOf,
-  noTool,
-  offersOf,
+  noToolError,
+  podItems,
   openCluster,
-  podWords,
+  listPodsArgs,
   toolsFor,
-} from '../src/logic/cluster';
+} from '../src/logic/pods';
 
 describe('whether a pod is still to be chosen', () => {
   test.each([
@@ -52,11 +52,11 @@ test('the tool that the kind is named after comes first', () => {
 
 test('what they are asked names context and namespace', () => {
   const open = { kind: 'oc', namespace: 'team', context: 'prod' } as const;
-  expect(namespaceWords('oc', open)).toEqual(['get', 'projects', '-o', 'name', '--context', 'prod']);
-  expect(namespaceWords('kubectl', { kind: 'oc' })).toEqual(['get', 'namespaces', '-o', 'name']);
+  expect(listNamespacesArgs('oc', open)).toEqual(['get', 'projects', '-o', 'name', '--context', 'prod']);
+  expect(listNamespacesArgs('kubectl', { kind: 'oc' })).toEqual(['get', 'namespaces', '-o', 'name']);
   const pods = ['get', 'pods', '-o', 'json', '--namespace', 'team', '--context', 'prod'];
-  expect(podWords(open)).toEqual(pods);
-  expect(currentWords(open)).toContain('jsonpath={..namespace}');
+  expect(listPodsArgs(open)).toEqual(pods);
+  expect(currentNamespaceArgs(open)).toContain('jsonpath={..namespace}');
 });
 
 test('names as both tools print them', () => {
@@ -77,30 +77,30 @@ test('jobs of several pods come first, then pods, those that run before others',
     pod('one-0', 'Running', 'one'),
     pod('dev', 'Running'),
   ];
-  expect(offersOf(JSON.stringify({ items }))).toEqual([
-    { label: 'job/train', description: 'all its 2 pods', chosen: { job: 'train' } },
-    { label: 'dev', description: 'running', chosen: { pod: 'dev' } },
-    { label: 'one-0', description: 'running', chosen: { pod: 'one-0' } },
-    { label: 'train-0', description: 'running', chosen: { pod: 'train-0' } },
-    { label: 'train-1', description: 'pending', chosen: { pod: 'train-1' } },
+  expect(podItems(JSON.stringify({ items }))).toEqual([
+    { label: 'job/train', description: 'all its 2 pods', attributes: { job: 'train' } },
+    { label: 'dev', description: 'running', attributes: { pod: 'dev' } },
+    { label: 'one-0', description: 'running', attributes: { pod: 'one-0' } },
+    { label: 'train-0', description: 'running', attributes: { pod: 'train-0' } },
+    { label: 'train-1', description: 'pending', attributes: { pod: 'train-1' } },
   ]);
 });
 
-describe('complaints', () => {
+describe('error messages', () => {
   test.each([
     ['oc', 'error: You must be logged in to the server (Unauthorized)', /oc is not logged in.*"oc login"/],
     ['kubectl', 'error: You must be logged in to the server', /kubectl is not logged in.*provider's login/],
     ['oc', 'error: Missing or incomplete configuration info.\n', /not logged in/],
-    ['kubectl', 'E1 noise\nThe connection to the server x was refused', /does not reach the cluster \(The conn/],
-    ['kubectl', 'Unable to connect to the server: dial tcp: lookup x: no such host', /does not reach/],
+    ['kubectl', 'E1 noise\nThe connection to the server x was refused', /cannot reach the cluster \(The conn/],
+    ['kubectl', 'Unable to connect to the server: dial tcp: lookup x: no such host', /cannot reach/],
     ['kubectl', 'error: context "x" does not exist', /^kubectl: error: context "x" does not exist$/],
-    ['oc', '', /did not say why/],
-  ])('%s: %s', (tool, complaint, words) => {
-    expect(explained(tool, complaint).message).toMatch(words);
+    ['oc', '', /failed with no error message/],
+  ])('%s: %s', (tool, message, expected) => {
+    expect(explainToolError(tool, message).message).toMatch(expected);
   });
 
   test('without either tool there is another way', () => {
-    expect(noTool(['oc', 'kubectl']).message).toMatch(/needs oc or kubectl in PATH.*"endpoints"/);
+    expect(noToolError(['oc', 'kubectl']).message).toMatch(/needs oc or kubectl in PATH.*"endpoints"/);
   });
 
   test('who may not list namespaces can still say one', () => {

@@ -1,0 +1,89 @@
+/** Commands that control, name or release ranks, from the Ranks view and the palette. */
+
+import * as vscode from 'vscode';
+import { Command, RANK_COMMAND_PREFIX } from '../constants';
+import { type CastBody, problemsOf } from '../logic/ranks/reports';
+import { keyOf, type Row } from '../logic/ranks/rows';
+import { setOfRows, whichRanks } from '../logic/ranks/sets';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { inputName, pickRankSet } from '../ranks/rankSetPicker';
+import { isNode, type Node, type RanksTree } from '../views/ranksTree';
+import { registerCommand, requireSession, UserError } from './registerCommand';
+
+type Action = 'continue' | 'pause' | 'next';
+const PDB_COMMANDS: Readonly<Record<Action, string>> = { continue: 'c', pause: 'pause', next: 'n' };
+
+/** Continue, pause or step exactly these ranks, with one request however many they are. */
+export async function control(session: RankSession, rows: readonly Row[], action: Action): Promise<void> {
+  const mains = rows.filter(({ worker }) => worker === null);
+  // a rank set selects ranks together with their workers, so workers need requests of their own
+  const workers = rows.filter(({ worker }) => worker !== null);
+  const requests = workers.map(({ threadId }) => session.request(action, { threadId, singleThread: true }));
+  if (mains.length > 0) {
+    const ranks = setOfRows(mains, session.ranks.all());
+    const body = await session.request<CastBody>('cast', { ranks, command: PDB_COMMANDS[action] });
+    session.refresh();
+    const problems = problemsOf(body);
+    if (problems) throw new UserError(problems);
+  }
+  await Promise.all(requests);
+}
+
+export async function focus(session: RankSession, row: Row): Promise<void> {
+  const { rank, group, worker } = row;
+  await session.request('focus', worker === null ? { rank, group } : { rank, group, worker });
+}
+
+/** The ranks that a command of the view is for: of the clicked row, or of all selected rows. */
+function selectedRanks(
+  tree: RanksTree,
+  args: readonly unknown[],
+): { session: RankSession; rows: readonly Row[] } {
+  const [node] = args;
+  const selection = Array.isArray(args[1]) ? args[1].filter(isNode) : tree.selection;
+  const clickedAlone = isNode(node) && !selection.some((each) => sameNode(each, node));
+  const nodes = clickedAlone ? [node] : selection;
+  const [first] = nodes;
+  if (!first) throw new UserError(vscode.l10n.t('Select ranks in the Ranks view first.'));
+  const rows = new Map(nodes.flatMap((each) => each.rows).map((row) => [keyOf(row), row]));
+  return { session: first.session, rows: [...rows.values()] };
+}
+
+function sameNode(one: Node, other: Node): boolean {
+  return one.rankClass?.key === other.rankClass?.key && one.rows[0]?.threadId === other.rows[0]?.threadId;
+}
+
+export async function defineGroup(session: RankSession, ranks: string): Promise<void> {
+  const name = await inputName(ranks);
+  if (name === undefined) return;
+  const plain = name.replace(/^@/, '');
+  await session.request('groups', { define: { name: plain, ranks } });
+  void vscode.window.showInformationMessage(vscode.l10n.t('@{0} now means {1}.', plain, whichRanks(ranks)));
+}
+
+async function release(sessions: RankSessions): Promise<void> {
+  const session = requireSession(sessions);
+  const ranks = await pickRankSet(session, vscode.l10n.t('Release ranks: which ones?'));
+  if (ranks === undefined) return;
+  const question = vscode.l10n.t('Release {0}? These ranks run on without a debugger.', ranks);
+  const confirm = vscode.l10n.t('Release');
+  const answer = await vscode.window.showWarningMessage(question, { modal: true }, confirm);
+  if (answer === confirm) await session.request('release', { ranks });
+}
+
+export function registerControlCommands(sessions: RankSessions, tree: RanksTree): vscode.Disposable {
+  const actions = (['continue', 'pause', 'next'] as const).map((action) =>
+    registerCommand(`${RANK_COMMAND_PREFIX}${action}`, async (...args) => {
+      const { session, rows } = selectedRanks(tree, args);
+      await control(session, rows, action);
+    }),
+  );
+  return vscode.Disposable.from(
+    ...actions,
+    registerCommand(Command.newGroup, async (...args) => {
+      const { session, rows } = selectedRanks(tree, args);
+      await defineGroup(session, setOfRows(rows, session.ranks.all()));
+    }),
+    registerCommand(Command.releaseRanks, () => release(sessions)),
+  );
+}

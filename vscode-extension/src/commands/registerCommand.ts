@@ -1,0 +1,32 @@
+/** Registers commands whose errors are shown to the user, and finds the session they act on. */
+
+import * as vscode from 'vscode';
+import { log } from '../log';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
+
+/** An error whose message is written for the user. */
+export class UserError extends Error {}
+
+/** The session with this id, or else the one that the user works with. Throws UserError. */
+export function requireSession(sessions: RankSessions, id?: string): RankSession {
+  const session = sessions.find(id) ?? sessions.current;
+  if (!session) {
+    throw new UserError(vscode.l10n.t('No debug session with ranks is running. Start one, then try again.'));
+  }
+  return session;
+}
+
+/** Register a command, and show its errors. */
+export function registerCommand(
+  id: string,
+  callback: (...args: unknown[]) => Promise<void> | void,
+): vscode.Disposable {
+  return vscode.commands.registerCommand(id, async (...args: unknown[]) => {
+    try {
+      await callback(...args);
+    } catch (error) {
+      log.error(`${id}: ${String(error)}`);
+      void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+    }
+  });
+}

@@ -1,0 +1,91 @@
+/** Commands in the context menus of the call stack and the variables. */
+
+import * as vscode from 'vscode';
+import type { ComparePanel } from '../compare/panel';
+import { Command } from '../constants';
+import { castText } from '../logic/ranks/reports';
+import type { Row } from '../logic/ranks/rows';
+import { stackItem, variableItem } from '../logic/ranks/stackItems';
+import type { RankSession, RankSessions } from '../ranks/rankSession';
+import { isNode } from '../views/ranksTree';
+import { control, focus } from './control';
+import { registerCommand, requireSession, UserError } from './registerCommand';
+
+const COPIED_MESSAGE_MS = 4000;
+
+/** The rank of a row of the call stack or of the Ranks view, or else the one in focus. */
+function rankOf(
+  sessions: RankSessions,
+  args: readonly unknown[],
+): { session: RankSession; row: Row | undefined } {
+  const [node] = args;
+  if (isNode(node)) return { session: node.session, row: node.rows[0] };
+  const item = stackItem(args);
+  const session = requireSession(sessions, item.session);
+  const threadId = item.threadId ?? focusedThread(session);
+  return { session, row: threadId === undefined ? undefined : session.ranks.withThread(threadId) };
+}
+
+function focusedThread(session: RankSession): number | undefined {
+  const item = vscode.debug.activeStackItem;
+  return item?.session.id === session.debugSession.id ? item.threadId : undefined;
+}
+
+/** The depth of the frame whose variables the user looks at. */
+function focusedDepth(session: RankSession): number | null {
+  const item = vscode.debug.activeStackItem;
+  const frame = item instanceof vscode.DebugStackFrame ? item.frameId : undefined;
+  return (frame === undefined ? undefined : session.frames.depth(frame)) ?? null;
+}
+
+function requireRank(row: Row | undefined): Row {
+  if (!row) throw new UserError(vscode.l10n.t('This row of the call stack is not a rank. Select the row of a rank.'));
+  return row;
+}
+
+async function continueOnly(sessions: RankSessions, args: readonly unknown[]): Promise<void> {
+  const { session, row } = rankOf(sessions, args);
+  await control(session, [requireRank(row)], 'continue');
+}
+
+async function compare(sessions: RankSessions, panel: ComparePanel, args: readonly unknown[]): Promise<void> {
+  const variable = variableItem(args);
+  const session = requireSession(sessions, variable?.session);
+  const expression = variable?.expression ?? (await inputExpression());
+  if (expression) await panel.compare(session, { expression, ranks: 'all', frame: focusedDepth(session) });
+}
+
+function inputExpression(): Thenable<string | undefined> {
+  const editor = vscode.window.activeTextEditor;
+  const at = editor && (editor.selection.isEmpty ? wordAt(editor) : editor.selection);
+  return vscode.window.showInputBox({
+    title: vscode.l10n.t('Compare across ranks'),
+    prompt: vscode.l10n.t('An expression, which each rank evaluates where it is stopped'),
+    placeHolder: 'loss',
+    value: (at && editor.document.getText(at)) ?? '',
+  });
+}
+
+function wordAt(editor: vscode.TextEditor): vscode.Range | undefined {
+  return editor.document.getWordRangeAtPosition(editor.selection.active);
+}
+
+async function copy(sessions: RankSessions, args: readonly unknown[]): Promise<void> {
+  const variable = variableItem(args);
+  const { session, row } = rankOf(sessions, args);
+  const text = castText(variable ? `p ${variable.expression}` : 'w', row, session.ranks.all());
+  await vscode.env.clipboard.writeText(text);
+  vscode.window.setStatusBarMessage(vscode.l10n.t('Copied: {0}', text), COPIED_MESSAGE_MS);
+}
+
+export function registerStackCommands(sessions: RankSessions, panel: ComparePanel): vscode.Disposable {
+  return vscode.Disposable.from(
+    registerCommand(Command.continueOnly, (...args) => continueOnly(sessions, args)),
+    registerCommand(Command.focus, async (...args) => {
+      const { session, row } = rankOf(sessions, args);
+      await focus(session, requireRank(row));
+    }),
+    registerCommand(Command.compare, (...args) => compare(sessions, panel, args)),
+    registerCommand(Command.copyAsCast, (...args) => copy(sessions, args)),
+  );
+}

@@ -1,0 +1,101 @@
+/** Debug configurations of the type `dap-mux`: those offered, and what is added to the user's. */
+
+import * as vscode from 'vscode';
+import { ConfigurationError, locateAdapter } from '../logic/adapterLocation';
+import { attachTo, completed, isEmpty, LAUNCH, POD, REMOTE, TYPE } from '../logic/configurations';
+import { findDapMux } from '../python';
+import { runningSessions } from '../runningSessions';
+import { DAP_MUX_COMMAND } from './adapterFactory';
+import { completeCluster } from './podPicker';
+import { pickRunningSession } from './sessionPicker';
+
+type Folder = vscode.WorkspaceFolder | undefined;
+
+export function registerConfigurationProvider(): vscode.Disposable {
+  const { Dynamic, Initial } = vscode.DebugConfigurationProviderTriggerKind;
+  const dynamic = { provideDebugConfigurations: dynamicConfigurations };
+  return vscode.Disposable.from(
+    vscode.debug.registerDebugConfigurationProvider(TYPE, new ConfigurationProvider(), Initial),
+    vscode.debug.registerDebugConfigurationProvider(TYPE, dynamic, Dynamic),
+  );
+}
+
+class ConfigurationProvider implements vscode.DebugConfigurationProvider {
+  provideDebugConfigurations(): vscode.DebugConfiguration[] {
+    return [POD, REMOTE, LAUNCH];
+  }
+
+  /** Called before `${variables}` are substituted. Undefined cancels the start. */
+  async resolveDebugConfiguration(
+    folder: Folder,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    return isEmpty(configuration) ? await pickConfiguration(folder) : configuration;
+  }
+
+  /** Called after that. Errors are shown here, because VS Code would only say "cannot start". */
+  async resolveDebugConfigurationWithSubstitutedVariables(
+    folder: Folder,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    try {
+      return await resolve(folder, configuration);
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      void vscode.window.showErrorMessage(`${configuration.name}: ${error.message}`);
+      return undefined;
+    }
+  }
+}
+
+async function resolve(
+  folder: Folder,
+  configuration: vscode.DebugConfiguration,
+): Promise<vscode.DebugConfiguration | undefined> {
+  const complete = completed(configuration, folder?.uri.fsPath);
+  const location = locateAdapter(complete);
+  if (location.kind === 'choose') {
+    const session = await pickRunningSession(folder);
+    return session && { ...complete, connect: attachTo(session)['connect'] };
+  }
+  if (location.kind !== 'adapter') return complete;
+  const command = await findDapMux(folder, complete['python']);
+  return command && withPods({ ...complete, [DAP_MUX_COMMAND]: command });
+}
+
+async function withPods(
+  configuration: vscode.DebugConfiguration,
+): Promise<vscode.DebugConfiguration | undefined> {
+  if (!configuration['cluster']) return configuration;
+  const cluster = await completeCluster(configuration['cluster']);
+  return cluster ? { ...configuration, cluster } : undefined;
+}
+
+/** For F5 without a launch.json. */
+async function pickConfiguration(folder: Folder): Promise<vscode.DebugConfiguration | undefined> {
+  const configurations = [...(await dynamicConfigurations(folder)), POD, REMOTE];
+  const items = configurations.map((configuration) => ({
+    label: configuration.name,
+    description: describe(configuration),
+    configuration,
+  }));
+  const picked = await vscode.window.showQuickPick(items, {
+    placeHolder: vscode.l10n.t('Which ranks do you want to debug?'),
+    matchOnDescription: true,
+  });
+  return picked?.configuration;
+}
+
+function describe(configuration: vscode.DebugConfiguration): string {
+  if (configuration.request === 'launch') return vscode.l10n.t('starts ranks on this machine');
+  if (configuration === POD) return vscode.l10n.t('asks for a namespace and a pod, and forwards its ports');
+  return configuration === REMOTE
+    ? vscode.l10n.t('a job elsewhere, at localhost:5677')
+    : vscode.l10n.t('running on this machine');
+}
+
+/** The running sessions, and a launch of the open file. */
+async function dynamicConfigurations(folder: Folder): Promise<vscode.DebugConfiguration[]> {
+  const sessions = await runningSessions(folder);
+  return [...sessions.map((session) => attachTo(session)), LAUNCH];
+}

@@ -1,0 +1,175 @@
+/** The debug sessions that have ranks, and the state of these, from one request for all ranks. */
+
+import * as vscode from 'vscode';
+import { ContextKey, RANK_DEBUG_TYPES } from '../constants';
+import { Frames, type Message } from '../logic/ranks/frames';
+import { type Listing, Ranks, type RanksEvent } from '../logic/ranks/rows';
+import { Throttler } from '../logic/throttler';
+
+const UPDATE_INTERVAL_MS = 100;
+/** Events that may change ranks, for a session that does not send the event `ranks`. */
+const STANDARD_EVENTS = new Set(['stopped', 'continued', 'thread']);
+
+/** One debug session; `hasRanks` once it has answered `list`. */
+export class RankSession {
+  readonly ranks = new Ranks();
+  readonly frames = new Frames();
+  scope = 'auto';
+  view = 'auto';
+  hasRanks = false;
+  private sendsRanksEvents = false;
+  private readonly settingRequests = new Set<number>();
+  private readonly listRequests = new Set<number>();
+  private readonly listThrottler = new Throttler(() => this.list(), UPDATE_INTERVAL_MS);
+
+  constructor(
+    readonly debugSession: vscode.DebugSession,
+    private readonly onChange: () => void,
+  ) {}
+
+  async request<Body>(command: string, body: object = {}): Promise<Body> {
+    return (await this.debugSession.customRequest(command, body)) as Body;
+  }
+
+  sent(message: Message): void {
+    this.frames.sent(message);
+    const { expression } = (message.arguments ?? {}) as { expression?: string };
+    if (message.seq === undefined) return;
+    // `%scope rank` in the debug console changes what the status bar shows
+    const changesSetting = message.command === 'evaluate' && /^\s*%(?:scope|view)/.test(expression ?? '');
+    if (changesSetting) this.settingRequests.add(message.seq);
+    if (message.command === 'list' && listsAll(message.arguments)) this.listRequests.add(message.seq);
+  }
+
+  received(message: Message): void {
+    this.frames.received(message);
+    if (message.type === 'response') this.onResponse(message);
+    else if (message.event === 'ranks') this.onRanksEvent(message.body as RanksEvent);
+    else if (this.hasRanks && !this.sendsRanksEvents && STANDARD_EVENTS.has(message.event ?? '')) this.listThrottler.schedule();
+  }
+
+  private onResponse({ command, success, body, request_seq: seq = -1 }: Message): void {
+    const attached = command === 'attach' || command === 'launch';
+    if (attached && success) void this.start();
+    // handled here, in the order received: the request's promise may resolve after a later event
+    if (this.listRequests.delete(seq) && success) this.ranks.replace(body as Listing);
+    if (this.settingRequests.delete(seq)) void this.readSettings();
+  }
+
+  private onRanksEvent(event: RanksEvent): void {
+    this.sendsRanksEvents = true;
+    const complete = this.ranks.apply(event);
+    if (!this.hasRanks) return;
+    if (!complete) this.listThrottler.schedule();
+    this.onChange();
+  }
+
+  /** A debugpy session may be a job of many ranks or a single process: ask it. */
+  private async start(): Promise<void> {
+    try {
+      await this.request('list');
+    } catch {
+      return; // plain debugpy, which does not support the request
+    }
+    this.hasRanks = true;
+    await this.readSettings();
+    this.onChange();
+    this.refresh(); // for changes since that list
+  }
+
+  /** Update after a request, because a change such as `pausing` causes no standard event. */
+  refresh(): void {
+    if (!this.sendsRanksEvents) this.listThrottler.schedule();
+  }
+
+  private async list(): Promise<void> {
+    try {
+      await this.request('list');
+      this.onChange();
+    } catch {
+      // the session has just ended, and its view with it
+    }
+  }
+
+  private async readSettings(): Promise<void> {
+    await this.set('scope');
+    await this.set('view');
+  }
+
+  async set(setting: 'scope' | 'view', value?: string): Promise<void> {
+    const arguments_ = value === undefined ? {} : { value };
+    this[setting] = (await this.request<{ value: string }>(setting, arguments_)).value;
+    this.onChange();
+  }
+
+  dispose(): void {
+    this.listThrottler.dispose();
+  }
+}
+
+/** Whether the arguments of a `list` select every rank in every state. */
+function listsAll(args: unknown): boolean {
+  return typeof args !== 'object' || args === null || !('ranks' in args || 'states' in args);
+}
+
+/** All sessions with ranks; `current` is the one that the user works with. */
+export class RankSessions implements vscode.Disposable {
+  private readonly all = new Map<string, RankSession>();
+  private readonly emitter = new vscode.EventEmitter<void>();
+  private readonly throttler = new Throttler(() => this.notify(), UPDATE_INTERVAL_MS);
+  private readonly disposables: vscode.Disposable[];
+  /** Fires when a session or its ranks have changed, at most ten times a second. */
+  readonly onDidChange = this.emitter.event;
+
+  constructor() {
+    const onChange = (): void => {
+      this.throttler.schedule();
+    };
+    const track = (session: vscode.DebugSession): vscode.DebugAdapterTracker => this.track(session, onChange);
+    this.disposables = [
+      ...RANK_DEBUG_TYPES.map((type) =>
+        vscode.debug.registerDebugAdapterTrackerFactory(type, { createDebugAdapterTracker: track }),
+      ),
+      vscode.debug.onDidChangeActiveDebugSession(onChange),
+      vscode.debug.onDidTerminateDebugSession(({ id }) => {
+        this.all.get(id)?.dispose();
+        this.all.delete(id);
+        onChange();
+      }),
+    ];
+  }
+
+  private track(debugSession: vscode.DebugSession, onChange: () => void): vscode.DebugAdapterTracker {
+    const session = new RankSession(debugSession, onChange);
+    this.all.set(debugSession.id, session);
+    return {
+      onWillReceiveMessage: (message: Message) => {
+        session.sent(message);
+      },
+      onDidSendMessage: (message: Message) => {
+        session.received(message);
+      },
+    };
+  }
+
+  private async notify(): Promise<void> {
+    // first, because a view shows nothing before it exists
+    await vscode.commands.executeCommand('setContext', ContextKey.active, this.current !== undefined);
+    this.emitter.fire();
+  }
+
+  get current(): RankSession | undefined {
+    const active = this.find(vscode.debug.activeDebugSession?.id);
+    return active ?? [...this.all.values()].filter(({ hasRanks }) => hasRanks).at(-1);
+  }
+
+  find(id: string | undefined): RankSession | undefined {
+    const session = id === undefined ? undefined : this.all.get(id);
+    return session?.hasRanks ? session : undefined;
+  }
+
+  dispose(): void {
+    this.throttler.dispose();
+    vscode.Disposable.from(...this.disposables, this.emitter, ...this.all.values()).dispose();
+  }
+}
