@@ -1,4 +1,4 @@
-"""What is done about an exception that nobody has foreseen: it harms one request, or nothing.
+"""What is done about an unforeseen exception: it harms one request, or nothing.
 
 `Engine.receive` runs each input so, and so do the few loops that call several who wait for the
 same: one that fails does not keep the others from theirs. What has been put out before the

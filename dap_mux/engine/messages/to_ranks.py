@@ -104,7 +104,7 @@ def _expire(connection: Connection, seq: int, limit: float) -> None:
 
 
 def answered(core: Core, rank: Rank, message: Message) -> None:
-    """A response came from a rank; one that nobody waits for is dropped."""
+    """A response came from a rank; one that is not awaited is dropped."""
     pending = rank.connection.pending.pop(message.request_seq, None)
     if pending is None or pending.command != message.command:
         if pending:

@@ -39,8 +39,8 @@ class Connector:
     def connect(self, rank: Rank) -> None:
         """Open the rank's one connection, unless it rests from the last one.
 
-        A second connection beside it would end debugpy's adapter, and so does one that comes while
-        the adapter is still busy with the end of the last.
+        An adapter that is connected to as soon as its last client has left goes deaf ("Reconnecting
+        at once wedges the adapter" in docs/internals/debugpy.md).
         """
         endpoint = rank.endpoint
         if rank.resting or endpoint.way_down or (endpoint.announces and not endpoint.ready):

@@ -1,6 +1,6 @@
 """A rank's death, told once: how it ended, and the newest place that is known of it.
 
-An end in peace (exit code 0, or a program that is over and whose code nobody knows) is no death,
+An end in peace (exit code 0, or a program that is over and whose code is unknown) is no death,
 nor is an end that the session itself has brought about.
 """
 
@@ -70,7 +70,7 @@ def _text_of(rank: Rank) -> str:
 
 
 def reason_of(rank: Rank) -> str:
-    """Return what `list` says of a rank that has ended; "" where nobody knows how."""
+    """Return what `list` says of a rank that has ended; "" where that is unknown."""
     fate = rank.fate
     if fate.failure and rank.exit_code != 0:
         return f"failed: {fate.failure}{f', {fate.end}' if fate.end else ''}"
@@ -83,7 +83,7 @@ def end_of(code: int) -> str:
 
 
 def held(rank: Rank) -> str:
-    """Return what `list` says of a rank that is held at its failure with nobody attached."""
+    """Return what `list` says of a rank that is held at its failure with no client attached."""
     fate = rank.fate
     if fate.held is None or rank.phase.linked:
         return ""

@@ -1,9 +1,9 @@
 """How a rank is attached: initialize, attach, initialized, breakpoints, configurationDone.
 
-No `attach` before the adapter has met its debuggee: debugpy would refuse it for ever. And none left
-out once `initialize` is sent: an adapter that is left before `attach` closes its port for ever
-(measured). Before the rank runs on, it is seen to that its children do not wait for a debugger that
-will not come.
+No `attach` before the adapter has met its debuggee ("An adapter accepts clients before it is ready"
+in docs/internals/debugpy.md), and none left out once `initialize` is sent, because an adapter that
+is left before `attach` closes its port for ever. Before the rank runs on, an expression keeps its
+children from waiting for a debugger that will not come.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dap_mux.engine.state.session import Core
 from dap_mux.pathmap import HERE
 from dap_mux.protocol.rank_messages import Evaluated
 
-ABOUT_US: Final[Body] = {
+INITIALIZE_ARGUMENTS: Final[Body] = {
     "clientID": "dap-mux",
     "adapterID": "debugpy",
     "linesStartAt1": True,
@@ -43,10 +43,10 @@ ABOUT_US: Final[Body] = {
     "supportsProgressReporting": False,
 }
 
-MAY_WAIT: Final = "child processes may wait for the debugger"
-TAKEN: Final = "already being debugged"  # debugpy's words
+CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
+ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
-    f"{TAKEN}: by another debugger, or still over a connection that broke "
+    f"{ALREADY_DEBUGGED}: by another debugger, or still over a connection that broke "
     "(debugpy notices within 20 s); tried again until it is free"
 )
 
@@ -99,7 +99,7 @@ class Handshake:
             self._core,
             rank,
             "initialize",
-            ABOUT_US,
+            INITIALIZE_ARGUMENTS,
             dict[str, Any],
             lambda said, reply: self._initialized(rank, said, reply),
             limit,
@@ -219,7 +219,9 @@ class Handshake:
             self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
         if children != YES:
             what = (
-                "child processes may go undebugged" if self._request.debugs_children else MAY_WAIT
+                "child processes may go undebugged"
+                if self._request.debugs_children
+                else CHILDREN_MAY_WAIT
             )
             self._core.warn("rank", what if said else f"{what}: {reply.problem}", rank)
 
@@ -230,7 +232,7 @@ class Handshake:
 
     def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         if said is None:
-            self._core.warn("rank", MAY_WAIT, rank)
+            self._core.warn("rank", CHILDREN_MAY_WAIT, rank)
 
     def _located(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         """Where the rank runs, which is what a `remoteRoot` of "." means."""
@@ -278,7 +280,7 @@ class Handshake:
             if not rank.endpoint.dials:
                 self.runs(rank)
         elif not reply.no_reply_reason and rank.phase.linked and not rank.phase.leaving:
-            self._outcome.failed(rank, BUSY if TAKEN in reply.message else reply.problem)
+            self._outcome.failed(rank, BUSY if ALREADY_DEBUGGED in reply.message else reply.problem)
 
     def runs(self, rank: Rank) -> None:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""

@@ -113,7 +113,7 @@ class Lifecycle:
     def connect(self, rank: Rank) -> None:
         """Connect a rank; one that was left waits until its workers are, too.
 
-        Its adapter tells each new client of the processes that nobody debugs then, and only once.
+        Its adapter tells each new client, once, of the processes that no client debugs then.
         """
         if rank.phase not in LEFT or not self.subprocesses.being_left(rank):
             self._connector.connect(rank)
@@ -339,7 +339,7 @@ class Lifecycle:
 def _comes_back(worker: Rank, main: Rank) -> bool:
     """Whether to connect to a worker again; its rank, attached again, announces it anew.
 
-    One that nobody debugs waits for us alone, and hangs until it is told to run on.
+    One that is not debugged waits for us alone, and hangs until it is told to run on.
     """
     return main.phase is not Phase.GONE if worker.hidden else main.link is not None
 

@@ -1,9 +1,9 @@
-"""Lost ranks: whether their processes still run, as far as anybody can say.
+"""Lost ranks: whether their processes still run, as far as can be known.
 
 debugpy's adapter says `terminated` at the end of the program, and also where pydevd has died in a
 program that runs on. Who started the rank may see its process (`Endpoint.watched`), or this
-machine's system does (`WatchProcess`). Where nobody can, a rank without a way back is taken to have
-ended after a while.
+machine's system does (`WatchProcess`). Where neither can, a rank without a way back is taken to
+have ended after a while.
 """
 
 from __future__ import annotations

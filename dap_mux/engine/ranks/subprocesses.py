@@ -1,6 +1,6 @@
 """Processes that a rank has started: debugged as its workers, or told to run on.
 
-A child that pydevd has patched waits until somebody attaches to it, so every announcement is
+A child that pydevd has patched waits until a client attaches to it, so every announcement is
 answered by one more connection to its rank's port. Until it is known whether the child shall be
 debugged it is hidden: it has no row and no number, and clients are told nothing of it. It is
 attached in either case, because it runs on only after `configurationDone` (measured).
@@ -20,7 +20,7 @@ from dap_mux.errors import PeerFault
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import WorkerId
 
-# What is heard of a hidden child; the rest is about a process that nobody debugs.
+# Events of a hidden child that are heard; it is not debugged, so the rest is of no interest.
 HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
 MAX_CHILDREN = 1024  # of one rank at once: its word alone has us open no more connections
 
@@ -54,8 +54,8 @@ class Subprocesses:
     def _met(self, main: Rank, pid: int) -> Rank:
         if sum(rank == main.rank_id for rank, _ in self._children) >= MAX_CHILDREN:
             raise PeerFault(f"more than {MAX_CHILDREN} children at once")
-        nobody: WorkerId = (*main.rank_id, 0)
-        child = Rank(nobody, main.endpoint, main=main, hidden=True)
+        unnumbered: WorkerId = (*main.rank_id, 0)
+        child = Rank(unnumbered, main.endpoint, main=main, hidden=True)
         self._children[main.rank_id, pid] = child
         return child
 
