@@ -26,13 +26,13 @@ def end_wait_once_configured(debugger: Any) -> None:
     """
     if "on_configuration_done" in vars(debugger):
         return
-    wait_for_client = sys.modules["debugpy.server.api"].wait_for_client
+    api: Any = sys.modules["debugpy.server.api"]
     configured = debugger.on_configuration_done
 
     def configure_and_end_wait() -> None:
         configured()
         with suppress(RuntimeError):  # the program does not wait
-            wait_for_client.cancel()
+            api.wait_for_client.cancel()
 
     debugger.on_configuration_done = configure_and_end_wait
 
@@ -99,6 +99,10 @@ def continue_always_replies(debugger: Any) -> None:
     kind.add_on_resumed_callback, kind.on_thread_resume = add_or_call, resume_and_call
 
 
+_unanswered: dict[Any, Any] = {}
+"""Requests by number: the debugger has another writer when its adapter was started again."""
+
+
 def drop_stale_evaluates(debugger: Any) -> None:
     """Send no answer to an `evaluate` of a client that has left.
 
@@ -107,21 +111,20 @@ def drop_stale_evaluates(debugger: Any) -> None:
     api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
     evaluate, disconnected = api.request_exec_or_evaluate_json, debugger.on_disconnect
     add_command = debugger.writer.add_command
-    unanswered: dict[Any, Any] = {}
 
     def evaluate_and_note(self: Any, py_db: Any, request: Any, thread_id: Any) -> Any:
-        unanswered[request.seq] = request
+        _unanswered[request.seq] = request
         return evaluate(self, py_db, request, thread_id)
 
     def disconnect() -> None:
-        for request in list(unanswered.values()):
+        for request in list(_unanswered.values()):
             request.seq = STALE
-        unanswered.clear()
+        _unanswered.clear()
         disconnected()
 
     def add_unless_stale(command: Any) -> Any:
         seq = (command.as_dict or {}).get("request_seq")
-        unanswered.pop(seq, None)
+        _unanswered.pop(seq, None)
         return None if seq == STALE else add_command(command)
 
     if evaluate.__name__ == "request_exec_or_evaluate_json":
