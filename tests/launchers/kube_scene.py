@@ -78,6 +78,18 @@ class Scene:
         return 0
 
 
+def adapters_of(pod: Pod) -> list[int]:
+    """The pids of debugpy's adapters in it, one beside each rank that listens."""
+    return [pid for pid in pod.pids() if b"debugpy/adapter\0" in _command_line(pid)]
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""  # it has just ended
+
+
 @asynccontextmanager
 async def kubernetes(user: User, tmp_path: Path) -> AsyncIterator[Scene]:
     """Serve a cluster; the whole test moves to a network of its own."""

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes
+from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, adapters_of, kubernetes
 from tests.support.hosts.private_network import possible
 from tests.support.kube_server import Pod
 from tests.support.processes.commands import LIMIT, User, listed, user
@@ -135,19 +135,10 @@ async def test_an_adapter_that_alone_has_died(scene: Scene) -> None:
     client = await attach.client()
     await client.handshake({}, timeout=LIMIT)
     await listed(client, "state", "running")
-    os.kill(adapter_of(pod), signal.SIGKILL)
+    (adapter,) = adapters_of(pod)
+    os.kill(adapter, signal.SIGKILL)
     await client.wait_event("thread", lambda body: body["reason"] == "exited")
     await client.wait_event("thread", lambda body: body["reason"] == "started")
     await listed(client, "state", "running")
     done.touch()
     assert await pod.ended(within=LIMIT) == 0
-
-
-def adapter_of(pod: Pod) -> int:
-    """The one debugpy adapter in it."""
-    (adapter,) = [pid for pid in pod.pids() if b"debugpy/adapter\0" in command_line(pid)]
-    return adapter
-
-
-def command_line(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
