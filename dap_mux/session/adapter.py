@@ -21,9 +21,10 @@ from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError
 from dap_mux.session.attach import attach_settings
 from dap_mux.session.attach_attributes import attach_endpoints
+from dap_mux.session.job import Job
 from dap_mux.session.launch_attributes import launch_job, launcher_job
-from dap_mux.session.launcher_job import LauncherRun, launcher_settings
-from dap_mux.session.local_job import Job, job_name
+from dap_mux.session.launcher_job import LauncherRanks, launcher_settings
+from dap_mux.session.local_job import LocalRanks, job_name
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
@@ -80,7 +81,7 @@ class Finder:
         self._config = config
         self._tasks = tasks
         self._cluster: LocalCluster | LaunchedJob | None = None
-        self._job: Job | LauncherRun | None = None
+        self._job: Job | None = None
         self._job_over = anyio.Event()
         self._found: set[int] = set()
 
@@ -129,17 +130,18 @@ class Finder:
         settings = replace(settings_of(config, owns_job=True), job_name=job_name(job.command))
         async with LocalCluster(job) as cluster:
             self._cluster = cluster
-            self._job = local = Job(self._session, cluster, terminal=False)
-            local.announce_ranks()
+            ranks = LocalRanks(self._session, cluster)
+            self._job = Job(self._session, ranks, terminal=False)
+            ranks.announce_ranks()
             self._answer(request, settings=settings)
-            await local.run()
+            await self._job.run()
 
     async def _launch_by_launcher(self, request: FindRanks, config: Config) -> None:
         job = launcher_job(config, request.arguments)
         settings = launcher_settings(config, job.command)
         async with LaunchedJob(job) as launched:
             self._cluster = launched
-            self._job = LauncherRun(self._session, launched, terminal=False)
+            self._job = Job(self._session, LauncherRanks(self._session, launched), terminal=False)
             self._answer(request, settings=settings)
             await self._job.run()
 

@@ -21,7 +21,6 @@ from dap_mux.cluster.source import OnReached, Reached, ReportingSource, Source
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
 from dap_mux.session.session import Session
-from dap_mux.session.terminal_output import say
 
 RETRY_DELAY_S: Final = 5.0  # s after a source could not see its ranks
 ROUTE_OPENING: Final = "the way to {} is being opened"
@@ -113,7 +112,7 @@ class _FollowedSource:
             session.known([record], down=down, host_name=record.host)
         self._report(session)
         if not self._records:
-            tell(session, f"{self._named.word}: no ranks yet; dap-mux waits for them")
+            session.tell(f"{self._named.word}: no ranks yet; dap-mux waits for them")
 
     async def run(self, session: Session, over: Callable[[], None]) -> None:
         async with anyio.create_task_group() as tasks:
@@ -166,12 +165,12 @@ class _FollowedSource:
     def _report(self, session: Session) -> None:
         if isinstance(self._source, ReportingSource):
             for text in self._source.notices():
-                tell(session, f"{self._named.word}: {text}")
+                session.tell(f"{self._named.word}: {text}")
 
     def _once(self, session: Session, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            tell(session, text)
+            session.tell(text)
 
 
 class _HostRoute:
@@ -208,7 +207,7 @@ class _HostRoute:
 
         while True:
             problem = await self._hold(source, session, changed)
-            tell(session, f"{self.name}: {problem}; tried again")
+            session.tell(f"{self.name}: {problem}; tried again")
             for record in self.records:
                 changed(Reached(record=record, down=problem))
             await anyio.sleep(RETRY_DELAY_S)
@@ -217,14 +216,8 @@ class _HostRoute:
         """Keep the way open until cancelled; return why there is none."""
         problem = "closed"
         try:
-            async with source.reach(self.records, changed, lambda text: tell(session, text)):
+            async with source.reach(self.records, changed, session.tell):
                 await anyio.sleep_forever()
         except DapMuxError as error:
             problem = str(error)
         return problem
-
-
-def tell(session: Session, text: str) -> None:
-    """Tell the person at the terminal, and those at the editors."""
-    say(text)
-    session.driver.feed(inputs.Notice(text))

@@ -77,6 +77,11 @@ class Session:
         """
         self._warn(shortage(ranks, files))
 
+    def tell(self, text: str) -> None:
+        """Tell the user at the terminal and those at the editors."""
+        say(text)
+        self.driver.feed(inputs.Notice(text))
+
     def _warn(self, warning: str) -> None:
         """Tell everybody, once."""
         if warning and warning not in self._warned:

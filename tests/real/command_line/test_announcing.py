@@ -119,5 +119,5 @@ async def test_any_other_place_is_passed_over_and_the_job_runs(
 ) -> None:
     await change(window)
     job = await run(user, window.path, WAIT.replace("while not", "while False and not"))
-    await job.says("waiting for a debugger")
+    await job.says("ranks wait for a debugger")
     await window.nobody_has_called()

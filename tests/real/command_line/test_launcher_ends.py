@@ -158,7 +158,7 @@ async def test_ranks_that_outlive_their_launcher_are_let_go(
     await finish(client)
     done = await run.ends()
     assert done.code == 0
-    assert "is still there, and runs on without a debugger" in done.err
+    assert "is still running, and continues without a debugger" in done.err
     (user.folder / "go").touch()
     await user.nothing_is_left()
     assert run.out == "end\n"

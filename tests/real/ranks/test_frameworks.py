@@ -133,7 +133,7 @@ async def test_a_job_without_ranks_hears_early_what_makes_one(user: User) -> Non
     script = user.script("import os, time\nwhile not os.path.exists('go'):\n    time.sleep(0.01)\n")
     environ = {"PYTHONPATH": str(folder)}
     run = await user.start("run", "--", sys.executable, "-S", script, env=environ)
-    await run.says("no rank has come within 0.1 s, and nothing can be debugged yet")
+    await run.says("no rank has started within 0.1 s: dap-mux recognizes a rank")
     (user.folder / "go").touch()
     done = await run.ends()
     assert done.code == 0

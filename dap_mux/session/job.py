@@ -1,0 +1,181 @@
+"""A job that the session has started and owns: its signals, its restarts and its end.
+
+How ranks are started, followed and stopped differs (`JobRanks`): `local_job` starts them itself,
+`launcher_job` leaves that to a launcher.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+import anyio
+
+from dap_mux.engine import inputs
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import RankId, fold
+from dap_mux.session.announcement import announce
+from dap_mux.session.session import Session
+from dap_mux.session.terminal_output import Echo, say
+
+STOP_NOTICE_S: Final = 1.0  # after a signal, before the user is told which processes remain
+# Open files for each rank that runs here: its process descriptor and debugpy's port.
+FILES_PER_OWN_RANK: Final = 2
+
+
+class InlineConsole(Protocol):
+    """A console in the job's terminal, with a client connection to the session."""
+
+    async def run(self) -> None:
+        """Interact with the user until either side leaves; must not raise."""
+
+    def interrupt(self) -> bool:
+        """Handle a Ctrl-C; return False where it is meant for the job."""
+
+
+class JobRanks(Protocol):
+    """The ranks of a job, and the way they were started."""
+
+    target: str
+    """The receiver of a stop, in messages: `every rank` or `the launcher`."""
+
+    async def serve(self, job: Job) -> int:
+        """Follow the ranks until the job has ended; return its exit code."""
+
+    async def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
+        """Ask everything to end by this signal, and kill whatever is left after a time limit."""
+
+    async def restart(self) -> None:
+        """Start the ranks again. Raises UsageError."""
+
+    def signal_notice(self, number: signal.Signals, *, first: bool) -> str:
+        """Return the message for a signal that is about to be handled."""
+
+    def signal_again(self, number: signal.Signals) -> None:
+        """Handle a signal that arrives while `stop` is still waiting."""
+
+    def still_running(self) -> str:
+        """Describe what `stop` is waiting for and what happens next; '' for nothing."""
+
+
+class Job:
+    """Runs the ranks, and stops or restarts them as signals and clients ask.
+
+    `terminal`: a person has started the job in a terminal, and ends it by Ctrl-C. `echo`: repeats
+    the ranks' output there.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        ranks: JobRanks,
+        *,
+        terminal: bool = True,
+        console: InlineConsole | None = None,
+        echo: Echo | None = None,
+    ) -> None:
+        self._session = session
+        self._ranks = ranks
+        self._terminal = terminal
+        self._console = console
+        self._echo = echo
+        self._signal: signal.Signals | None = None
+        self._stop_requested = anyio.Event()
+        self._restart_requested = anyio.Event()
+        session.driver.end_job = self._stop_requested.set
+        session.driver.restart_job = lambda: self._restart_requested.set()  # noqa: PLW0108  (replaced)
+
+    @property
+    def ending(self) -> bool:
+        """Whether a signal or a client has asked for the end."""
+        return self._signal is not None or self._stop_requested.is_set()
+
+    @property
+    def restarting(self) -> bool:
+        """Whether a client has asked for a restart that has not begun yet."""
+        return self._restart_requested.is_set()
+
+    async def run(self) -> int:
+        """Serve until the job has ended; return its exit code as a shell would show it."""
+        async with anyio.create_task_group() as tasks:
+            if self._terminal:
+                tasks.start_soon(self._handle_signals)
+            if self._console:
+                tasks.start_soon(self._console.run)
+            if self._echo:
+                tasks.start_soon(self._echo.follow)
+            tasks.start_soon(self._stop_on_request)
+            code = await self._ranks.serve(self)
+            tasks.cancel_scope.cancel()
+        if self._echo:
+            self._echo.catch_up(final=True)
+        return 128 + self._signal if self._signal is not None else code
+
+    async def stop_for_restart(self) -> None:
+        """Wait until a client asks for a restart, and stop the ranks."""
+        await self._restart_requested.wait()
+        say(f"the debugger asked to restart the job: stopping {self._ranks.target}")
+        await self._ranks.stop()
+
+    async def restart(self) -> bool:
+        """Start the ranks again and tell the engine. Whether that succeeded."""
+        self._restart_requested = anyio.Event()
+        problem = ""
+        try:
+            await self._ranks.restart()
+        except UsageError as error:
+            problem = str(error)
+        self._session.driver.feed(inputs.JobRestarted(problem))
+        return not problem
+
+    async def _stop_on_request(self) -> None:
+        await self._stop_requested.wait()
+        say(f"the debugger asked to end the job: stopping {self._ranks.target}")
+        await self._ranks.stop()
+
+    async def _handle_signals(self) -> None:
+        """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""
+        number = await self._session.interrupted()
+        while number is signal.SIGINT and self._console and self._console.interrupt():
+            number = await self._session.interrupted()
+        self._signal = number
+        say(f"{number.name}: {self._ranks.signal_notice(number, first=True)}")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._report_still_running)
+            tasks.start_soon(self._handle_further_signals)
+            await self._ranks.stop(number)
+            tasks.cancel_scope.cancel()
+
+    async def _handle_further_signals(self) -> None:
+        while True:
+            number = await self._session.interrupted()
+            say(f"{number.name}: {self._ranks.signal_notice(number, first=False)}")
+            self._ranks.signal_again(number)
+
+    async def _report_still_running(self) -> None:
+        await anyio.sleep(STOP_NOTICE_S)
+        if left := self._ranks.still_running():
+            say(f"waiting for {left}")
+
+
+async def greet(session: Session, name: str, text: str, *, waits: bool, console: bool) -> None:
+    """Announce a new session to the user's editor and to the user.
+
+    `waits`: ranks wait for a debugger, so the user needs to know how to attach one.
+    """
+    announced = not console and await announce(session.file, name)
+    say(text)
+    if waits and not console and not announced:
+        say('ranks wait for a debugger: in VS Code start "Remote Attach to Cluster"')
+
+
+def with_processes(ranks: Mapping[RankId, int | None]) -> str:
+    """Return `ranks 0-1 (processes 41, 42)`: the ranks, and their processes where known."""
+    pids = [str(pid) for pid in ranks.values() if pid is not None]
+    name = f"{'ranks' if len(ranks) > 1 else 'rank'} {fold(ranks)}"
+    return (
+        f"{name} ({'processes' if len(pids) > 1 else 'process'} {', '.join(pids)})"
+        if pids
+        else name
+    )
