@@ -23,6 +23,7 @@ from pathlib import Path
 
 from dap_mux.errors import NothingToConnect, UsageError
 from dap_mux.private_files import check_private, foreign, own_folder
+from dap_mux.procfs import start_time, stat
 from dap_mux.user_files import open_regular, parse_json
 
 VERSION = 1
@@ -75,8 +76,7 @@ class SessionFile:
         """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
         folder = folder or session_folder()
         own_folder(folder)
-        _remove_left_behind(folder)
-        started = self.started or process_start(self.pid) or time.time()
+        started = self.started or start_time(self.pid) or time.time()
         text = json.dumps(asdict(replace(self, started=started)), indent=1)
         # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.
         handle, name = tempfile.mkstemp(prefix=f".{self.pid}-", dir=folder)
@@ -96,7 +96,7 @@ class SessionFile:
         """Whether the process that wrote this file still runs; its number may be another's now."""
         if not _exists(self.pid):
             return False
-        started = process_start(self.pid)
+        started = start_time(self.pid)
         return started is None or abs(started - self.started) <= START_TOLERANCE
 
 
@@ -146,25 +146,6 @@ def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
     # The file, where there is one, brings the token along.
     known = (each for each in running(folder) if each.address == wanted.address)
     return next(known, wanted)
-
-
-def process_start(pid: int) -> float | None:
-    """Seconds since the epoch at which a process started; None where the system does not tell."""
-    fields = _proc_stat(pid)
-    try:
-        boot = re.search(r"btime (\d+)", Path("/proc/stat").read_text(encoding="ascii"))
-    except OSError:
-        return None
-    return int(boot[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK") if boot and fields else None
-
-
-def _proc_stat(pid: int) -> list[str]:
-    """Give the fields of proc(5) stat from the third (the state) on; none without such a file."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()  # the second, a name, may hold anything
 
 
 def _only(sessions: list[SessionFile]) -> SessionFile:
@@ -244,7 +225,7 @@ def _exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return _proc_stat(pid)[:1] != ["Z"]  # killed, and its parent has not looked yet
+    return not ((found := stat(pid)) and found.ended)  # killed, and not yet waited for
 
 
 def _user() -> str:

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from dap_mux import procfs
+
 LOGS: Final = "dap-mux-logs-"
 RANKS: Final = "dap-mux-ranks-"
 LONG_GONE: Final = 24 * 3600.0  # s without a change
@@ -114,4 +116,4 @@ def _is_alive(file: Path) -> bool:
     pid = file.stem.rpartition("-")[2]
     if file.suffix != ".json" or not pid.isdecimal():
         return False
-    return Path(f"/proc/{pid}").exists()
+    return procfs.folder(pid).exists()

@@ -64,13 +64,14 @@ LAYERS: dict[str, Layer] = {
         theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"),
         bare=True,
     ),
-    "shell": Layer(ours=MIDDLE, theirs=("anyio", "msgspec", "uvloop")),
+    "shell": Layer(ours=(*MIDDLE, "procfs"), theirs=("anyio", "msgspec", "uvloop")),
     # what it has to say to ranks of another Python, in their own words
     "cluster": Layer(
         ours=(
             *MIDDLE,
             "injected",
             "open_files",
+            "procfs",
             "temporary_folders",
             "tunnel",
             "rank.detection",
@@ -90,10 +91,11 @@ LAYERS: dict[str, Layer] = {
         ours=("errors", "rank_sets", "suggestions", "user_files"), theirs=("tomli", "tomllib")
     ),
     "open_files": Layer(ours=()),
-    "temporary_folders": Layer(ours=()),
+    "procfs": Layer(ours=()),
+    "temporary_folders": Layer(ours=("procfs",)),
     "user_files": Layer(ours=()),
     "private_files": Layer(ours=("errors", "user_files")),
-    "session_files": Layer(ours=("errors", "private_files", "user_files")),
+    "session_files": Layer(ours=("errors", "private_files", "procfs", "user_files")),
     "session": Layer(
         ours=(
             *MIDDLE,
@@ -103,6 +105,7 @@ LAYERS: dict[str, Layer] = {
             "injected",
             "open_files",
             "private_files",
+            "procfs",
             "session_files",
             "shell",
             "temporary_folders",
@@ -142,7 +145,7 @@ LAYERS: dict[str, Layer] = {
             "engine.source_files.probe",
             "engine.evaluate.timeout_probe",
             "engine.evaluate.torch_probe",
-            "injected",
+            "procfs",
             "session_files",
             "user_files",
         ),

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from dap_mux import procfs
+
 KERNEL_LOG: Final = Path("/dev/kmsg")
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CLOCK_SLACK_S: Final = 1.0  # s between the kernel's clock and ours
@@ -83,7 +85,7 @@ def name_of(number: int) -> str:
 def _kernel_log() -> Path | None:
     """Where the kernel speaks of our pids: not in a container, which has pids of its own."""
     with suppress(OSError):
-        if str(Path("/proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE:
+        if procfs.namespace("pid") == _FIRST_NAMESPACE:
             return KERNEL_LOG
     return None
 
@@ -101,8 +103,7 @@ def _record(log: int) -> bytes:
 def _counter(cgroups: Path) -> Path | None:
     """The file that counts for our own cgroup, in version 2 or 1, in a container or outside."""
     with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text("ascii", "replace").splitlines():
-            _, kinds, path = line.split(":", 2)
+        for kinds, path in procfs.cgroups():
             if kinds in ("", "memory"):
                 base = cgroups / kinds
                 for folder in (base / path.strip("/"), base):

@@ -16,6 +16,7 @@ from typing import Final
 
 import anyio
 
+from dap_mux import procfs
 from dap_mux.cluster.native_debuggers import FORBIDDEN, cause_in, is_forbidden, working_debugger
 from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
@@ -69,7 +70,7 @@ def injector_command(process: RunningPython, host: str, port: int, debugger: str
     if process.version < REMOTE_EXEC_PYTHON:
         module = "dap_mux.rank.inject" if debugger == "lldb" else module
     elif process.version != sys.version_info[:2]:
-        python = str(Path(f"/proc/{process.pid}/exe").readlink())
+        python = str(procfs.executable(process.pid))
     return [python, "-m", module, "--listen", f"{host}:{port}", "--pid", str(process.pid)]
 
 

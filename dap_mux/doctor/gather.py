@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from dap_mux import procfs
 from dap_mux.addresses import is_loopback
 from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.records import RankRecord
 from dap_mux.doctor import launch_json, pythons
-from dap_mux.doctor.machine import Machine, Process, pids, process
+from dap_mux.doctor.machine import Machine, Process, process
 from dap_mux.doctor.observations import (
     KIND_BY_OUTCOME,
     FilePlace,
@@ -270,7 +271,7 @@ def _who(holder: Process | None) -> HolderKind:
 
 def _started_for(port: int) -> Process | None:
     """The process that was told to listen on a port with `debugpy --listen`, and still runs."""
-    for pid in pids():
+    for pid in procfs.pids():
         found = process(pid)
         words = found.words if found else ()
         wanted = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "--listen"]

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-_ESTABLISHED: Final = "01"
-_CLOSE_WAIT: Final = "08"  # the other side has left, and the program has not noticed
-_LISTEN: Final = "0A"
-_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_HEX_DIGITS_PER_WORD: Final = (
-    8  # hexadecimal digits; the kernel prints addresses in words of the machine's order
-)
+from dap_mux import procfs
+from dap_mux.procfs import TcpSocket
+
 _HALTED_STATES: Final = "TtZ"
 FORWARDERS: Final = frozenset(
     {"docker-proxy", "kubectl", "oc", "rootlessport", "slirp4netns", "socat", "ssh", "sshd"}
 )
-
-
-class Socket(NamedTuple):
-    """One row of /proc/net/tcp; `queue` of a listener: connections that nobody has taken."""
-
-    host: str
-    port: int
-    remote_port: int
-    state: str
-    queue: int
-    inode: str
 
 
 @dataclass(frozen=True)
@@ -65,9 +48,7 @@ class Process:
     @property
     def folder(self) -> Path | None:
         """Where it runs; None where we may not look."""
-        with suppress(OSError):
-            return Path(f"/proc/{self.pid}/cwd").readlink()
-        return None
+        return procfs.working_folder(self.pid)
 
     @property
     def forwards(self) -> bool:
@@ -92,7 +73,7 @@ class Process:
 class Machine:
     """The sockets of this machine at one moment. `known`: this system tells them."""
 
-    sockets: tuple[Socket, ...] = ()
+    sockets: tuple[TcpSocket, ...] = ()
     known: bool = True
     _holders: dict[str, int] = field(default_factory=dict)
 
@@ -100,35 +81,38 @@ class Machine:
     def read(cls) -> Machine:
         """Look now."""
         try:
-            sockets = tuple(_sockets())
+            sockets = tuple(procfs.tcp_sockets())
         except OSError:
             return cls(known=False)
-        return cls(sockets, _holders={inode: pid for pid in pids() for inode in _inodes(pid)})
+        holders = {inode: pid for pid in procfs.pids() for inode in procfs.socket_inodes(pid)}
+        return cls(sockets, _holders=holders)
 
-    def listener(self, host: str, port: int) -> Socket | None:
+    def listener(self, host: str, port: int) -> TcpSocket | None:
         """Who a connection to a loopback address would reach."""
-        listening = (each for each in self.sockets if each.state == _LISTEN and each.port == port)
+        listening = (
+            each for each in self.sockets if (each.state, each.port) == (procfs.LISTEN, port)
+        )
         return next((each for each in listening if _covers(each.host, host)), None)
 
-    def holder(self, socket: Socket) -> Process | None:
+    def holder(self, socket: TcpSocket) -> Process | None:
         """The process that holds a socket; None where we may not look."""
         pid = self._holders.get(socket.inode)
         return process(pid) if pid is not None else None
 
-    def clients(self, listener: Socket) -> list[Process | None]:
+    def clients(self, listener: TcpSocket) -> list[Process | None]:
         """Who is connected to a listener's port; None for who is elsewhere, or not ours to see."""
-        there = self._accepted(listener, _ESTABLISHED)
+        there = self._accepted(listener, procfs.ESTABLISHED)
         ends = {(each.port, each.remote_port): each for each in self.sockets}
         return [
             self.holder(other) if other else None
             for other in (ends.get((each.remote_port, each.port)) for each in there)
         ]
 
-    def left(self, listener: Socket) -> int:
+    def left(self, listener: TcpSocket) -> int:
         """How many connections to a listener the other side has ended, unnoticed."""
-        return len(self._accepted(listener, _CLOSE_WAIT))
+        return len(self._accepted(listener, procfs.CLOSE_WAIT))
 
-    def _accepted(self, listener: Socket, state: str) -> list[Socket]:
+    def _accepted(self, listener: TcpSocket, state: int) -> list[TcpSocket]:
         mine = self._holders.get(listener.inode)
         return [
             each
@@ -143,65 +127,24 @@ class Machine:
         Nobody's, so not the port on which an adapter has its debuggee: there it is connected.
         """
         for each in self.sockets:
-            holder = self.holder(each) if each.state == _LISTEN else None
+            holder = self.holder(each) if each.state == procfs.LISTEN else None
             if holder and holder.is_adapter and not self.clients(each):
                 yield each.port, holder
 
 
 def process(pid: int) -> Process | None:
-    """Look at a process; None where there is none."""
-    folder = Path(f"/proc/{pid}")
-    try:
-        words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
-        state = (folder / "stat").read_text("utf-8", "replace").rpartition(")")[2].strip()[:1]
-    except OSError:
+    """Inspect a process; None where there is none."""
+    arguments, found = procfs.command_line(pid), procfs.stat(pid)
+    if arguments is None or found is None:
         return None
-    return Process(pid, tuple(words), state, _has_pydevd(folder))
+    return Process(pid, arguments, found.state, _has_pydevd(pid))
 
 
-def pids() -> Iterator[int]:
-    """Every process that this one can see."""
+def _has_pydevd(pid: int) -> bool:
+    """Whether pydevd's compiled part is mapped; a pydevd without one cannot be detected."""
     with suppress(OSError):
-        yield from (int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit())
-
-
-def _has_pydevd(folder: Path) -> bool:
-    """Its compiled part is mapped; where pydevd runs without one this cannot be told."""
-    with suppress(OSError):
-        return b"/pydevd_" in (folder / "maps").read_bytes()
+        return b"/pydevd_" in procfs.mappings(pid)
     return False
-
-
-def _inodes(pid: int) -> Iterator[str]:
-    with suppress(OSError):
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                found = re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink()))
-                if found:
-                    yield found[1]
-
-
-def _sockets() -> Iterator[Socket]:
-    for table in _TABLES:
-        if not table.exists():
-            continue
-        for row in table.read_text("ascii").splitlines()[1:]:
-            cells = row.split()
-            host, port = cells[1].rsplit(":", 1)
-            remote = cells[2].rsplit(":", 1)[1]
-            queue = cells[4].rsplit(":", 1)[1]
-            yield Socket(
-                _address(host), int(port, 16), int(remote, 16), cells[3], int(queue, 16), cells[9]
-            )
-
-
-def _address(text: str) -> str:
-    words = (
-        text[at : at + _HEX_DIGITS_PER_WORD] for at in range(0, len(text), _HEX_DIGITS_PER_WORD)
-    )
-    raw = b"".join(bytes.fromhex(word)[::-1] for word in words)
-    found = ipaddress.ip_address(raw)
-    return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 def _covers(bound: str, host: str) -> bool:

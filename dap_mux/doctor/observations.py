@@ -8,10 +8,11 @@ from typing import Final, Literal, TypeAlias
 
 from dap_mux.addresses import is_loopback
 from dap_mux.doctor.launch_json import Configuration
-from dap_mux.doctor.machine import Machine, Process, Socket
+from dap_mux.doctor.machine import Machine, Process
 from dap_mux.doctor.probe import ProbeResult
 from dap_mux.doctor.pythons import Python
 from dap_mux.doctor.snapshot import SessionSnapshot
+from dap_mux.procfs import TcpSocket
 from dap_mux.rank_sets import RankId, fold
 
 # `unknown`: not on this machine, or not told; then only `talk` can say.
@@ -43,7 +44,7 @@ class Subject:
     reason: str = ""
     rank_process: Process | None = None  # of this machine
     who: HolderKind = "unknown"
-    listener: Socket | None = None
+    listener: TcpSocket | None = None
     holder: Process | None = None
     clients: tuple[Process | None, ...] = ()  # but for that session itself
     left: int = 0  # connections that ended without the adapter's notice

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from dap_mux import procfs
 from dap_mux.addresses import is_loopback
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.config import Config
@@ -25,7 +26,7 @@ from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import Refused, UsageError
 from dap_mux.rank_sets import RankId
-from dap_mux.session.registration import MAX_RANKS, Registration, read_registration, runs
+from dap_mux.session.registration import MAX_RANKS, Registration, read_registration
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import say
 from dap_mux.session_files import session_folder
@@ -122,7 +123,7 @@ class ReverseRanks:
         # A container beside us has our address and name, and numbers its processes anew.
         near = is_loopback(call.peer[0]) and process.host == socket.gethostname()
         self._here.discard(id)
-        if near and not self._ours and runs(process.pid):
+        if near and not self._ours and procfs.runs(process.pid):
             self._here.add(id)
         self._tell(id, call, ready=True)
         self._count(id)
@@ -164,7 +165,7 @@ class ReverseRanks:
     def _look(self, id: RankId, process: Registration) -> None:
         """A rank of this machine has hung up: because its process has ended?"""
         again = id in self._now or self._processes.get(id) != process
-        if not again and id in self._here and not runs(process.pid):
+        if not again and id in self._here and not procfs.runs(process.pid):
             self._here.discard(id)
             self._session.driver.feed(inputs.RankExited(id, None))
 

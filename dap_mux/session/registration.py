@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 MAX_RANKS: Final = 65536  # ranks of a group
@@ -51,12 +50,3 @@ def read_registration(said: Mapping[str, Any]) -> Registration:
 
 def _is_number(value: object, limit: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
-
-
-def runs(pid: int) -> bool:
-    """Whether a process of this number runs here; False where the system does not tell."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[:1] != ["Z"]

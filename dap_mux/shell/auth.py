@@ -14,9 +14,9 @@ import socket
 import sys
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Final
 
+from dap_mux import procfs
 from dap_mux.engine.admission import Token
 from dap_mux.shell.peer_credentials import tcp_uid, unix_uid
 
@@ -55,9 +55,8 @@ def _is_one_user(uid: int) -> bool:
     A user namespace shows every user that it does not know by the same id, that of `nobody`.
     """
     try:
-        if uid != int(Path("/proc/sys/kernel/overflowuid").read_text()):
-            return True
-        ranges = Path("/proc/self/uid_map").read_text().splitlines()
-        return sum(int(each.split()[2]) for each in ranges) >= _USER_IDS
+        if (nobody := procfs.kernel_setting("overflowuid")) is None:
+            return False
+        return uid != nobody or procfs.user_ids_mapped() >= _USER_IDS
     except (OSError, ValueError, IndexError):
         return False

@@ -6,14 +6,13 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
+
+from dap_mux import procfs
 
 _IDENTITY: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
 FIRST_POLL_INTERVAL_S: Final = 0.005  # s between two looks, doubled to the slowest
 MAX_POLL_INTERVAL_S: Final = 0.32
-_STATE, _START = 0, 19  # among the fields of proc(5) stat from the third on
-_DEAD: Final = frozenset("ZXx")
 
 
 def is_over(process: str) -> bool:
@@ -26,12 +25,10 @@ def is_over(process: str) -> bool:
     said = _IDENTITY.fullmatch(process)
     if said is None or not _is_here(said[1], said[2]):
         return False
-    try:
-        stat = Path(f"/proc/{said[3]}/stat").read_text("ascii", errors="replace")
-    except OSError:
-        return not _exists(int(said[3]))  # others' processes may be hidden
-    fields = stat.rpartition(")")[2].split()  # the second, a name, may hold anything
-    return fields[_STATE] in _DEAD or fields[_START] != said[4]
+    found = procfs.stat(said[3])
+    if found is None:
+        return not _exists(int(said[3]))  # other users' processes may be hidden
+    return found.ended or found.started != said[4]
 
 
 def is_here(process: str) -> bool:
@@ -85,7 +82,6 @@ def _exists(pid: int) -> bool:
 
 def _is_here(boot: str, space: str) -> bool:
     try:
-        here = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return (here, str(Path("/proc/self/ns/pid").readlink())) == (boot, space)
+        return (procfs.boot_id(), procfs.namespace("pid")) == (boot, space)
     except OSError:
         return False

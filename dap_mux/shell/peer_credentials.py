@@ -13,12 +13,11 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
-from pathlib import Path
 from typing import Final, NamedTuple
 
-_ESTABLISHED, _CLOSE_WAIT = 1, 8
-_OPEN: Final = frozenset({_ESTABLISHED, _CLOSE_WAIT})
-_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+from dap_mux import procfs
+
+_OPEN: Final = frozenset({procfs.ESTABLISHED, procfs.CLOSE_WAIT})
 
 # linux/netlink.h, linux/sock_diag.h and linux/inet_diag.h
 _NETLINK_SOCK_DIAG: Final = 4
@@ -115,27 +114,18 @@ def _listed(address: _Address, other: _Address) -> _End | None:
 
 
 def _row(address: _Address, other: _Address) -> _End | None:
-    wanted = [[form(each) for each in (address, other)] for form in (_hexadecimal, _mapped)]
-    for table in _TABLES:
-        try:
-            lines = table.read_text().splitlines()[1:]
-        except FileNotFoundError:  # a system without IPv6
-            continue
-        for fields in map(str.split, lines):
-            if fields[1:3] in wanted:
-                return _End(int(fields[3], 16), int(fields[7]), int(fields[9]))
+    wanted = [[form(each) for each in (address, other)] for form in (_plain_form, _mapped_form)]
+    for row in procfs.tcp_sockets():
+        if [row.local, row.remote] in wanted:
+            return _End(row.state, row.uid, int(row.inode))
     return None
 
 
-def _hexadecimal(address: _Address) -> str:
-    """Write an address as the tables do: 32-bit words in host order, then the port."""
-    host, port = address
-    packed = ipaddress.ip_address(host).packed
-    words = struct.unpack(f"={len(packed) // 4}I", packed)
-    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
+def _plain_form(address: _Address) -> str:
+    return procfs.encode_address(*address)
 
 
-def _mapped(address: _Address) -> str:
-    """Write an IPv4 address as an IPv6 socket has it."""
+def _mapped_form(address: _Address) -> str:
+    """Write an IPv4 address as the row of an IPv6 socket has it."""
     host, port = address
-    return _hexadecimal((host if ":" in host else f"::ffff:{host}", port))
+    return procfs.encode_address(host if ":" in host else f"::ffff:{host}", port)

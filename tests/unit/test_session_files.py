@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from dap_mux.errors import NothingToConnect, Refused, UsageError
-from dap_mux.session_files import SessionFile, find, process_start, running, session_folder
+from dap_mux.procfs import start_time
+from dap_mux.session_files import SessionFile, find, running, session_folder
 
 TOKEN = "a secret"
 KEYS = {"version", "pid", "host", "port", "unix", "token", "groups", "started", "namespace"}
@@ -152,7 +153,7 @@ def test_the_file_of_a_process_that_cannot_be_seen_from_here_stays(
 def test_another_process_of_the_same_number_is_no_session(
     folder: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    start = process_start(sleeper.pid)
+    start = start_time(sleeper.pid)
     assert start is not None
     SessionFile("127.0.0.1", 5677, pid=sleeper.pid, started=start - 60).write(folder)
     assert running(folder) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from dap_mux import procfs
 from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, debugger_for
 from dap_mux.cluster.native_debuggers import NoWorkingDebugger
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
@@ -66,4 +67,4 @@ def _look_inside(process: RunningPython) -> None:
     """Have the kernel decide as it does for gdb: a process's memory is opened by the same rule."""
     if process.version >= REMOTE_EXEC_PYTHON:
         return
-    os.close(os.open(f"/proc/{process.pid}/mem", os.O_RDONLY))
+    os.close(os.open(procfs.folder(process.pid) / "mem", os.O_RDONLY))

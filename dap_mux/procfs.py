@@ -1,0 +1,229 @@
+"""Linux's /proc: processes, their sockets, and the tables of TCP connections.
+
+Where there is no /proc, or a process is not ours to look at, a function returns None, nothing or an
+empty value unless it says that it raises OSError. Code that runs inside a rank reads /proc itself.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+# States of a TCP socket (include/net/tcp_states.h)
+ESTABLISHED: Final = 0x01
+CLOSE_WAIT: Final = 0x08  # the peer has closed its end, and the program has not
+LISTEN: Final = 0x0A
+
+_PROC: Final = Path("/proc")
+_TCP_TABLES: Final = ("tcp", "tcp6")
+_ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
+_STARTED: Final = 19  # index of starttime among the fields of stat from the third on
+_SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
+
+Process = int | str
+"""A pid, or `self`."""
+
+
+# Processes
+
+
+def pids() -> Iterator[int]:
+    """Yield the pid of every process that this one can see."""
+    with suppress(OSError):
+        yield from (int(each.name) for each in _PROC.iterdir() if each.name.isdigit())
+
+
+def folder(pid: Process) -> Path:
+    """Return a process's folder, whether or not it exists."""
+    return _PROC / str(pid)
+
+
+class Stat(NamedTuple):
+    """Two fields of proc(5) stat. `started`: in clock ticks since boot, as text."""
+
+    state: str
+    started: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, although its parent has not waited for it yet."""
+        return self.state in _ENDED
+
+
+def stat(pid: Process) -> Stat | None:
+    """Read a process's state; None where there is no such process to be seen."""
+    try:
+        text = (folder(pid) / "stat").read_text("ascii", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the field before, a name, may contain anything
+    return Stat(fields[0], fields[_STARTED]) if len(fields) > _STARTED else None
+
+
+def runs(pid: Process) -> bool:
+    """Whether a process exists and has not ended."""
+    found = stat(pid)
+    return found is not None and not found.ended
+
+
+def start_time(pid: int) -> float | None:
+    """Return when a process started, in seconds since the epoch; None where that is unknown."""
+    found = stat(pid)
+    try:
+        boot = re.search(r"btime (\d+)", (_PROC / "stat").read_text("ascii"))
+    except OSError:
+        return None
+    if boot is None or found is None:
+        return None
+    return int(boot[1]) + int(found.started) / os.sysconf("SC_CLK_TCK")
+
+
+def status(pid: Process) -> dict[str, str]:
+    """Return the lines of proc(5) status by name."""
+    with suppress(OSError):
+        lines = (folder(pid) / "status").read_text("utf-8", "replace").splitlines()
+        return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
+    return {}
+
+
+def program(pid: Process) -> str:
+    """Return the name of a process's program, `?` where it is unknown."""
+    with suppress(OSError):
+        return (folder(pid) / "comm").read_text("utf-8", "replace").strip()
+    return "?"
+
+
+def command_line(pid: Process) -> tuple[str, ...] | None:
+    """Return a process's arguments, the program first; None where they cannot be read."""
+    try:
+        text = (folder(pid) / "cmdline").read_bytes()
+    except OSError:
+        return None
+    return tuple(text.decode("utf-8", "replace").split("\0")[:-1])
+
+
+def environ(pid: Process) -> dict[str, str]:
+    """Return the environment that a process was started with."""
+    with suppress(OSError):
+        text = (folder(pid) / "environ").read_bytes().decode("utf-8", "replace")
+        return dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
+    return {}
+
+
+def working_folder(pid: Process) -> Path | None:
+    """Return a process's working directory."""
+    with suppress(OSError):
+        return (folder(pid) / "cwd").readlink()
+    return None
+
+
+def executable(pid: Process) -> Path:
+    """Return the path of a process's program. Raises OSError."""
+    return (folder(pid) / "exe").readlink()
+
+
+def mappings(pid: Process) -> bytes:
+    """Return the table of files mapped into a process. Raises OSError."""
+    return (folder(pid) / "maps").read_bytes()
+
+
+def namespace(kind: str, pid: Process = "self") -> str:
+    """Return the identity of a process's namespace, such as `pid:[4026531836]`. Raises OSError."""
+    return str((folder(pid) / "ns" / kind).readlink())
+
+
+def boot_id() -> str:
+    """Return the random identity of this boot of the machine. Raises OSError."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+
+
+def kernel_setting(name: str) -> int | None:
+    """Return a number below /proc/sys/kernel, None where there is none."""
+    with suppress(OSError, ValueError):
+        return int((_PROC / "sys/kernel" / name).read_text("ascii"))
+    return None
+
+
+def user_ids_mapped() -> int:
+    """Return how many user ids exist in our user namespace. Raises OSError, ValueError."""
+    rows = (folder("self") / "uid_map").read_text("ascii").splitlines()
+    return sum(int(row.split()[2]) for row in rows)
+
+
+def cgroups() -> Iterator[tuple[str, str]]:
+    """Yield the controllers ('' in version 2) and path of each cgroup of ours. Raises OSError."""
+    for line in (folder("self") / "cgroup").read_text("ascii", "replace").splitlines():
+        _, controllers, path = line.split(":", 2)
+        yield controllers, path
+
+
+# Sockets
+
+
+class TcpSocket(NamedTuple):
+    """One row of the tables of TCP sockets, addresses as the kernel prints them.
+
+    `queue` of a listener: connections that the program has not accepted.
+    """
+
+    local: str
+    remote: str
+    state: int
+    queue: int
+    uid: int
+    inode: str
+
+    @property
+    def host(self) -> str:
+        """The local address; an IPv4 address is never shown in its IPv6 form."""
+        packed = bytes.fromhex(self.local.partition(":")[0])
+        words = struct.unpack(f">{len(packed) // 4}I", packed)
+        found = ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
+        return str(getattr(found, "ipv4_mapped", None) or found)
+
+    @property
+    def port(self) -> int:
+        """The local port."""
+        return int(self.local.rpartition(":")[2], 16)
+
+    @property
+    def remote_port(self) -> int:
+        """The peer's port, 0 for a listener."""
+        return int(self.remote.rpartition(":")[2], 16)
+
+
+def tcp_sockets(pid: Process = "self") -> Iterator[TcpSocket]:
+    """Yield the TCP sockets in a process's network namespace. Raises OSError without /proc."""
+    for table in _TCP_TABLES:
+        path = folder(pid) / "net" / table
+        if table == "tcp6" and not path.exists():  # a system without IPv6
+            continue
+        for row in path.read_text("ascii").splitlines()[1:]:
+            cells = row.split()
+            queue = int(cells[4].partition(":")[2], 16)
+            state, uid = int(cells[3], 16), int(cells[7])
+            yield TcpSocket(cells[1], cells[2], state, queue, uid, cells[9])
+
+
+def encode_address(host: str, port: int) -> str:
+    """Return an address as the tables print it: 32-bit words in host byte order, then the port."""
+    packed = ipaddress.ip_address(host).packed
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
+
+
+def socket_inodes(pid: Process) -> set[str]:
+    """Return the inodes of the sockets that a process holds."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for entry in (folder(pid) / "fd").iterdir():
+            with suppress(OSError):
+                if match := _SOCKET.fullmatch(str(entry.readlink())):
+                    found.add(match[1])
+    return found
