@@ -33,6 +33,7 @@ class Layer:
 
 PURE_PARTS = (
     "addresses",
+    "backoff",
     "errors",
     "insight",
     "pathmap",
@@ -47,6 +48,7 @@ MIDDLE = (*PURE_PARTS, "engine")
 # A target names a part, or one module of it when the rest is out of bounds.
 LAYERS: dict[str, Layer] = {
     "addresses": Layer(ours=(), pure=True),
+    "backoff": Layer(ours=(), pure=True),
     "errors": Layer(ours=(), pure=True),
     "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),

@@ -18,11 +18,11 @@ from typing import Final, Protocol, TypeAlias
 
 import anyio
 
+from dap_mux.backoff import Backoff
 from dap_mux.printable import one_line
 from dap_mux.tunnel.children import lines_of, running_child
 
-FIRST: Final = 0.25  # s before the next start, doubling with each that came to nothing ...
-MOST: Final = 10.0  # s ... to this
+RESTARTS: Final = Backoff(first=0.25, longest=10.0)  # after starts that opened nothing
 OPEN_TIMEOUT_S: Final = 20.0  # s to open the way in; a login or a slow server may take a while
 MAX_LAST_LINES: Final = 2  # lines kept, to say why it ended
 MAX_LINE_SHOWN: Final = 200  # characters kept of each
@@ -100,9 +100,8 @@ class Supervised:
 
 
 def pause_after(failures: int) -> float:
-    """Return how long to wait after so many starts in a row that came to nothing."""
-    limit = min(FIRST * 2.0 ** min(failures, 16), MOST)
-    return limit * random.uniform(0.75, 1.0)  # noqa: S311  (it only spreads the starts)
+    """Return how long to wait after so many starts in a row that opened nothing."""
+    return RESTARTS.delay(failures, random.random())  # noqa: S311  (it only spreads the starts)
 
 
 def _how(code: int) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 import anyio
 
+from dap_mux.backoff import Backoff
 from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Notify, OnReached, Reached
@@ -21,7 +22,7 @@ from dap_mux.tunnel.port_forward import PortForward
 from dap_mux.tunnel.supervised import pause_after
 
 LOOPBACK: Final = "127.0.0.1"
-POLL_INTERVALS_S: Final = (0.5, 5.0)  # s between two looks into a pod, at first and at most
+POLLS: Final = Backoff(first=0.5, longest=5.0)  # between checks of the ports in a pod
 LocalPorts = MutableMapping[tuple[str, int], int]
 
 
@@ -89,7 +90,7 @@ class _Route:
                 await self._forward.run()
             except DapMuxError as error:  # the tool is not there any more
                 self.broken(str(error))
-            await anyio.sleep(POLL_INTERVALS_S[1])
+            await anyio.sleep(POLLS.longest)
 
     async def _look(self) -> str:
         """See who listens in the pod: `seen`, `forbidden`, or '' where it cannot be told now."""
@@ -121,14 +122,14 @@ class _Route:
 
     async def _look_for_the_rest(self) -> None:
         """Look again and again while some rank does not listen yet."""
-        pause = POLL_INTERVALS_S[0]
+        looks = 0
         while True:
-            await anyio.sleep(pause)
+            await anyio.sleep(POLLS.delay(looks))
             if self._open and self._missing():
                 await self._look()
-                pause = min(2 * pause, POLL_INTERVALS_S[1])
+                looks += 1
             else:
-                pause = POLL_INTERVALS_S[0]
+                looks = 0
 
     def _say(self) -> None:
         """Tell of each rank whether it can be connected to."""
@@ -168,7 +169,7 @@ class _Route:
         """Once somebody listens; where we may not look, with more patience at each refusal."""
         failures = 0
         while self._looks and not self._is_worth_it(await self._look()):
-            await anyio.sleep(min(POLL_INTERVALS_S[0] * 2.0**failures, POLL_INTERVALS_S[1]))
+            await anyio.sleep(POLLS.delay(failures))
             failures += 1
         if self._looks:
             self._tell_how_it_broke()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Protocol
 
+from dap_mux.backoff import Backoff
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.ranks.transitions import Transitions
@@ -14,7 +15,6 @@ from dap_mux.engine.state.session import Core
 
 LOST_DOUBLINGS: Final = 3  # of the first pause
 LOST_TRIES: Final = 14  # before the pause is doubled further
-MAX_DOUBLINGS: Final = 16
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
 
 
@@ -98,13 +98,12 @@ class Connector:
         a line that breaks again and again may be down at two moments that lie far apart.
         """
         settings = self._core.settings
-        doublings = min(rank.attempts, MAX_DOUBLINGS)
+        doublings = rank.attempts
         if rank.lost and doublings > LOST_DOUBLINGS:
             doublings = max(LOST_DOUBLINGS, rank.attempts - LOST_TRIES)
-        doublings = min(doublings, MAX_DOUBLINGS)
-        limit = min(settings.backoff_first * 2.0**doublings, settings.backoff_most)
+        backoff = Backoff(settings.backoff_first, settings.backoff_most)
         rank.attempts += 1
-        return max(settings.reconnect_gap, limit * self._core.random.uniform(0.75, 1.0))
+        return max(settings.reconnect_gap, backoff.delay(doublings, self._core.random.random()))
 
     def await_call(self, rank: Rank) -> None:
         """It calls again as soon as it finds its connection gone, unless its process is."""

@@ -1,0 +1,24 @@
+"""Delays between attempts, doubling with each failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_MAX_DOUBLINGS = 16
+_LEAST_SHARE = 0.75  # of a delay; the rest is chance, so that many do not try at once
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Delays from `first` up to `longest` seconds."""
+
+    first: float
+    longest: float
+
+    def delay(self, failures: int, chance: float = 1.0) -> float:
+        """Return how many seconds to wait after so many failures in a row.
+
+        `chance`, a random number from 0 to 1, spreads the attempts of several peers.
+        """
+        limit = min(self.first * 2.0 ** min(failures, _MAX_DOUBLINGS), self.longest)
+        return limit * (_LEAST_SHARE + (1 - _LEAST_SHARE) * chance)
