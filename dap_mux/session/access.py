@@ -1,4 +1,4 @@
-"""Access to a session: the token, TLS, and the addresses on which it may listen."""
+"""Access control: the token, TLS, and which addresses may be listened on."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dap_mux.private_files import check_private, new_token, token_of
 from dap_mux.shell.auth import Guard
 from dap_mux.user_files import check_regular
 
-MAX_HOSTS_SHOWN = 4  # hosts that a warning names
+MAX_HOSTS_SHOWN = 4  # in a warning
 SAFER_ALTERNATIVE = (
-    "Or listen on 127.0.0.1, and forward the port with ssh -L or kubectl port-forward"
+    "Or listen on 127.0.0.1 and forward the port with ssh -L or kubectl port-forward"
 )
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a session's listeners ask for. `tcp` and `unix` have the same token."""
+    """What a session's listeners require. `tcp` and `unix` have the same token."""
 
     tcp: Guard
     unix: Guard
@@ -45,28 +45,28 @@ def access_of(config: Config) -> Access:
 
 
 def check_bind(config: Config) -> None:
-    """Raise Refused for an address beyond loopback without a token, or with one to be overheard."""
+    """Raise Refused for an address beyond loopback without a token, or with a token but no TLS."""
     host = config.listen.host
     if is_loopback(host):
         return
     if not config.token_file:
         raise Refused(
-            f"refused to listen on {host} without a token: whoever reaches this port can run code "
-            "in every rank. Give a file for it (--token-file), and TLS (--tls-cert, --tls-key). "
+            f"refused to listen on {host} without a token: anyone who reaches this port can run "
+            "code in every rank. Give a token file (--token-file) and TLS (--tls-cert, --tls-key). "
             f"{SAFER_ALTERNATIVE}"
         )
     if not (config.tls_cert or config.insecure):
         raise Refused(
-            f"refused to listen on {host} without TLS: whoever sees the traffic has the token. "
-            "Give a certificate (--tls-cert, --tls-key), or say --insecure where nobody can "
-            f"listen in. {SAFER_ALTERNATIVE}"
+            f"refused to listen on {host} without TLS: anyone who sees the traffic learns the "
+            "token. Give a certificate (--tls-cert, --tls-key), or --insecure on a network that "
+            f"you trust. {SAFER_ALTERNATIVE}"
         )
 
 
 def _tls_of(config: Config) -> ssl.SSLContext | None:
     if config.tls_cert is None:
         if config.tls_key is not None:
-            raise UsageError(f"--tls-key {config.tls_key} needs the certificate: --tls-cert")
+            raise UsageError(f"--tls-key {config.tls_key} requires --tls-cert")
         return None
     key = config.tls_key or config.tls_cert
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -78,7 +78,7 @@ def _tls_of(config: Config) -> ssl.SSLContext | None:
         context.load_cert_chain(config.tls_cert, key, password=lambda: _no_password(key))
     except ssl.SSLError as error:
         raise UsageError(
-            f"{config.tls_cert} and {key} are no certificate and its key: {error.reason}"
+            f"{config.tls_cert} and {key} are not a certificate and its key: {error.reason}"
         ) from None
     except OSError as error:
         raise UsageError(f"cannot read {error.filename or key}: {error.strerror}") from None
@@ -86,11 +86,11 @@ def _tls_of(config: Config) -> ssl.SSLContext | None:
 
 
 def _no_password(key: Path) -> str:
-    raise UsageError(f"{key} has a password, and nobody is there to be asked for it")
+    raise UsageError(f"{key} is protected by a password, which dap-mux cannot ask for")
 
 
 def beyond_loopback(hosts: Iterable[str]) -> str:
-    """Return the warning about ranks that others can reach, '' where there are none."""
+    """Return a warning about ranks that other machines can reach, '' where there are none."""
     open_to_all = sorted({host for host in hosts if not is_loopback(host)})
     if not open_to_all:
         return ""
@@ -98,7 +98,7 @@ def beyond_loopback(hosts: Iterable[str]) -> str:
     if len(open_to_all) > MAX_HOSTS_SHOWN:
         named += f" and {len(open_to_all) - MAX_HOSTS_SHOWN} more hosts"
     return (
-        f"ranks listen on {named}, not on loopback: debugpy asks for no password, so whoever "
-        "reaches these ports can run code there, and the traffic is in the clear. Safer: ranks "
-        "on 127.0.0.1, and a forward (ssh -L, kubectl port-forward)"
+        f"ranks listen on {named}, not on loopback: debugpy has no authentication, so anyone "
+        "who reaches these ports can run code there, and the traffic is not encrypted. Safer: let "
+        "ranks listen on 127.0.0.1 and forward the ports (ssh -L, kubectl port-forward)"
     )

@@ -1,7 +1,7 @@
-"""`dap-mux adapter`: DAP on standard input and output, as an editor starts a debug adapter.
+"""`dap-mux adapter`: DAP on standard input and output, as editors start a debug adapter.
 
-The editor's `attach` says where the ranks listen, its `launch` what to start. Other clients may
-join by the port, like in any session.
+The editor's `attach` request says where ranks listen, `launch` what to start. Other clients can
+join through the port, as in any session.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from dap_mux.temporary_folders import log_folder
 
 
 async def serve_adapter(options: AdapterOptions) -> int:
-    """Serve the editor at the other end of standard input until it, or the job, is gone.
+    """Serve the editor on standard input and output until it has left or the job has ended.
 
-    Raises DapMuxError where what came from there is no DAP.
+    Raises DapMuxError if the input is not DAP.
     """
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
@@ -52,12 +52,12 @@ async def serve_adapter(options: AdapterOptions) -> int:
         await finder.finish()
         tasks.cancel_scope.cancel()
     if editor.fault:
-        raise DapMuxError(f"closed standard input, where an editor is to speak DAP: {editor.fault}")
+        raise DapMuxError(f"closed standard input, where DAP was expected: {editor.fault}")
     return 0
 
 
 async def _all_left(session: Session, editor_gone: asyncio.Event) -> None:
-    """Wait until the editor and whoever joined have left, or for a signal.
+    """Wait until all clients have left, or for a signal.
 
     Editors send SIGTERM as soon as `disconnect` is answered, and when their window is reloaded.
     """
@@ -74,7 +74,7 @@ async def _all_left(session: Session, editor_gone: asyncio.Event) -> None:
 
 
 class Finder:
-    """Turns the words of an `attach` or `launch` request into ranks."""
+    """Finds or starts the ranks of an `attach` or `launch` request."""
 
     def __init__(self, session: Session, config: Config, tasks: TaskGroup) -> None:
         self._session = session
@@ -86,7 +86,7 @@ class Finder:
         self._found: set[int] = set()
 
     def find(self, request: FindRanks) -> None:
-        """Answer the engine's question who the ranks are; the answer may take a while."""
+        """Start answering the engine's `FindRanks`; it may take a while."""
         self._tasks.start_soon(self._find, request)
 
     async def _find(self, request: FindRanks) -> None:
@@ -146,9 +146,9 @@ class Finder:
             await self._job.run()
 
     async def finish(self) -> None:
-        """Nobody is left. A job that a client has asked to end is ended; any other runs on.
+        """All clients have left: wait for a job that is ending, and let any other continue.
 
-        But for one whose ranks still wait for their first debugger: no session is left to join.
+        A job whose ranks still wait for their first debugger is ended: it could never start.
         """
         if self._job and not self._session.driver.engine.core.flow.began:
             self._session.driver.end_job()

@@ -1,8 +1,8 @@
-"""Telling the editor in whose terminal we run that there is a session to join.
+"""Tells the editor in whose terminal we run that there is a session to join.
 
-The editor sets DAP_MUX_ANNOUNCE in its terminals: the path of a unix socket of mode 0600, the
-user's own. It is told once, in one line of JSON: where the session is, what it is called (`name`)
-and in which folder it runs (`cwd`). No token: the session's own socket asks this user for none.
+The editor sets DAP_MUX_ANNOUNCE in its terminals to the path of a unix socket that only the user
+can access. We send one line of JSON: the session's address, its `name`, and the folder that it runs
+in (`cwd`). The token is not needed: the session's unix socket does not ask this user for it.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from dap_mux.session_files import SessionFile
 
 logger = logging.getLogger("dap_mux.session")
 VARIABLE: Final = "DAP_MUX_ANNOUNCE"
-ANNOUNCE_TIMEOUT_S: Final = 2.0  # s; an editor that is busy must not hold up the job
+ANNOUNCE_TIMEOUT_S: Final = 2.0  # a busy editor must not delay the job
 
 
 async def announce(session: SessionFile, name: str) -> bool:
-    """Tell the editor, if we run in a terminal of one. Whether it was told; never raises."""
+    """Announce the session, if in an editor's terminal. Whether that worked; never raises."""
     path = os.environ.get(VARIABLE)
     if not path:
         return False
     problem = _problem(Path(path)) or await _tell(path, session, name)
     if problem:
-        # Its window may be gone while the terminal lives on: nothing that the user must know.
+        # The editor may have been closed while its terminal lives on: not worth a warning.
         logger.info("%s: not announced to %s: %s", name, path, problem)
         return False
-    say("the editor of this terminal was told, and joins the session")
+    say("announced the session to the editor of this terminal, which joins it")
     return True
 
 
 def _problem(path: Path) -> str:
-    """Say why this is no socket of ours alone, '' where it is."""
+    """Return why this is not a socket that only the user can access, '' where it is."""
     try:
         status = path.lstat()
     except OSError as error:
         return error.strerror or str(error)
     if not stat.S_ISSOCK(status.st_mode):
-        return "no socket"
+        return "not a socket"
     if foreign(status) or stat.S_IMODE(status.st_mode) & 0o077:
-        return "others may use it"
+        return "other users can access it"
     return ""
 
 

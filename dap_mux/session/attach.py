@@ -1,4 +1,4 @@
-"""`dap-mux attach`: a session over ranks that run already."""
+"""`dap-mux attach`: a session over ranks that are already running."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from dap_mux.session.terminal_output import say, set_up_log
 
 
 async def attach_ranks(options: AttachOptions) -> int:
-    """Serve the ranks at `options.endpoints` until all are gone (0) or a signal comes (0)."""
+    """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0."""
     config = options.config
     set_up_log(config.verbosity, config.log_dir)
-    calling, words = split_dial_endpoints(options.endpoints)
-    sources = await RankSources.of(words)
-    groups = sorted({*sources.groups, *calling})
+    dialing, endpoints = split_dial_endpoints(options.endpoints)
+    sources = await RankSources.of(endpoints)
+    groups = sorted({*sources.groups, *dialing})
     settings = attach_settings(config, sources, groups)
     async with (
         open_session(config, settings, avoid=sources.local_ports, groups=groups) as session,
-        _calls(session, config, calling),
+        _reverse_connections(session, config, dialing),
         anyio.create_task_group() as tasks,
     ):
         where = ", ".join(options.endpoints)
-        many = len(sources.records) + sum(calling.values())
-        say(f"one session for {many} ranks ({where}) on {session.address}")
+        count = len(sources.records) + sum(dialing.values())
+        say(f"one session for {count} ranks ({where}) on {session.address}")
         sources.announce_ranks(session)
         tasks.start_soon(sources.run, session)
         if not await announce(session.file, where):
@@ -46,22 +46,22 @@ async def attach_ranks(options: AttachOptions) -> int:
 
 
 @asynccontextmanager
-async def _calls(
-    session: Session, config: Config, calling: Mapping[str, int]
+async def _reverse_connections(
+    session: Session, config: Config, dialing: Mapping[str, int]
 ) -> AsyncIterator[None]:
-    """Take the calls of those ranks that call, where there are to be such."""
-    if not calling:
+    """Accept reverse connections where any of the endpoints is `dial:N`."""
+    if not dialing:
         yield
         return
-    async with accept_reverse(session, config, config.dial_listen, calling) as door:
-        door.calls.announce_ranks()
-        told = f"{ADDRESS}={door.address} {TOKEN_FILE}={door.token_file}"
-        say(f"ranks call this session where {told} is set")
+    async with accept_reverse(session, config, config.dial_listen, dialing) as listener:
+        listener.ranks.announce_ranks()
+        variables = f"{ADDRESS}={listener.address} {TOKEN_FILE}={listener.token_file}"
+        say(f"ranks connect to this session where {variables} is set")
         yield
 
 
 async def _serve(session: Session) -> None:
-    """Serve until the ranks are gone; a signal releases them first."""
+    """Serve until the ranks are gone; a signal releases them."""
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -77,17 +77,19 @@ async def _serve(session: Session) -> None:
 
 
 def attach_settings(config: Config, sources: RankSources, groups: Sequence[str] = ()) -> Settings:
-    """Return what the engine needs to know for these ranks. Raises UsageError."""
+    """Return the engine's settings for these ranks. Raises UsageError."""
     groups = groups or sources.groups
     home = groups[0] if len(groups) == 1 else DEFAULT_GROUP
     if config.mesh and home not in groups:
-        raise UsageError(f"mesh {config.mesh}: whose? There are {' and '.join(groups)}")
+        raise UsageError(
+            f"mesh {config.mesh}: there are several groups ({', '.join(groups)}), not {home}"
+        )
     settings = settings_of(config, group=home, meshes=meshes_of(sources.records))
     return replace(settings, lingers=sources.lingers)
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:
-    """Return the mesh of each group whose ranks have all told their places in one."""
+    """Return the mesh of each group whose ranks have all reported their coordinates."""
     groups: dict[str, list[RankRecord]] = {}
     for record in records:
         groups.setdefault(record.group, []).append(record)

@@ -1,8 +1,8 @@
-"""Where an editor's `attach` says that its ranks are, as the words of `dap-mux attach`.
+"""The ranks named by an editor's `attach` request, as endpoints of `dap-mux attach`.
 
-`endpoints`          those words themselves
-`cluster`            a word such as `oc:team/job/train`, or an object with its parts
-`connect`, `ranks`   where rank 0 listens, and how many there are from that port on
+`endpoints`          endpoints as on the command line
+`cluster`            an endpoint such as `oc:team/job/train`, or an object with its parts
+`connect`, `ranks`   the address of rank 0, and the number of ranks from that port on
 `tunnel`             how the hosts of `endpoints` or `connect` are reached: by ssh, or into a pod
 """
 
@@ -19,7 +19,7 @@ from dap_mux.session.cluster_attribute import cluster_endpoints
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
 FORWARDED: Final = ("k8s", "oc")
-# What `tunnel` may say beside a cluster of this kind.
+# The values of `tunnel` that are allowed with each kind of cluster.
 OWN_TUNNELS: Final[dict[str, tuple[object, ...]]] = {
     "k8s": ("port-forward",),
     "oc": ("port-forward",),
@@ -34,7 +34,7 @@ _ENDPOINT: Final = re.compile(
 
 
 def attach_endpoints(arguments: Arguments) -> list[str]:
-    """Return the words that name the ranks of an `attach`; raise UsageError where none does."""
+    """Return the endpoints of an `attach` request. Raises UsageError."""
     endpoints = arguments.get("endpoints") or []
     words = [endpoints] if isinstance(endpoints, str) else endpoints
     if words and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
@@ -52,8 +52,8 @@ def _connect(arguments: Arguments) -> str:
     if not isinstance(port, int):
         raise UsageError(
             "attach needs `endpoints` (for example ['localhost:5678-5681']), or `cluster` "
-            "('oc:team/job/train'), or `connect` with the port of rank 0 and `ranks` with their "
-            "number"
+            "('oc:team/job/train'), or `connect` with the port of rank 0 and `ranks` for "
+            "the number of ranks"
         )
     count = arguments.get("ranks", 1)
     if not isinstance(count, int) or count < 1:
@@ -62,7 +62,7 @@ def _connect(arguments: Arguments) -> str:
 
 
 def _by_own_way(word: str, tunnel: object) -> str:
-    """What `cluster` names brings its own way; for SLURM there are two."""
+    """Endpoints of a cluster have a tunnel of their own; SLURM's have a choice of two."""
     scheme = word.partition(":")[0].rpartition("=")[2]
     own = OWN_TUNNELS.get(scheme, (False,))
     if tunnel is None or tunnel in own:
@@ -70,25 +70,25 @@ def _by_own_way(word: str, tunnel: object) -> str:
         return f"{word},ssh" if by_ssh else word
     ways = " or ".join(json.dumps(way) for way in own)
     raise UsageError(
-        f"`tunnel`: what {word} names is reached by {ways}, not by {json.dumps(tunnel)}; leave "
-        "`tunnel` out, or name the ranks by `endpoints`"
+        f"`tunnel`: {word} is reached by {ways}, not by {json.dumps(tunnel)}; leave `tunnel` "
+        "out, or name the ranks by `endpoints`"
     )
 
 
 def _through(tunnel: object, word: str) -> str:
-    """One endpoint, reached by this tunnel."""
+    """Return an endpoint as it is reached by this tunnel."""
     kind, _, there = tunnel.partition(":") if isinstance(tunnel, str) else ("", "", "")
     if tunnel != "ssh" and not (there and kind in (*FORWARDED, "ssh")):
         raise UsageError(f"`tunnel` is {TUNNELS}, not {tunnel!r}")
     endpoint = _ENDPOINT.fullmatch(word)
     if endpoint is None:
-        raise UsageError(f"`tunnel` {tunnel}: {word} is no host and port to be reached by it")
+        raise UsageError(f"`tunnel` {tunnel}: {word} is not a host and port")
     group, host, ports = endpoint["group"] or "", endpoint["host"], endpoint["ports"]
     if tunnel == "ssh":
         return f"{group}ssh:{host}{ports}"
     if host not in (*LOOPBACK, there.rpartition("@")[2]):
         raise UsageError(
-            f"`tunnel` {tunnel} ends at the ports there, and {word} is elsewhere: name it "
-            f'localhost{ports}, or reach each host by itself with "tunnel": "ssh"'
+            f"`tunnel` {tunnel} leads to ports of that host, and {word} is elsewhere: use "
+            f'localhost{ports}, or reach each host separately with "tunnel": "ssh"'
         )
     return f"{group}{tunnel}{ports}"

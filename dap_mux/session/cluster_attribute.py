@@ -1,6 +1,6 @@
-"""The attribute `cluster` of an editor's `attach`, as words of `dap-mux attach`.
+"""The attribute `cluster` of an editor's `attach` request, as endpoints of `dap-mux attach`.
 
-It is such a word, an object that has its parts by name, or a list of these.
+It is such an endpoint, an object with the parts of one, or a list of these.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from dap_mux.errors import UsageError
 
 Parts = Mapping[str, Any]
-EXAMPLES: Final = 'a word such as "oc:team/job/train", or {"kind": "oc", "pod": "trainer-0"}'
+EXAMPLES: Final = 'an endpoint such as "oc:team/job/train", or {"kind": "oc", "pod": "trainer-0"}'
 DEFAULT_KIND: Final = "k8s"
 _NAMED: Final = re.compile(r"(?:[A-Za-z_][\w.-]*=)?[a-z][a-z0-9]*:.*[^/]$", re.DOTALL)
 COMMON_PARTS: Final = ("kind", "group", "port", "ranks")
@@ -21,16 +21,16 @@ _FIRST_PORT: Final = 5678
 
 
 def cluster_endpoints(cluster: object) -> list[str]:
-    """Return the word of each cluster that is named. Raises `UsageError`."""
+    """Return the endpoint of each cluster. Raises `UsageError`."""
     if isinstance(cluster, Sequence) and not isinstance(cluster, str):
-        return [_word_of(one) for one in cluster]
-    return [_word_of(cluster)]
+        return [_endpoint_of(one) for one in cluster]
+    return [_endpoint_of(cluster)]
 
 
-def _word_of(cluster: object) -> str:
+def _endpoint_of(cluster: object) -> str:
     if isinstance(cluster, str):
         if not _NAMED.match(cluster):
-            raise UsageError(f"`cluster` {cluster!r} names no ranks: it is {EXAMPLES}")
+            raise UsageError(f"`cluster` {cluster!r} is not an endpoint: use {EXAMPLES}")
         return cluster
     if not isinstance(cluster, Mapping):
         raise UsageError(f"`cluster` is {EXAMPLES}, not {cluster!r}")
@@ -40,13 +40,13 @@ def _word_of(cluster: object) -> str:
         raise UsageError(f"`cluster`: kind is one of {', '.join(KINDS)}, not {name!r}")
     kind.check(name, cluster)
     group = _text(cluster, "group")
-    word = f"{name}:{kind.spell(cluster)}{_ports(cluster, kind)}"
-    return f"{group}={word}" if group else word
+    endpoint = f"{name}:{kind.spell(cluster)}{_ports(cluster, kind)}"
+    return f"{group}={endpoint}" if group else endpoint
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cluster: what names its ranks (one of these), what may be said beside it."""
+    """A kind of cluster: `names`, of which exactly one is given, and optional parts (`others`)."""
 
     names: tuple[str, ...]
     others: tuple[str, ...]
@@ -54,15 +54,15 @@ class Kind:
     count_needs_port: bool = True
 
     def check(self, name: str, parts: Parts) -> None:
-        """Raise `UsageError` where something is missing, said twice, or unknown."""
+        """Raise `UsageError` if a part is missing, unknown, or excludes another."""
         known = (*COMMON_PARTS, *self.names, *self.others)
-        strange = [part for part in parts if part not in known]
-        if strange:
-            raise UsageError(f"`cluster`: {name} has no {strange[0]}; it has {', '.join(known)}")
+        unknown = [part for part in parts if part not in known]
+        if unknown:
+            raise UsageError(f"`cluster`: {name} has no {unknown[0]}; it has {', '.join(known)}")
         given = [part for part in self.names if parts.get(part)]
         if len(given) != 1:
-            there = f", not {' and '.join(given)}" if given else ""
-            raise UsageError(f"`cluster`: {name} needs {' or '.join(self.names)}{there}")
+            given_text = f", not {' and '.join(given)}" if given else ""
+            raise UsageError(f"`cluster`: {name} needs {' or '.join(self.names)}{given_text}")
 
 
 def _pods(parts: Parts) -> str:
@@ -101,7 +101,7 @@ def _text(parts: Parts, name: str) -> str:
 
 
 def _ports(parts: Parts, kind: Kind) -> str:
-    """`:PORT+RANKS`, each only where it is said or needed."""
+    """Return `:PORT+RANKS`, each only where it is given or needed."""
     port, ranks = _number(parts, "port"), _number(parts, "ranks")
     if ranks and not port and kind.count_needs_port:
         port = _FIRST_PORT

@@ -1,7 +1,7 @@
-"""Ranks that call the session, for places where nothing may call in: the words, and the door.
+"""Reverse connections: ranks connect to the session, where they cannot be connected to.
 
-`dial:4` on the command line of `attach` stands for ranks 0 to 3 of a group; they may call in any
-order, at any time and again. Others that call are taken as well. See docs/dial-out.md.
+The endpoint `dial:4` of `attach` stands for ranks 0 to 3 of a group; they may connect in any order,
+at any time and repeatedly. Other ranks that connect are accepted as well. See docs/dial-out.md.
 """
 
 from __future__ import annotations
@@ -34,16 +34,12 @@ from dap_mux.shell.reverse_connections import Refusal, ReverseConnection, connec
 
 DIAL_ENDPOINT: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")
 ADDRESS, TOKEN, TOKEN_FILE = "DAP_MUX_DIAL", "DAP_MUX_DIAL_TOKEN", "DAP_MUX_DIAL_TOKEN_FILE"
-ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104  (addresses that nobody can call)
-EXIT_CHECK_DELAYS_S: Final = (
-    0.3,
-    1.0,
-    3.0,
-)  # s after the end of a call: it takes a process a moment to end
+ANY_ADDRESS: Final = ("0.0.0.0", "::")  # noqa: S104  (not addresses to connect to)
+EXIT_CHECK_DELAYS_S: Final = (0.3, 1.0, 3.0)  # after a disconnect: a process takes a while to end
 
 
 def split_dial_endpoints(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """Split off the words that stand for ranks which call: how many of each group.
+    """Split off the endpoints `dial:N`: the number of ranks of each group, and the rest.
 
     Raises UsageError.
     """
@@ -56,18 +52,18 @@ def split_dial_endpoints(words: Sequence[str]) -> tuple[dict[str, int], list[str
             continue
         number = match["count"]
         if not (number.isascii() and number.isdigit() and 1 <= int(number) <= MAX_RANKS):
-            raise UsageError(f"{word}: say how many ranks will call, as in dial:4")
+            raise UsageError(f"{word}: give the number of ranks that will connect, as in dial:4")
         group = match["group"] or DEFAULT_GROUP
         if group in groups:
-            raise UsageError(f"{word}: the ranks of group {group} are there twice")
+            raise UsageError(f"{word}: group {group} is given twice")
         groups[group] = int(number)
     return groups, rest
 
 
 class ReverseRanks:
-    """The calls of one session: which rank each is, held until the engine wants it.
+    """The reverse connections of a session by rank, held until the engine asks for them.
 
-    `expected`: how many of each group will call; None: the first of each group says so.
+    `expected`: the number of ranks of each group; None: the first rank of each group reports it.
     """
 
     def __init__(
@@ -79,15 +75,15 @@ class ReverseRanks:
             (group, rank) for group, n in (expected or {}).items() for rank in range(n)
         }
         self._missing = set(self._expected)
-        self._ours = ours  # started by us, who see their ends ourselves
+        self._ours = ours  # started by us: `LocalRanks` reports their exits
         self._now: dict[RankId, ReverseConnection] = {}
         self._held: set[RankId] = set()
         self._processes: dict[RankId, Registration] = {}
-        self._here: set[RankId] = set()  # their processes can be seen from here
+        self._here: set[RankId] = set()  # ranks whose processes are visible to us
         self._numbers = count(1)
 
     def announce_ranks(self) -> None:
-        """Tell the engine who will call."""
+        """Tell the engine which ranks to expect."""
         self._introduce(self._expected)
 
     def _introduce(self, ranks: set[RankId]) -> None:
@@ -97,40 +93,40 @@ class ReverseRanks:
             self._session.rank_known(group, rank, waiting)
 
     def _expect_all_of(self, process: Registration) -> None:
-        """The first of a group says how many there are: the others are shown as waiting."""
+        """Show all ranks of a group as waiting once the first has reported their number."""
         group = {(process.group, rank) for rank in range(process.size)}
         if self._ask_them and not group & self._expected:
             self._expected |= group
             self._introduce(group - set(self._processes))
 
-    def called(self, call: ReverseConnection) -> Refusal | None:
-        """A rank has shown the token: find its place (`shell.dial_in.Desk`)."""
+    def accept(self, connection: ReverseConnection) -> Refusal | None:
+        """A rank has proved that it knows the token: identify it (`ReverseRankOwner`)."""
         try:
-            process = read_registration(call.rank)
+            process = read_registration(connection.rank)
         except ValueError as error:
-            return Refusal(f"the session does not understand who calls: {error}", final=True)
+            return Refusal(f"the session cannot identify this rank: {error}", final=True)
         self._expect_all_of(process)
         id = self._place(process)
         other = self._now.get(id)
         if other is not None and self._processes[id] != process:
             there = self._processes[id].place
-            return Refusal(f"rank {id[1]} of group {id[0]} is here already: {there}")
+            return Refusal(f"rank {id[1]} of group {id[0]} is connected already: {there}")
         if other is not None:
-            other.abort()  # the rank knows best that this connection has ended
-        self._now[id] = call
+            other.abort()  # the rank would not connect again if this connection still worked
+        self._now[id] = connection
         self._held.add(id)
         self._processes[id] = process
-        # A container beside us has our address and name, and numbers its processes anew.
-        near = is_loopback(call.peer[0]) and process.host == socket.gethostname()
+        # A container can share our address and host name, and still have other pids.
+        near = is_loopback(connection.peer[0]) and process.host == socket.gethostname()
         self._here.discard(id)
         if near and not self._ours and procfs.runs(process.pid):
             self._here.add(id)
-        self._tell(id, call, ready=True)
+        self._tell(id, connection, ready=True)
         self._count(id)
         return None
 
     def _place(self, process: Registration) -> RankId:
-        """A rank without a number has the one it had, or the lowest that nobody has."""
+        """A rank without a number keeps its previous one, or gets the lowest that is free."""
         if process.rank is not None:
             return process.group, process.rank
         for id, known in self._processes.items():
@@ -143,41 +139,41 @@ class ReverseRanks:
         if id in self._missing:
             self._missing.discard(id)
             if not self._missing and not self._ours:
-                say(f"all {len(self._expected)} ranks have called")
+                say(f"all {len(self._expected)} ranks have connected")
 
-    def hung_up(self, call: ReverseConnection) -> None:
-        """The call has ended (`shell.dial_in.Desk`)."""
-        id = next((id for id, one in self._now.items() if one is call), None)
+    def disconnected(self, connection: ReverseConnection) -> None:
+        """The connection has ended (`ReverseRankOwner`)."""
+        id = next((id for id, one in self._now.items() if one is connection), None)
         if id is None:
             return
         del self._now[id]
-        if call.said_goodbye and not self._ours:
+        if connection.said_goodbye and not self._ours:
             self._held.discard(id)
             self._session.driver.feed(inputs.RankExited(id, None))
             return
-        if id in self._held:  # else the engine hears of it by its link
+        if id in self._held:  # otherwise the engine learns of it from its link
             self._held.discard(id)
-            self._tell(id, call, ready=False)
+            self._tell(id, connection, ready=False)
         if id in self._here:
             for seconds in EXIT_CHECK_DELAYS_S:
                 asyncio.get_running_loop().call_later(seconds, self._look, id, self._processes[id])
 
     def _look(self, id: RankId, process: Registration) -> None:
-        """A rank of this machine has hung up: because its process has ended?"""
+        """Check whether a rank of this machine has disconnected because its process ended."""
         again = id in self._now or self._processes.get(id) != process
         if not again and id in self._here and not procfs.runs(process.pid):
             self._here.discard(id)
             self._session.driver.feed(inputs.RankExited(id, None))
 
     def take(self, id: RankId) -> ReverseConnection | None:
-        """The engine wants this rank's call."""
+        """Hand this rank's connection to the engine."""
         if id not in self._held:
             return None
         self._held.discard(id)
         return self._now[id]
 
-    def _tell(self, id: RankId, call: ReverseConnection, *, ready: bool) -> None:
-        process, (host, port) = self._processes[id], call.peer
+    def _tell(self, id: RankId, connection: ReverseConnection, *, ready: bool) -> None:
+        process, (host, port) = self._processes[id], connection.peer
         self._session.rank_known(
             *id,
             Endpoint(
@@ -194,23 +190,23 @@ class ReverseRanks:
         )
 
     def close(self) -> None:
-        """Hang up on those that nobody has taken."""
+        """Close the connections that the engine has not asked for."""
         for id in self._held:
             self._now[id].close()
 
 
 @dataclass(frozen=True)
 class DialListener:
-    """Where ranks call, and what they are told of it."""
+    """The listening address, and what ranks need to connect to it."""
 
-    calls: ReverseRanks
+    ranks: ReverseRanks
     address: str
     token_file: Path | None
     secret: str
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of ranks that we start ourselves: the token is in nobody else's."""
+        """Variables for ranks that we start ourselves, which include the token."""
         return {ADDRESS: self.address, TOKEN: self.secret, TOKEN_FILE: ""}
 
 
@@ -223,49 +219,49 @@ async def accept_reverse(
     *,
     ours: bool = False,
 ) -> AsyncIterator[DialListener]:
-    """Take ranks' calls until the block is left. `ours`: the ranks are started by us.
+    """Accept reverse connections until the block is left. `ours`: we start the ranks.
 
-    `expected` None: by a launcher of ours, so that they get the token from us, too. Raises
+    `expected` None: a launcher that we start does, so they get the token from us, too. Raises
     Refused, UsageError, DapMuxError.
     """
-    told_by_us = ours or expected is None
-    check_dial_bind(config, at.host, told_by_us=told_by_us)
+    token_from_us = ours or expected is None
+    check_dial_bind(config, at.host, token_from_us=token_from_us)
     secret = session.file.token
     assert secret is not None
-    calls = ReverseRanks(session, expected, ours=ours)
-    session.driver.accept_reverse_connection = connector(session.driver, calls.take)
-    server, port = await listen_reverse(session.driver, calls, secret, at.host, at.port)
+    ranks = ReverseRanks(session, expected, ours=ours)
+    session.driver.accept_reverse_connection = connector(session.driver, ranks.take)
+    server, port = await listen_reverse(session.driver, ranks, secret, at.host, at.port)
     host = socket.gethostname() if at.host in ANY_ADDRESS else at.host
     host = f"[{host}]" if ":" in host else host
-    made = None if told_by_us or config.token_file else _write_token(secret)
+    made = None if token_from_us or config.token_file else _write_token(secret)
     try:
-        yield DialListener(calls, f"{host}:{port}", made or config.token_file, secret)
+        yield DialListener(ranks, f"{host}:{port}", made or config.token_file, secret)
     finally:
         server.close()
-        calls.close()
+        ranks.close()
         if made:
             made.unlink(missing_ok=True)
 
 
-def check_dial_bind(config: Config, host: str, *, told_by_us: bool) -> None:
-    """Raise Refused for an address beyond loopback that has not been asked for in so many words."""
+def check_dial_bind(config: Config, host: str, *, token_from_us: bool) -> None:
+    """Raise Refused for an address beyond loopback without explicit consent."""
     if is_loopback(host):
         return
-    if not (config.token_file or told_by_us):
+    if not (config.token_file or token_from_us):
         raise Refused(
-            f"refused to take ranks' calls on {host} without a token of yours: the ranks need it "
-            "in a file (--token-file here, DAP_MUX_DIAL_TOKEN_FILE there)"
+            f"refused to accept ranks on {host} without a token file: the ranks need the same one "
+            "(--token-file here, DAP_MUX_DIAL_TOKEN_FILE there)"
         )
     if not config.insecure:
         raise Refused(
-            f"refused to take ranks' calls on {host}: ranks show that they know the token without "
-            "sending it, but what follows is in the clear. Say --insecure where nobody can listen "
-            "in, or take calls on 127.0.0.1 and forward the port (ssh -R)"
+            f"refused to accept ranks on {host}: ranks prove that they know the token without "
+            "sending it, but all other traffic is not encrypted. Use --insecure on a network that "
+            "you trust, or listen on 127.0.0.1 and forward the port (ssh -R)"
         )
 
 
 def _write_token(secret: str) -> Path:
-    """Write the session's token where ranks of this user find it; removed at the end."""
+    """Write the session's token to a file of this user; it is removed at the end."""
     path = session_folder() / f"{os.getpid()}.token"
     path.unlink(missing_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

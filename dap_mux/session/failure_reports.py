@@ -1,4 +1,4 @@
-"""What ranks of this machine say of their failures: while they are held, and at their end."""
+"""Failures that ranks of this machine report in files: while held at one, and at their end."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dap_mux.engine import inputs
 from dap_mux.rank_sets import RankId
 from dap_mux.session.session import Session
 
-POLL_INTERVAL_S: Final = 0.25  # s between two looks
-REMINDER_INTERVAL_S: Final = 5.0  # s, to say how long a rank is held still
+POLL_INTERVAL_S: Final = 0.25
+REMINDER_INTERVAL_S: Final = 5.0  # to update the time for which a rank is still held
 
 
 class FailureReports:
-    """Tells the engine what ranks have written, each time that it is something new."""
+    """Tells the engine what ranks have written, whenever that has changed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._told: dict[RankId, tuple[object, float]] = {}
 
     def look(self, rank: RankId, file: Path) -> None:
-        """Read a rank's file, if it is there."""
+        """Read a rank's file, if there is one."""
         record = _read(file)
         if record is None:
             self._told.pop(rank, None)

@@ -151,6 +151,7 @@ class Job:
         while True:
             number = await self._session.interrupted()
             say(f"{number.name}: {self._ranks.signal_notice(number, first=False)}")
+            self._signal = number
             self._ranks.signal_again(number)
 
     async def _report_still_running(self) -> None:

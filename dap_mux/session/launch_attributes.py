@@ -1,4 +1,4 @@
-"""What an editor's `launch` wants to have started: ranks of our own, or a launcher."""
+"""The job that an editor's `launch` request describes: local ranks, or a launcher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dap_mux.config import Config
 from dap_mux.errors import UsageError
 
 Arguments = Mapping[str, Any]
-MAX_RANKS: Final = 65_535  # no more ports
+MAX_RANKS: Final = 65_535  # one port for each
 
 
 def launch_job(config: Config, arguments: Arguments) -> LocalJob:
@@ -41,14 +41,14 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
 def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
     """Return the launcher that a `launch` request describes; raise UsageError where it is wrong.
 
-    Programs of the Python that runs us (or of `python`) are found before those in PATH: nobody
-    has activated its environment for an editor.
+    The folder of our Python (or of `python`) is searched before PATH, for an editor has not
+    activated its environment.
     """
     launcher = arguments["launcher"]
     words = tuple(_text("launcher", word) for word in _words(launcher))
     if "nproc" in arguments:
         raise UsageError(
-            f"`nproc` is for ranks without a launcher: tell {words[0]} how many it shall start"
+            f"`nproc` is for ranks without a launcher: pass the number of ranks to {words[0]}"
         )
     environment = _environment(arguments)
     path = environment.get("PATH") or os.environ.get("PATH") or os.defpath
@@ -68,7 +68,7 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
 
 
 def _words(launcher: object) -> tuple[str, ...]:
-    """`launcher` as a shell would take it apart, or as it is where it is a list."""
+    """Split `launcher` as a shell does; a list is used as it is."""
     if isinstance(launcher, str):
         try:
             words = shlex.split(launcher)
@@ -86,7 +86,7 @@ def _words(launcher: object) -> tuple[str, ...]:
 
 
 def _program(arguments: Arguments) -> tuple[str, ...]:
-    """The program or module, and its own arguments."""
+    """Return the program or module, and its arguments."""
     folder, own = _folder(arguments), _own_arguments(arguments.get("args"))
     module, program = arguments.get("module"), arguments.get("program")
     if module:
@@ -95,12 +95,12 @@ def _program(arguments: Arguments) -> tuple[str, ...]:
         raise UsageError("launch needs `program` (a script) or `module`")
     path = os.path.join(folder, str(program))  # noqa: PTH118  (an absolute program wins)
     if not os.path.isfile(path):  # noqa: PTH113
-        raise UsageError(f"there is no file {program}")
+        raise UsageError(f"no such file: {program}")
     return (path, *own)
 
 
 def _own_arguments(args: Any) -> tuple[str, ...]:
-    """`args` as a list, or as one text that a shell would take apart."""
+    """Split `args` as a shell does; a list is used as it is."""
     if isinstance(args, str):
         try:
             args = shlex.split(args)
@@ -112,18 +112,18 @@ def _own_arguments(args: Any) -> tuple[str, ...]:
 
 
 def _text(name: str, value: object) -> str:
-    """A string or a number, as the operating system takes it."""
+    """Return a string or number as text that the operating system accepts."""
     if not isinstance(value, str | int | float):
         raise UsageError(f"`{name}`: {value!r} is not a string")
     if "\0" in (text := str(value)):
-        raise UsageError(f"`{name}`: {value!r} holds a NUL")
+        raise UsageError(f"`{name}`: {value!r} contains a NUL")
     return text
 
 
 def _folder(arguments: Arguments) -> Path:
     folder = Path(str(arguments.get("cwd") or Path.cwd()))
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}")
+        raise UsageError(f"no such folder: {folder}")
     return folder
 
 
@@ -136,13 +136,13 @@ def _python(arguments: Arguments) -> str:
 
 
 def _environment(arguments: Arguments) -> dict[str, str | None]:
-    """The variables to set, and to remove: those whose value is null, as debugpy has it."""
+    """Return the variables to set; null removes one, as in debugpy."""
     environment = arguments.get("env") or {}
     if not isinstance(environment, Mapping):
         raise UsageError(f"`env` is an object of names and values, not {environment!r}")
     for name in environment:
         if not name or "=" in name or "\0" in name:
-            raise UsageError(f"`env`: {name!r} cannot be the name of a variable")
+            raise UsageError(f"`env`: {name!r} is not a valid name of a variable")
     return {
         name: None if value is None else _text(f"env.{name}", value)
         for name, value in environment.items()

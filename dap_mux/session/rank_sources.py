@@ -1,8 +1,8 @@
-"""Ranks named by the words of `attach`: found, made reachable, and followed while they live.
+"""The ranks behind the endpoints of `attach`: found, made reachable, and followed.
 
-Some words spell ranks out (`host:5678`); behind the others is a source, which is asked who there
-is and watched from then on: the engine hears of ranks that come later, move, start again or end,
-and of ways to them (tunnels) that are down or up again.
+Some endpoints spell ranks out (`host:5678`). The others name a source, which is asked for its ranks
+and watched from then on: the engine hears of ranks that appear, move, restart or end, and of
+tunnels that go down and come back.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
 from dap_mux.session.session import Session
 
-RETRY_DELAY_S: Final = 5.0  # s after a source could not see its ranks
-ROUTE_OPENING: Final = "the way to {} is being opened"
+RETRY_DELAY_S: Final = 5.0  # after a source has failed
+ROUTE_OPENING: Final = "connecting to {}"
 
 
 class RankSources:
-    """The ranks of an attach. `of` finds those that are there now, `run` follows them."""
+    """The ranks of an attach. `of` finds the present ones, `run` follows all changes."""
 
     def __init__(self, named: Sequence[NamedRanks], records: Sequence[RankRecord]) -> None:
         self.records = list(records)
-        """Who is there at the beginning, each with its number, as their own place names them."""
+        """The ranks present at the beginning, numbered; addresses are those of the source."""
         self.groups = sorted(
             {one.group for one in records}
             | {one.group or DEFAULT_GROUP for one in named if one.source and not one.records}
@@ -44,9 +44,9 @@ class RankSources:
         ]
 
     @classmethod
-    async def of(cls, words: Iterable[str]) -> RankSources:
-        """Read the words and ask every source. Raises `DapMuxError`."""
-        named = [await _asked(read_endpoint(word)) for word in words]
+    async def of(cls, endpoints: Iterable[str]) -> RankSources:
+        """Read the endpoints and ask every source. Raises `DapMuxError`."""
+        named = [await _discovered(read_endpoint(endpoint)) for endpoint in endpoints]
         records = number(record for one in named for record in one.records)
         rest = iter(records)
         numbered = [replace(one, records=[next(rest) for _ in one.records]) for one in named]
@@ -54,7 +54,7 @@ class RankSources:
 
     @property
     def local_ports(self) -> range:
-        """The span of ports that may be ranks' own here."""
+        """The range of ports that ranks of this machine may use."""
         ports = [record.port for record in self._plain]
         return range(min(ports), max(ports) + 1) if ports else range(0)
 
@@ -64,7 +64,7 @@ class RankSources:
         return max((one.lingers for one in self._followed), default=0.0)
 
     def announce_ranks(self, session: Session) -> None:
-        """Tell the engine who is there."""
+        """Tell the engine which ranks there are."""
         session.expect(len(self._plain) + sum(one.size for one in self._followed))
         session.known(self._plain)
         for one in self._followed:
@@ -82,14 +82,14 @@ class RankSources:
                 tasks.start_soon(one.run, session, over)
 
 
-async def _asked(named: NamedRanks) -> NamedRanks:
+async def _discovered(named: NamedRanks) -> NamedRanks:
     if named.source is None:
         return named
     return replace(named, records=named.grouped(await named.source.discover()))
 
 
 class _FollowedSource:
-    """One word with a source: its ranks, host by host."""
+    """One endpoint with a source: its ranks, host by host."""
 
     def __init__(self, named: NamedRanks, source: Source, roll: RankRegistry) -> None:
         self._named = named
@@ -103,7 +103,7 @@ class _FollowedSource:
 
     @property
     def size(self) -> int:
-        """How many ranks there are now."""
+        """The number of ranks now."""
         return len(self._records)
 
     def announce_ranks(self, session: Session) -> None:
@@ -112,7 +112,7 @@ class _FollowedSource:
             session.known([record], down=down, host_name=record.host)
         self._report(session)
         if not self._records:
-            session.tell(f"{self._named.word}: no ranks yet; dap-mux waits for them")
+            session.tell(f"{self._named.word}: no ranks yet; waiting for them")
 
     async def run(self, session: Session, over: Callable[[], None]) -> None:
         async with anyio.create_task_group() as tasks:
@@ -128,11 +128,11 @@ class _FollowedSource:
                         if self.over:
                             over()
                 except DapMuxError as error:
-                    self._once(session, f"{self._named.word}: {error}; asked again")
+                    self._once(session, f"{self._named.word}: {error}; retrying")
                 await anyio.sleep(RETRY_DELAY_S)
 
     def _now(self, session: Session, records: Sequence[RankRecord]) -> None:
-        """These are the ranks: the engine hears of the new ones, the waiting and the ended."""
+        """Tell the engine which ranks are new, waiting or ended."""
         before = {id_of(record): record for record in self._records}
         self._records, problems = self._roll.update(self, records)
         for problem in problems:
@@ -148,7 +148,7 @@ class _FollowedSource:
             session.driver.feed(inputs.RankExited(id, code))
 
     def _reach(self, session: Session, tasks: TaskGroup) -> None:
-        """Have one way open for each host, for the ranks that are there."""
+        """Keep one route open to each host that has ranks."""
         wanted: dict[str, list[RankRecord]] = {}
         for record in self._records:
             if not record.waits:
@@ -174,7 +174,7 @@ class _FollowedSource:
 
 
 class _HostRoute:
-    """The way to the ranks of one host, `after` the one that was open before is closed."""
+    """The route to the ranks of one host, opened once the previous one (`after`) is closed."""
 
     def __init__(self, name: str, records: Sequence[RankRecord], after: _HostRoute | None) -> None:
         self.name = name
@@ -194,7 +194,7 @@ class _HostRoute:
             self._closed.set()
 
     async def closed(self) -> None:
-        """Wait until nothing of it is open any more."""
+        """Wait until the route is closed."""
         await self._closed.wait()
 
     async def _open(self, source: Source, session: Session) -> None:
@@ -207,13 +207,13 @@ class _HostRoute:
 
         while True:
             problem = await self._hold(source, session, changed)
-            session.tell(f"{self.name}: {problem}; tried again")
+            session.tell(f"{self.name}: {problem}; retrying")
             for record in self.records:
                 changed(Reached(record=record, down=problem))
             await anyio.sleep(RETRY_DELAY_S)
 
     async def _hold(self, source: Source, session: Session, changed: OnReached) -> str:
-        """Keep the way open until cancelled; return why there is none."""
+        """Keep the route open until cancelled; return why it failed."""
         problem = "closed"
         try:
             async with source.reach(self.records, changed, session.tell):

@@ -1,4 +1,4 @@
-"""Who calls a session: what a rank says of itself in its call."""
+"""What a rank says of itself when it connects to a session."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-MAX_RANKS: Final = 65536  # ranks of a group
+MAX_RANKS: Final = 65536  # of a group
 
 
 @dataclass(frozen=True)
 class Registration:
-    """What a call says of its rank. `rank` None: it knows no number. `size`: of its group."""
+    """How a rank describes itself. `rank` None: it has no number. `size`: of its group, or 0."""
 
     group: str
     rank: int | None
@@ -23,27 +23,27 @@ class Registration:
 
     @property
     def place(self) -> str:
-        """For people."""
+        """Where it runs, for messages."""
         return f"process {self.pid} on {self.host}"
 
 
 def read_registration(said: Mapping[str, Any]) -> Registration:
-    """Read what a rank says of itself. Raises ValueError: its bytes are hostile too."""
+    """Validate a rank's description, which is untrusted. Raises ValueError."""
     group, rank, host = said.get("group"), said.get("rank"), said.get("host")
     pid, coords = said.get("pid"), said.get("coords") or {}
     size = said.get("world_size") or 0
     if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
-        raise ValueError("it names no group")
+        raise ValueError("invalid group")
     if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
-        raise ValueError("it names no host")
+        raise ValueError("invalid host")
     if not (rank is None or _is_number(rank, MAX_RANKS)) or not _is_number(pid, 2**32):
-        raise ValueError("its rank or pid is no number")
+        raise ValueError("invalid rank or pid")
     if not _is_number(size, MAX_RANKS + 1):
-        raise ValueError("its world_size makes no sense")
+        raise ValueError("invalid world_size")
     if not isinstance(coords, dict) or not all(
         _is_number(one, MAX_RANKS) for one in coords.values()
     ):
-        raise ValueError("its coords make no sense")
+        raise ValueError("invalid coords")
     places = {str(dim): place for dim, place in coords.items()}
     return Registration(group, rank, host, pid, places, size)
 

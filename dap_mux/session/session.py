@@ -1,4 +1,4 @@
-"""What every session has: an engine with its driver, a listener and a session file."""
+"""What every session has: an engine with its driver, listeners and a session file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.tls_unix import listen_unix
 
 logger = logging.getLogger("dap_mux.session")
-RELEASE_TIMEOUT_S = 3.0  # s; every rank is promised to run on by then
+RELEASE_TIMEOUT_S = 3.0  # by then every rank must be running without us
 NO_MESHES: Mapping[str, Mesh] = MappingProxyType({})
-CLOCK_CHECK_DELAY_S = 5.0  # s that ranks stand still before we ask what that does to their job
-LEAVE_TIMEOUT_S = 2.0  # s for clients to take leave after `terminated`
-TORCH_CHECK_DELAY_S = (
-    2.0  # s that a rank is attached, or stands, before we ask what torch knows there
-)
-LEAVE_TIMEOUT_ON_RELEASE_S = 2.0  # s for the same when we are told to end, of three for all of it
+CLOCK_CHECK_DELAY_S = 5.0  # that ranks are stopped before we look at their job's time-outs
+LEAVE_TIMEOUT_S = 2.0  # for clients to disconnect after `terminated`
+TORCH_CHECK_DELAY_S = 2.0  # that a rank is attached or stopped before we query its torch
+LEAVE_TIMEOUT_ON_RELEASE_S = 2.0  # for the same, within RELEASE_TIMEOUT_S
 
 
 class Session:
@@ -58,10 +56,10 @@ class Session:
         return self.file.address
 
     def known(self, records: Iterable[RankRecord], *, down: str = "", host_name: str = "") -> None:
-        """Tell the engine where ranks listen, and everybody where that is unsafe.
+        """Tell the engine where ranks listen, and warn where that is unsafe.
 
-        `down`: why no connection can succeed now; `host_name`: what the ranks' host is called
-        where they are reached by another address.
+        `down`: why no connection can succeed now. `host_name`: the name of the ranks' host where
+        they are reached by another address.
         """
         records = list(records)
         self._warn("" if down else beyond_loopback(record.host for record in records))
@@ -71,9 +69,9 @@ class Session:
             self.rank_known(record.group, record.rank, endpoint)
 
     def expect(self, ranks: int, *, files: int = 1) -> None:
-        """So many ranks are to come; warn where they need more open files than there may be.
+        """Expect this many ranks; warn if they need more open files than the limit allows.
 
-        `files`: how many of them each rank takes.
+        `files`: how many each rank needs.
         """
         self._warn(shortage(ranks, files))
 
@@ -83,7 +81,7 @@ class Session:
         self.driver.feed(inputs.Notice(text))
 
     def _warn(self, warning: str) -> None:
-        """Tell everybody, once."""
+        """Tell all users, once."""
         if warning and warning not in self._warned:
             self._warned.add(warning)
             logger.warning("%s", warning)
@@ -91,7 +89,7 @@ class Session:
 
     @property
     def knows_ranks(self) -> bool:
-        """Whether any rank has been there."""
+        """Whether any rank has ever been known."""
         return bool(self.driver.engine.core.mains)
 
     def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
@@ -99,21 +97,21 @@ class Session:
         self.driver.feed(inputs.RankKnown((group, rank), endpoint))
 
     async def over(self) -> None:
-        """Wait until every rank is gone and the clients were told; let them take leave."""
+        """Wait until every rank is gone and clients have been told; let them disconnect."""
         await self.driver.finished.wait()
         await self._take_leave(LEAVE_TIMEOUT_S)
 
     async def _take_leave(self, limit: float) -> None:
-        """Clients were told of the end: their last requests are answered."""
+        """Answer the last requests of clients that know of the end."""
         with anyio.move_on_after(limit):
             await self.driver.no_clients()
 
     async def interrupted(self) -> signal.Signals:
-        """Wait for Ctrl-C or SIGTERM; one that came meanwhile counts."""
+        """Wait for Ctrl-C or SIGTERM, including one that has arrived since the last call."""
         return await anext(self._signals)
 
     async def release(self, reason: str) -> None:
-        """Let every rank run on, and take leave of the clients."""
+        """Detach from every rank so that it continues, within `RELEASE_TIMEOUT_S`."""
         self.driver.feed(inputs.Shutdown(reason))
         with anyio.move_on_after(RELEASE_TIMEOUT_S):
             await self.driver.no_links()
@@ -128,7 +126,7 @@ def settings_of(
     group: str = "job",
     meshes: Mapping[str, Mesh] = NO_MESHES,
 ) -> Settings:
-    """Return what the engine needs; the user's own mesh is `group`'s, whatever the ranks say."""
+    """Return the engine's settings; a configured mesh overrides what `group`'s ranks report."""
     if config.mesh:
         meshes = {**meshes, group: config.mesh}
     return Settings(
@@ -151,7 +149,7 @@ def settings_of(
 
 
 def endpoint_of(record: RankRecord) -> Endpoint:
-    """Return what the engine needs of a rank's record."""
+    """Return a rank's record as an endpoint of the engine."""
     return Endpoint(
         record.host,
         record.port,
@@ -164,7 +162,7 @@ def endpoint_of(record: RankRecord) -> Endpoint:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """Return Ctrl-C, SIGTERM, and the closing of the terminal unless `nohup` keeps that away."""
+    """Return SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`)."""
     signals = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signals.append(signal.SIGHUP)
@@ -173,13 +171,13 @@ def ending_signals() -> list[signal.Signals]:
 
 @dataclass(frozen=True)
 class UnixSocket:
-    """Where this user's own programs connect, if the system has it."""
+    """The unix socket for this user's own programs, where the system supports it."""
 
     path: str | None
     server: asyncio.AbstractServer | None
 
     def close(self) -> None:
-        """Stop listening, and leave no file behind."""
+        """Stop listening and remove the file."""
         if self.server is not None and self.path is not None:
             self.server.close()
             Path(self.path).unlink(missing_ok=True)
@@ -201,7 +199,7 @@ async def open_session(
     avoid: range = range(0),
     groups: Sequence[str] = (),
 ) -> AsyncIterator[Session]:
-    """Listen for clients until the block is left; `avoid` are ports that ranks want."""
+    """Listen for clients until the block is left; `avoid`: ports that ranks will use."""
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
     driver = Driver(Engine(injected_sources(), settings), max_message=config.max_message)
@@ -217,7 +215,7 @@ async def open_session(
         token=access.secret,
         groups=tuple(groups) or (settings.default_group,),
     )
-    # From here on a signal is heard, whoever listens to it later: there is something to clean up.
+    # From here on signals are queued: there is something to clean up.
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         file.write()
         try:

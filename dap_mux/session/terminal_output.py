@@ -1,4 +1,4 @@
-"""What a person at the terminal reads: the log, and what the ranks print."""
+"""Output for the user at the terminal: messages, the log, and what ranks print."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dap_mux.cluster.rank_process import RankProcess
 from dap_mux.printable import one_line, printable
 
 LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
-POLL_INTERVAL_S: Final = 0.1  # s between two looks at the ranks' log files
-READY_MARK: Final = " listens for a debugger on "  # the rank's own word, for whom started it: us
+POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files
+READY_MARK: Final = " listens for a debugger on "  # a rank's message to us, not to the user
 MAX_READ: Final = 256 * 1024
 
 
 def say(text: str) -> None:
-    """Tell the user one thing, beside the job's own output; nobody may be left to read it."""
+    """Print a message to standard error, which may be closed already."""
     with contextlib.suppress(OSError):
         print(f"dap-mux: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def set_up_log(verbosity: int, log_dir: Path | None) -> None:
-    """Log to standard error by `-v`, and all of it to `dap-mux.log` where a folder is given.
+    """Log to standard error as `-v` says, and everything to `dap-mux.log` in `log_dir`.
 
-    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`. The event loop's
-    own words go the same way.
+    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`. Messages of the
+    event loop are included.
     """
     stream = _StandardError()
     stream.setLevel(LOG_LEVELS[min(verbosity, 2)])
@@ -55,23 +55,23 @@ else:
 
 
 class _StandardError(_TextHandler):
-    """Standard error as it is now: a console's prompt may have put itself before it."""
+    """The current standard error, which a console's prompt may have replaced."""
 
     @property
     def stream(self) -> TextIO:
-        """Where it goes."""
+        """The current stream."""
         return sys.stderr
 
     @stream.setter
     def stream(self, stream: TextIO) -> None:
-        """The base class wants to keep one."""
+        """The base class assigns one; ignore it."""
 
 
 class SafeFormatter(logging.Formatter):
-    """Ranks' words are in some messages: none steers a terminal or passes for a line of ours."""
+    """Escapes messages, which may quote a rank: no control characters, no additional lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's own name)
-        """Format the message; a traceback of ours behind it keeps its lines."""
+        """Format the message; a traceback after it keeps its lines."""
         record.message = one_line(record.message)
         return super().formatMessage(record)
 
@@ -83,7 +83,7 @@ class SafeFormatter(logging.Formatter):
 class Echo:
     """Follows the ranks' log files and repeats their lines on standard output.
 
-    The ranks write to files, not to us: so nothing breaks in them when we are gone.
+    Ranks write to files, not to a pipe of ours, so they are not affected when we end.
     """
 
     def __init__(self, ranks: Sequence[RankProcess], out: TextIO | None = None) -> None:
@@ -92,7 +92,7 @@ class Echo:
 
     @classmethod
     def of_file(cls, path: Path) -> Echo:
-        """Return one that repeats what a launcher writes to this file, all its ranks' lines."""
+        """Return one for the output of a launcher, which includes that of its ranks."""
         echo = cls(())
         echo._tails.append(_Tail(path, ""))
         return echo
@@ -102,13 +102,13 @@ class Echo:
         return "" if count == 1 else f"[{rank.rank}] "
 
     async def follow(self) -> None:
-        """Repeat what comes, until cancelled."""
+        """Repeat new lines until cancelled."""
         while True:
             self.catch_up()
             await anyio.sleep(POLL_INTERVAL_S)
 
     def catch_up(self, *, final: bool = False) -> None:
-        """Repeat what has come since the last time; `final`: unfinished lines too."""
+        """Repeat the lines since the last call; `final`: an unfinished one, too."""
         for tail in self._tails:
             for line in tail.lines(final=final):
                 if READY_MARK not in line:

@@ -1,9 +1,9 @@
-"""The guard of every port: whether a peer may come in as it is, or has to show the token.
+"""Decides for each connection whether the peer must show the token.
 
-This user needs no token, by loopback or by the unix socket; every other user does, root too: a
-port-forward into a pod arrives as root. It is decided once for each connection, when that is
-accepted and before any of its bytes is heard. A peer of which the kernel does not say whose it is,
-for instance because it has hung up already, is a stranger.
+This user does not, through loopback or the unix socket. Every other user does, root included: a
+port-forward into a pod arrives as root. The decision is made when a connection is accepted, before
+anything is read from it. A peer whose user the kernel does not tell, for instance because it has
+closed the connection already, must show the token.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def _unknown_token() -> Token:
 
 @dataclass(frozen=True)
 class Guard:
-    """What a listener asks of those who connect. `asks_all`: of this user too."""
+    """The token that a listener asks for. `asks_all`: even of this user."""
 
     token: Token = field(default_factory=_unknown_token)
     asks_all: bool = False
 
     def trusts(self, connection: socket.socket) -> bool:
-        """Whether the peer may come in without the token; asked when a connection is accepted."""
+        """Whether a peer whose connection was just accepted is admitted without the token."""
         return not self.asks_all and _is_this_user(connection)
 
 
 def _is_this_user(connection: socket.socket) -> bool:
-    """Elsewhere than on Linux nobody says: there the unix socket's mode, and loopback, decide."""
+    """Only Linux tells; elsewhere the unix socket's mode and loopback protect the session."""
     if not _LINUX:
         return True
     uid = unix_uid(connection) if connection.family == socket.AF_UNIX else tcp_uid(connection)
@@ -50,9 +50,9 @@ def _is_this_user(connection: socket.socket) -> bool:
 
 @cache
 def _is_one_user(uid: int) -> bool:
-    """Whether this user id is one user's only.
+    """Whether this user id stands for one user.
 
-    A user namespace shows every user that it does not know by the same id, that of `nobody`.
+    In a user namespace all users without a mapping share the id of `nobody`.
     """
     try:
         if (nobody := procfs.kernel_setting("overflowuid")) is None:

@@ -1,4 +1,4 @@
-"""Carries the engine's outputs out, and brings it what happens. Nothing is awaited in here."""
+"""Feeds inputs to the engine and carries out its outputs, without waiting in between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Peer(Protocol):
         """Write whole messages."""
 
     def admitted(self) -> None:
-        """It has shown the token."""
+        """The client has shown the token."""
 
     def close(self) -> None:
         """Close once everything is out."""
@@ -50,7 +50,9 @@ class Driver:
         self.restart_job: Callable[[], None] = lambda: None
         self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
         self.tell: Callable[[str], None] = logger.info
-        self.accept_reverse_connection: Callable[[outputs.Connect], None] = self._nobody_called
+        self.accept_reverse_connection: Callable[[outputs.Connect], None] = (
+            self._no_reverse_connections
+        )
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
@@ -78,7 +80,7 @@ class Driver:
         }
 
     def feed(self, *happened: inputs.Input) -> None:
-        """Give the engine what happened and carry out what it asks for; writes go out in one go."""
+        """Pass inputs to the engine and carry out its outputs; each peer gets one write."""
         writes: Writes = {}
         for item in happened:
             for output in self.engine.receive(item):
@@ -98,7 +100,7 @@ class Driver:
     def client_connected(
         self, peer: Peer, token: Token | None = None, *, trusted: bool = True
     ) -> int:
-        """A client is there; return its number. Who is not `trusted` has to show the token."""
+        """Register a client and return its number. Without `trusted` it must show the token."""
         self._numbers += 1
         self._clients[self._numbers] = peer
         self.feed(inputs.ClientConnected(self._numbers, trusted, token))
@@ -155,8 +157,8 @@ class Driver:
         self._connecting.pop(link, None)
         self._changed()
 
-    def _nobody_called(self, output: outputs.Connect) -> None:
-        self.link_down(output.link, "this session takes no calls")
+    def _no_reverse_connections(self, output: outputs.Connect) -> None:
+        self.link_down(output.link, "this session does not accept reverse connections")
 
     async def _open(self, output: outputs.Connect) -> None:
         try:
@@ -212,7 +214,7 @@ class Driver:
             await self._change.wait()
 
     def _changed(self) -> None:
-        """Wake everybody who waits for one of these: there may be several."""
+        """Wake all waiters."""
         self._change.set()
         self._change = asyncio.Event()
 
@@ -236,7 +238,7 @@ class Driver:
 
 
 def _add(writes: Writes, peer: Peer | RankLink | None, body: bytes) -> None:
-    """Keep a message for a peer, if it is still there."""
+    """Queue a message for a peer that is still connected."""
     if peer in writes:
         writes[peer].append(body)
     elif peer is not None:

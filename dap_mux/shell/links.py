@@ -1,4 +1,4 @@
-"""A connection to one rank: bytes in, messages to the driver. Never closed within a frame."""
+"""A connection to one rank: decodes its messages. Never closed in the middle of a message."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, wri
 if TYPE_CHECKING:
     import socket
 
-CONNECT_TIMEOUT_S: Final = 10.0  # s
-CLOSE_DELAY_S: Final = 0.8  # s; see `_be_deaf`
+CONNECT_TIMEOUT_S: Final = 10.0
+CLOSE_DELAY_S: Final = 0.8  # see `_close_later`
 
 
 class LinkOwner(Protocol):
@@ -47,7 +47,7 @@ class RankLink(asyncio.Protocol):
         self._file: int | None = None
         self._pulse: LivenessMonitor | None = None
         self._reason = "the rank closed the connection"
-        self._deaf: asyncio.TimerHandle | None = None
+        self._closing: asyncio.TimerHandle | None = None
         self._over = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -61,18 +61,18 @@ class RankLink(asyncio.Protocol):
         self._driver.link_up(self._link, self)
 
     def data_received(self, data: bytes) -> None:
-        """Cut into messages; a rank that sends garbage loses this connection only."""
-        if self._deaf:
+        """Decode messages; malformed data costs the rank this connection only."""
+        if self._closing:
             return
         try:
             said = [inputs.LinkSaid(self._link, decode(body)) for body in self._framer.feed(data)]
         except PeerFault as error:
-            self._reason = f"the rank sent garbage: {error}"
-            self._be_deaf()
+            self._reason = f"the rank sent malformed data: {error}"
+            self._close_later()
             return
         self._driver.feed(*said)
-        # Our next question carries the acknowledgement of an answer; whatever else has come may be
-        # what the rest waits for.
+        # Our next request acknowledges a response. Anything else is acknowledged now: the rank may
+        # wait for that before it sends more.
         quiet = said and self._driver.engine.is_quiet(self._link, said[-1].message)
         if not quiet or self._framer.waiting_for:
             acknowledge_now(self._socket)
@@ -81,19 +81,19 @@ class RankLink(asyncio.Protocol):
         """TCP is down."""
         if self._pulse:
             self._pulse.stop()
-        if self._deaf:
-            self._deaf.cancel()
+        if self._closing:
+            self._closing.cancel()
         if isinstance(exc, OSError):
             self._reason = f"connection lost: {exc.strerror or exc}"
         self._tell_down()
 
-    def _be_deaf(self) -> None:
-        """Hear and say no more, but hang up only when the answers that we asked for have come.
+    def _close_later(self) -> None:
+        """Ignore further data, and close once pending responses should have arrived.
 
-        An `evaluate` answered after we have hung up ends debugpy's adapter, and with it the rank's
-        port (measured); which answers have come, nobody can tell behind garbage.
+        A response to `evaluate` that finds the connection closed ends debugpy's adapter, and with
+        it the rank's port (measured). Behind malformed data we cannot tell which have arrived.
         """
-        self._deaf = asyncio.get_running_loop().call_later(CLOSE_DELAY_S, self.close)
+        self._closing = asyncio.get_running_loop().call_later(CLOSE_DELAY_S, self.close)
 
     def _dead(self, why: str) -> None:
         assert self._transport is not None
@@ -106,11 +106,11 @@ class RankLink(asyncio.Protocol):
             self._driver.link_down(self._link, self._reason)
 
     def send(self, bodies: list[bytes]) -> None:
-        """Write whole frames, in one go."""
-        if self._transport and not self._deaf and not self._transport.is_closing():
+        """Write whole messages at once."""
+        if self._transport and not self._closing and not self._transport.is_closing():
             write_now(self._transport, self._file, encode_frames(bodies))
 
     def close(self) -> None:
-        """Send what is buffered, then FIN."""
+        """Close once the buffer is sent."""
         if self._transport:
             self._transport.close()

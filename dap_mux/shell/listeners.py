@@ -1,8 +1,7 @@
-"""Connections of clients: TCP and standard streams, with the limits for strangers.
+"""Connections of clients, over TCP and standard streams, and the limits before they are admitted.
 
-Another user has to show the token, anything that is not DAP is
-closed unread, little is taken before `initialize` (and before the token, of those who have to show
-it), and a stalled message ends only its own connection.
+Other users must show the token. A peer that does not speak DAP is disconnected, little is read
+before `initialize` and the token, and a stalled message ends only its own connection.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ if TYPE_CHECKING:
     from dap_mux.shell.driver import Driver
 
 logger = logging.getLogger("dap_mux.client")
-MAX_FIRST_MESSAGE: Final = 64 * 1024  # bytes of `initialize`
+MAX_FIRST_MESSAGE: Final = 64 * 1024  # bytes
 STALL_TIMEOUTS_S: Final = {"header": 10.0, "body": 30.0}
 FIRST_MESSAGE_TIMEOUT_S: Final = 10.0
 TLS_HELLO: Final = b"\x16\x03"
-HIGH_WATER: Final = 1024 * 1024  # bytes that wait for a client; then its output is dropped
+HIGH_WATER: Final = 1024 * 1024  # unread bytes, from which on a client's output is dropped
 LOW_WATER: Final = HIGH_WATER // 2
-MAX_UNREAD: Final = 48 * 1024 * 1024  # bytes; who leaves that much unread is no client any more
+MAX_UNREAD: Final = 48 * 1024 * 1024  # bytes, from which on a client is disconnected
 MAX_PORTS_TRIED: Final = 50
 LAST_PORT: Final = 65536
 
@@ -55,8 +54,8 @@ LAST_PORT: Final = 65536
 class ClientConnection(asyncio.Protocol):
     """One client. `writer` differs from the reader for standard streams.
 
-    Without a `guard` it is trusted; else the limits for strangers bind it until it is admitted.
-    `fault` is what the peer did wrong, where we have closed the connection for that.
+    Without a `guard` it is trusted; otherwise limits apply until it is admitted. `fault`: the
+    peer's error for which we have closed the connection.
     """
 
     def __init__(self, driver: Driver, guard: Guard | None = None) -> None:
@@ -76,7 +75,7 @@ class ClientConnection(asyncio.Protocol):
         self._pulse: LivenessMonitor | None = None
 
     def write_to(self, transport: asyncio.WriteTransport) -> None:
-        """Answer on another transport than the one we read from."""
+        """Write to another transport than the one that we read from."""
         self._writer = transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -96,13 +95,15 @@ class ClientConnection(asyncio.Protocol):
         self._arm("first message" if self._trusted else "token", FIRST_MESSAGE_TIMEOUT_S)
 
     def data_received(self, data: bytes) -> None:
-        """Cut into messages and hand them on."""
+        """Decode messages and pass them on."""
         if not self._client:
             return
         try:
             said = [self._read(body) for body in self._framer.feed(data)]
         except PeerFault as error:
-            hint = " (it speaks TLS, and this port does not)" if data[:2] == TLS_HELLO else ""
+            hint = (
+                " (the client speaks TLS, and this port does not)" if data[:2] == TLS_HELLO else ""
+            )
             self._stalled(f"{error}{hint}")
             return
         if said and self._trusted and not self._known:
@@ -111,7 +112,7 @@ class ClientConnection(asyncio.Protocol):
         self._watch_stall()
 
     def _read(self, body: bytes) -> inputs.ClientSaid | inputs.ClientBabbled:
-        """Decode a message; one that is no DAP is the last that is heard of this client."""
+        """Decode a message; after one that is not DAP the client is disconnected."""
         try:
             return inputs.ClientSaid(self._client, decode(body))
         except MessageError as error:
@@ -119,12 +120,12 @@ class ClientConnection(asyncio.Protocol):
             return inputs.ClientBabbled(self._client, str(error), error.seq, error.command)
 
     def admitted(self) -> None:
-        """It has spoken, and shown the token where it must: the limits for strangers are off."""
+        """The first message has arrived, and the token if required: lift the limits."""
         self._known = True
         self._framer.allow(self._driver.max_message)
 
     def _watch_stall(self) -> None:
-        """A header must be whole within 10 s; a body may take its time while it moves."""
+        """Limit the time for a header, and the time without progress in a body."""
         waiting = self._framer.waiting_for
         if not self._known or waiting == self._stalled_on == "":
             return
@@ -132,7 +133,7 @@ class ClientConnection(asyncio.Protocol):
             return
         self._disarm()
         if waiting:
-            acknowledge_now(self._socket)  # it may be waiting for that with the rest
+            acknowledge_now(self._socket)  # the client may wait for that before it sends the rest
             self._arm(waiting, STALL_TIMEOUTS_S[waiting])
 
     def _arm(self, what: str, seconds: float) -> None:
@@ -155,7 +156,7 @@ class ClientConnection(asyncio.Protocol):
         logger.warning("closed client %d: %s", self._client, why)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         self._disarm()
         if self._pulse:
             self._pulse.stop()
@@ -164,30 +165,30 @@ class ClientConnection(asyncio.Protocol):
             self._driver.client_gone(client)
 
     def eof_received(self) -> bool:
-        """The client will say no more: that is goodbye."""
+        """Treat a half-closed connection as closed."""
         return False
 
     def send(self, bodies: list[bytes]) -> None:
-        """Write whole messages, in one go."""
+        """Write whole messages at once."""
         if self._writer and not self._writer.is_closing():
             write_now(self._writer, self._file, encode_frames(bodies))
             if self._writer.get_write_buffer_size() > MAX_UNREAD:
-                self._stalled(f"{MAX_UNREAD >> 20} MiB wait for it unread")
+                self._stalled(f"{MAX_UNREAD >> 20} MiB are unread")
 
     def pause_writing(self) -> None:
-        """It does not read: from now on it loses output."""
+        """The client does not read: from now on its output is dropped."""
         self._driver.feed(inputs.ClientStalled(self._client))
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """The client reads again."""
         self._driver.feed(inputs.ClientReads(self._client))
 
     def is_near(self) -> bool:
-        """Whether it connects from this machine."""
+        """Whether the client is on this machine."""
         return self._reader is not None and is_from_here(self._reader)
 
     def close(self) -> None:
-        """Close once everything is out."""
+        """Close once the buffer is sent."""
         for transport in {self._writer, self._reader} - {None}:
             assert transport is not None
             transport.close()
@@ -210,14 +211,14 @@ async def listen(
 ) -> tuple[asyncio.Server, int]:
     """Listen on `port`, or on the next free one; return the server and the port it has.
 
-    `avoid`: ports that ranks want, never taken instead of a busy one.
+    `avoid`: ports that ranks will use, never taken instead of a busy one.
     """
     loop = asyncio.get_running_loop()
-    inside = connection_factory(driver, guard or Guard())
+    factory = connection_factory(driver, guard or Guard())
     others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
     for candidate in [port, *islice(others, MAX_PORTS_TRIED)] if port else [0]:
         try:
-            server = await loop.create_server(inside, host, candidate, **tls_options(tls))
+            server = await loop.create_server(factory, host, candidate, **tls_options(tls))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 continue
@@ -227,7 +228,7 @@ async def listen(
 
 
 class _Output(asyncio.BaseProtocol):
-    """Standard output: how much of it is unread is the connection's business."""
+    """Standard output, whose flow control is passed on to the connection."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -240,19 +241,19 @@ class _Output(asyncio.BaseProtocol):
 
 
 def connection_factory(driver: Driver, guard: Guard) -> Callable[[], ClientConnection]:
-    """Return what makes a connection for each client that comes."""
+    """Return the protocol factory for a server of clients."""
     return partial(ClientConnection, driver, guard)
 
 
 class StdioConnection(ClientConnection):
-    """The client at standard input and output; `closed` is set when they close."""
+    """The client on standard input and output; `closed` is set once it has gone."""
 
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
         self.closed = asyncio.Event()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client is gone."""
+        """The client has disconnected."""
         super().connection_lost(exc)
         self.closed.set()
 
@@ -269,15 +270,15 @@ async def serve_stdio(driver: Driver) -> StdioConnection:
 
 
 def _take_stdio() -> tuple[FileIO, FileIO]:
-    """Return standard input and output for us alone: whatever else prints goes to standard error.
+    """Return standard input and output for us alone; whatever else is printed goes to stderr.
 
-    The transports close what they are given, and may do so: Python's own streams stay open.
+    They are duplicates, so the transports may close them: Python's own streams stay open.
     Raises UsageError.
     """
     for stream, name in enumerate(("input", "output")):
         kind = os.fstat(stream).st_mode
         if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
-            # Most else the event loop cannot wait for: libuv ends the process over /dev/null.
+            # Event loops cannot wait for most other kinds: libuv aborts on /dev/null.
             raise UsageError(f"standard {name} must be a pipe to an editor that speaks DAP")
     stdin, stdout = FileIO(os.dup(0)), FileIO(os.dup(1), "w")
     with FileIO(os.open(os.devnull, os.O_RDONLY)) as nothing:

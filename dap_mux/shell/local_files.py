@@ -1,4 +1,4 @@
-"""Files of clients that sit on this machine: what they hold, found out beside the event loop."""
+"""Digests of files of clients on this machine, computed in threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MTIME_GRANULARITY_S: Final = 2.0  # s
 
 
 class LocalFiles:
-    """Digests of files, each worked out once for as long as the file stays as it is."""
+    """Digests of files, cached for as long as a file is unchanged."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Stamp, str]] = {}
@@ -35,7 +35,7 @@ class LocalFiles:
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Nobody waits for an answer any more."""
+        """Cancel all pending work."""
         for task in list(self._tasks):
             task.cancel()
 
@@ -46,7 +46,7 @@ class LocalFiles:
         return {path: self._digest(path) for path in paths}
 
     def _digest(self, path: str) -> str:
-        """As the ranks do it (`injected.file_probe`): of a large file the size must do."""
+        """As in ranks (`engine.source_files.probe`): for a large file only its size counts."""
         try:
             about = os.stat(path)  # noqa: PTH116
             if not stat.S_ISREG(about.st_mode) or not os.path.isabs(path):  # noqa: PTH117

@@ -1,4 +1,4 @@
-"""Processes of ranks that run on this machine: whether one has ended."""
+"""Detects the end of ranks' processes on this machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Final
 from dap_mux import procfs
 
 _IDENTITY: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
-FIRST_POLL_INTERVAL_S: Final = 0.005  # s between two looks, doubled to the slowest
+FIRST_POLL_INTERVAL_S: Final = 0.005  # doubling up to the longest
 MAX_POLL_INTERVAL_S: Final = 0.32
 
 
 def is_over(process: str) -> bool:
     """Whether a process has ended; False where that cannot be seen from here.
 
-    `process` is as `injected.process_identity` has it: the boot of its machine, its namespace of
-    pids, its pid there, and its start in ticks of the clock since that boot. It is a rank's own
-    word.
+    `process` is the identity that a rank reports: the boot id of its machine, its pid namespace,
+    its pid in there, and its start in clock ticks since boot. It is untrusted.
     """
     said = _IDENTITY.fullmatch(process)
     if said is None or not _is_here(said[1], said[2]):
@@ -32,7 +31,7 @@ def is_over(process: str) -> bool:
 
 
 def is_here(process: str) -> bool:
-    """Whether a process is of this machine, so that its end can be seen."""
+    """Whether a process is on this machine, so that its end can be seen."""
     said = _IDENTITY.fullmatch(process)
     return said is not None and _is_here(said[1], said[2])
 
@@ -44,9 +43,9 @@ class LocalProcesses:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def watch(self, process: str, tell: Callable[[bool | None], None]) -> None:
-        """Tell whether it runs; None where that cannot be seen. Of one that runs, tell its end.
+        """Report whether it runs, None if that cannot be seen; then report its end.
 
-        One that is just ending is not told as running: its sockets are closed first.
+        A process that is about to end is not reported as running: it closes its sockets first.
         """
         if not is_here(process):
             asyncio.get_running_loop().call_soon(tell, None)
@@ -56,7 +55,7 @@ class LocalProcesses:
         task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """Stop watching."""
         for task in list(self._tasks):
             task.cancel()
 

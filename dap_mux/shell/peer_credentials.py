@@ -4,8 +4,8 @@ A unix socket carries the credentials of the process that connected it. TCP carr
 peer's own socket is looked up: by its addresses (sock_diag), or in the table of all connections
 where the kernel offers no such lookup, as in some sandboxes.
 
-A socket that its process has closed belongs to nobody: the kernel lists it without an inode and, in
-most versions, as root's. Only a socket that is still open tells whose it is.
+A socket that its process has closed has no owner: the kernel lists it without an inode and, in
+most versions, as root's. Only an open socket identifies its user.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def tcp_uid(connection: socket.socket) -> int | None:
     try:
         ours, theirs = _addresses(connection)
         end = _end_of(theirs, ours)
-        # The kernel gives the peer's address to nobody else while our end exists: a connection
-        # that is still there now is the one that was found.
+        # The kernel does not reuse the peer's address while our end exists: a connection that still
+        # exists is the one that was found.
         if end is None or _addresses(connection) != (ours, theirs):
             return None
-    except (OSError, ValueError):  # it has gone already, or is no TCP connection
+    except (OSError, ValueError):  # closed already, or not a TCP connection
         return None
     return end.uid if end.inode and end.state in _OPEN else None
 
@@ -69,7 +69,7 @@ def _addresses(connection: socket.socket) -> tuple[_Address, _Address]:
 
 
 def _plain(name: tuple[str, int]) -> _Address:
-    """Give an IPv4 address that an IPv6 socket shows as such: the two ends may differ in that."""
+    """Return an IPv4-mapped address as IPv4: the two ends may differ in the family."""
     host = ipaddress.ip_address(name[0].partition("%")[0])
     mapped = host.ipv4_mapped if isinstance(host, ipaddress.IPv6Address) else None
     return str(mapped or host), name[1]
@@ -78,12 +78,12 @@ def _plain(name: tuple[str, int]) -> _Address:
 def _end_of(address: _Address, other: _Address) -> _End | None:
     """Look up the socket at `address` whose peer is `other`."""
     try:
-        return _asked(address, other)
-    except OSError:  # there is no such socket, or no such lookup: the kernel answers the same
-        return _listed(address, other)
+        return _by_sock_diag(address, other)
+    except OSError:  # no such socket, or no such lookup: the error is the same
+        return _by_table(address, other)
 
 
-def _asked(address: _Address, other: _Address) -> _End | None:
+def _by_sock_diag(address: _Address, other: _Address) -> _End | None:
     """Ask the kernel for one socket. Raises OSError where it has none, or does not answer.
 
     It reads the owner first and the inode afterwards: with an inode, the owner is a real one.
@@ -103,11 +103,11 @@ def _asked(address: _Address, other: _Address) -> _End | None:
     return _End(*_REPLY.unpack_from(answer, _MESSAGE.size))
 
 
-def _listed(address: _Address, other: _Address) -> _End | None:
+def _by_table(address: _Address, other: _Address) -> _End | None:
     """Find the socket in the tables of all connections.
 
-    A row is not read in one moment: the owner may be that of a socket closed since the inode was
-    read. A second look that finds the same inode tells that it was open meanwhile.
+    Reading a row is not atomic: the owner may be that of a socket closed since the inode was
+    read. If a second look finds the same inode, the socket was open in between.
     """
     first = _row(address, other)
     return first if first is not None and first == _row(address, other) else None

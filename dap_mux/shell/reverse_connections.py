@@ -1,9 +1,9 @@
-"""Ranks that call us: each connection is one call, held until the engine takes it up.
+"""Reverse connections: opened by ranks, and held until the engine takes them.
 
-The first words are the two proofs of the token (`dap_mux.rank.token_proof` is the other side).
-Before them nothing is taken but one small message, and nothing is passed on, whoever calls: this
-user shows them as anybody else does, so nobody is asked whose connection it is. After them the
-connection is a rank's link like any other, with debugpy itself at its other end.
+First both sides prove that they know the token (`dap_mux.rank.token_proof` is the other side).
+Until then only one small message is read and nothing is passed on. Every user must prove it, this
+one included, so the connection's owner does not matter. Afterwards the connection is a link to a
+rank like any other, with debugpy at its other end.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from dap_mux.shell.sockets import prepare, tcp_of
 
 logger = logging.getLogger("dap_mux.dial")
 GREETING, TAKEN, REFUSED = "dapMuxGreeting", "dapMuxTaken", "dapMuxRefused"
-PROOF_TIMEOUT_S: Final = 10.0  # s for the proof
-MAX_PROOF_SIZE: Final = 64 * 1024  # bytes of it
+PROOF_TIMEOUT_S: Final = 10.0
+MAX_PROOF_SIZE: Final = 64 * 1024  # bytes
 MAX_HELD: Final = 1024 * 1024  # bytes buffered before the engine takes the connection
-MISMATCH: Final = "the rank has another token than the session"
+MISMATCH: Final = "the rank and the session have different tokens"
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call is not taken; `final`: nor will be the next one of that rank."""
+    """Why a rank is refused; `final`: trying again will not help."""
 
     message: str
     final: bool = False
 
 
 class ReverseRankOwner(Protocol):
-    """Who knows the ranks: gets their calls, and hears of those that hung up."""
+    """Identifies ranks that connect, and learns of those that disconnect."""
 
-    def called(self, call: ReverseConnection) -> Refusal | None:
-        """A rank has shown the token, and says who it is (`call.rank`)."""
+    def accept(self, connection: ReverseConnection) -> Refusal | None:
+        """A rank has proved the token, and describes itself (`connection.rank`)."""
 
-    def hung_up(self, call: ReverseConnection) -> None:
-        """The call has ended, before it was taken up or after."""
+    def disconnected(self, connection: ReverseConnection) -> None:
+        """The connection has ended, whether or not the engine had taken it."""
 
 
 @dataclass(eq=False)
 class ReverseConnection(asyncio.Protocol):
-    """One connection of a rank; `rank` is what it says of itself, in the words of a ranks file."""
+    """One connection of a rank; `rank`: its description, with the keys of a ranks file."""
 
     driver: Driver
-    desk: ReverseRankOwner
+    owner: ReverseRankOwner
     token: str = field(repr=False)
     rank: dict[str, Any] = field(default_factory=dict)
     peer: tuple[str, int] = ("", 0)
@@ -69,19 +69,21 @@ class ReverseConnection(asyncio.Protocol):
         self._link: RankLink | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A rank calls, or somebody else does: speak first."""
+        """A peer has connected: send the greeting."""
         # uvloop's transports are none of asyncio's classes
         self._transport = cast("asyncio.Transport", transport)
-        self.peer = (transport.get_extra_info("peername") or self.peer)[:2]  # it may be gone
+        self.peer = (transport.get_extra_info("peername") or self.peer)[
+            :2
+        ]  # it may have gone already
         prepare(tcp_of(transport))
         self._say(GREETING, {"nonce": self._nonce})
         loop = asyncio.get_running_loop()
         self._late = loop.call_later(
-            PROOF_TIMEOUT_S, self._shut, f"no proof within {PROOF_TIMEOUT_S:g} s"
+            PROOF_TIMEOUT_S, self._shut, f"no proof of the token within {PROOF_TIMEOUT_S:g} s"
         )
 
     def data_received(self, data: bytes) -> None:
-        """The proof; then, until the call is taken up, whatever debugpy has to say."""
+        """Read the proof, then buffer debugpy's messages until the engine takes the connection."""
         if self._link is not None:
             self._link.data_received(data)
         elif self._held is not None:
@@ -92,12 +94,12 @@ class ReverseConnection(asyncio.Protocol):
                 if bodies:
                     self._heed(plain(decode(bodies[0]).body))
             except PeerFault as error:
-                self._shut(f"it is no rank of dap-mux: {error}")
+                self._shut(f"it is not a rank of dap-mux: {error}")
 
     def _hold(self, data: bytes) -> None:
         self._held = (self._held or b"") + data
         if len(self._held) > MAX_HELD:
-            self._shut("it talks before it is asked")
+            self._shut("it sent too much before it was asked")
 
     def _heed(self, body: dict[str, Any]) -> None:
         self._late.cancel()
@@ -108,7 +110,7 @@ class ReverseConnection(asyncio.Protocol):
             return
         self.rank = rank if isinstance(rank, dict) else {}
         self._held = b""
-        refusal = self.desk.called(self)
+        refusal = self.owner.accept(self)
         if refusal is not None:
             self._refuse(refusal)
             return
@@ -123,11 +125,11 @@ class ReverseConnection(asyncio.Protocol):
 
     def _shut(self, why: str) -> None:
         self._late.cancel()
-        logger.warning("closed a call from %s:%d: %s", *self.peer, why)
+        logger.warning("closed a reverse connection from %s:%d: %s", *self.peer, why)
         self._transport.close()
 
     def take_up(self, number: int) -> None:
-        """From now on it is the engine's link of this number."""
+        """Become the engine's link of this number."""
         self._link = RankLink(self.driver, number)
         self._link.connection_made(self._transport)
         if self._held:
@@ -135,57 +137,61 @@ class ReverseConnection(asyncio.Protocol):
 
     @property
     def said_goodbye(self) -> bool:
-        """Whether it has told, while nobody had taken it up, that its process ends."""
+        """Whether it has announced the end of its process before the engine took it."""
         return self._link is None and b'"terminated"' in (self._held or b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The rank has hung up, or we have."""
+        """Either side has closed the connection."""
         self._late.cancel()
         if self._link is not None:
             self._link.connection_lost(exc)
-        self.desk.hung_up(self)
+        self.owner.disconnected(self)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.close()
 
     def abort(self) -> None:
-        """Its rank has called again: whatever this connection is, it leads nowhere."""
+        """Drop the connection: its rank has connected again."""
         self._transport.abort()
 
 
 def proof(token: str, who: str, ours: str, theirs: str) -> str:
-    """What shows that `who` knows the token: the session's number comes first."""
+    """Return the proof that `who` knows the token; the session's nonce comes first."""
     text = f"dap-mux {who} {ours} {theirs}".encode()
     return hmac.new(token.encode(), text, hashlib.sha256).hexdigest()
 
 
 async def listen_reverse(
-    driver: Driver, desk: ReverseRankOwner, token: str, host: str, port: int
+    driver: Driver, owner: ReverseRankOwner, token: str, host: str, port: int
 ) -> tuple[asyncio.Server, int]:
-    """Listen on this very port, for ranks have been told of it. Raises `DapMuxError`."""
+    """Listen on exactly this port, which ranks have been given. Raises `DapMuxError`."""
     loop = asyncio.get_running_loop()
     try:
         server = await loop.create_server(
-            lambda: ReverseConnection(driver, desk, token), host, port
+            lambda: ReverseConnection(driver, owner, token), host, port
         )
     except OSError as error:
         why = error.strerror or error
-        raise DapMuxError(f"cannot listen for ranks' calls on {host}:{port}: {why}") from None
+        raise DapMuxError(
+            f"cannot listen for reverse connections on {host}:{port}: {why}"
+        ) from None
     return server, int(server.sockets[0].getsockname()[1])
 
 
-Taken = Callable[[RankId], ReverseConnection | None]
+Take = Callable[[RankId], ReverseConnection | None]
 
 
-def connector(driver: Driver, take: Taken) -> Callable[[Connect], None]:
-    """Return what answers the engine's `Connect` to a rank that calls."""
+def connector(driver: Driver, take: Take) -> Callable[[Connect], None]:
+    """Return the handler for the engine's `Connect` to a rank that dials out."""
 
     def take_up(wanted: Connect) -> None:
-        call = take(wanted.rank)
-        if call is None:
-            driver.link_down(wanted.link, "the rank hung up before its call was taken")
+        connection = take(wanted.rank)
+        if connection is None:
+            driver.link_down(
+                wanted.link, "the rank disconnected before the session used its connection"
+            )
         else:
-            call.take_up(wanted.link)
+            connection.take_up(wanted.link)
 
     return take_up

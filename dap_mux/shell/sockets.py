@@ -1,4 +1,4 @@
-"""What every socket is set to: no waiting for more bytes, and a dead peer is noticed."""
+"""The options of every socket (no delay, keepalive), and writing to it at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import socket
 import sys
 from typing import Final
 
-# A dead peer is noticed within 20 s: first probe after 5 s, then 3 more, 4 s apart.
+# A dead peer is noticed within 20 s: the first probe after 5 s, 3 more at intervals of 4 s.
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 4), ("TCP_KEEPCNT", 3))
 _QUICKACK: Final = getattr(socket, "TCP_QUICKACK", None) if sys.platform == "linux" else None
 
@@ -25,11 +25,11 @@ def tcp_of(transport: asyncio.BaseTransport) -> socket.socket | None:
 def is_from_here(transport: asyncio.BaseTransport) -> bool:
     """Whether the peer is on this machine, as a pipe, a unix socket and loopback are.
 
-    Any of them may be the end of a tunnel.
+    Any of these may still be the end of a tunnel.
     """
     if tcp_of(transport) is None:
         return True
-    peer = transport.get_extra_info("peername")  # None: it has hung up already
+    peer = transport.get_extra_info("peername")  # None: closed already
     return bool(peer) and ipaddress.ip_address(peer[0].partition("%")[0]).is_loopback
 
 
@@ -46,21 +46,21 @@ def prepare(sock: socket.socket | None) -> None:
 
 
 def acknowledge_now(sock: socket.socket | None) -> None:
-    """Acknowledge what has arrived at once, so that a peer that waits for this writes on.
+    """Acknowledge received data at once, for a peer that waits for that before it sends more.
 
-    Measured: three pipelined requests to debugpy take 1.8 ms instead of 44.
-    The kernel forgets the wish, so it is told after a receive, and where more is owed only: it
-    costs as much as reading a message does.
+    Measured: three pipelined requests to debugpy take 1.8 ms instead of 44 ms. The kernel resets
+    the option, so it is set after each receive, but only where more data is expected: it costs
+    as much as reading a message.
     """
     if sock is not None and _QUICKACK is not None:
-        with contextlib.suppress(OSError):  # the peer may just have gone
+        with contextlib.suppress(OSError):  # the peer may have gone
             sock.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
 
 
 def file_of(transport: asyncio.BaseTransport) -> int | None:
-    """Return the file to which bytes for a TCP peer go as they are: None under TLS, for one.
+    """Return the descriptor for writing directly to a TCP peer; None with TLS, for instance.
 
-    Both event loops show a socket that cannot `send`, and a socket of Windows is no file.
+    The socket objects of both event loops have no `send`, and Windows sockets are not files.
     """
     sock = tcp_of(transport)
     as_they_are = sys.platform != "win32" and transport.get_extra_info("sslcontext") is None
@@ -68,13 +68,13 @@ def file_of(transport: asyncio.BaseTransport) -> int | None:
 
 
 def write_now(transport: asyncio.WriteTransport, file: int | None, data: bytes) -> None:
-    """Write what the kernel takes at once, and leave the rest to the transport.
+    """Write what the kernel accepts at once, and leave the rest to the transport.
 
-    uvloop writes only when all that has been read is dealt with (measured: 20 µs later). `file` is
-    `file_of` the transport, which is not closing.
+    uvloop writes only after it has handled everything that was read (measured: 20 µs later).
+    `file` is `file_of` the transport, which is not closing.
     """
     if file is not None and not transport.get_write_buffer_size():
-        with contextlib.suppress(OSError):  # full, or gone: the transport sees to it
+        with contextlib.suppress(OSError):  # full, or gone: the transport handles both
             data = data[os.write(file, data) :]
     if data:
         transport.write(data)

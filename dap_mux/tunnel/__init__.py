@@ -1,7 +1,7 @@
-"""Ways to ranks that cannot be reached as they are: children that forward ports, kept alive.
+"""Tunnels to ranks that cannot be reached directly: child processes that forward ports.
 
-- `children`      other people's programs (kubectl, ssh, squeue), started so that none outlives us.
-- `supervised`    a child that keeps a way open, started again whenever it ends.
+- `children`      runs programs (kubectl, ssh, squeue) so that none outlives us.
+- `supervised`    a child that keeps a tunnel open, restarted whenever it ends.
 - `port_forward`  `kubectl port-forward` and `oc port-forward` of one pod.
 - `ssh`           `ssh -L` to one host.
 """

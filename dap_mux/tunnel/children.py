@@ -1,7 +1,7 @@
-"""Children: other people's programs, asked once or kept running; none of them outlives us.
+"""Runs external programs, once or continuously; none of them outlives us.
 
-A child has a session of its own, so a Ctrl-C at our terminal does not reach it: the ranks are
-released through it. It has no standard input: whatever asks for a password fails, and says so.
+A child has a session of its own, so a Ctrl-C in our terminal does not reach it: ranks are released
+through it. It has no standard input, so a program that asks for a password fails with a message.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import anyio
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 
-STOP_GRACE_S: Final = 2.0  # s to end in when asked, before it is killed
-COMMAND_TIMEOUT_S: Final = 30.0  # s for the answer to a question
-MAX_LINE: Final = 16 * 1024 * 1024  # bytes of a line; a pod is one, and can be large
+STOP_GRACE_S: Final = 2.0  # to end when asked, before it is killed
+COMMAND_TIMEOUT_S: Final = 30.0
+MAX_LINE: Final = 16 * 1024 * 1024  # bytes; the description of a pod is one line
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a program said and how it ended; `code` is -n for signal n."""
+    """A program's output and exit code; `code` is -n for signal n."""
 
     code: int
     out: str
@@ -39,15 +39,15 @@ class CommandResult:
 
     @property
     def why(self) -> str:
-        """The last line of its complaint, for a message."""
+        """The last line of its error output, for a message."""
         lines = (self.err or self.out).strip().splitlines()
-        return lines[-1].strip() if lines else f"it ended with code {self.code}"
+        return lines[-1].strip() if lines else f"it exited with code {self.code}"
 
 
 async def run_command(
     words: Sequence[str], *, env: Mapping[str, str] | None = None, within: float = COMMAND_TIMEOUT_S
 ) -> CommandResult:
-    """Run a program to its end. Raises `UsageError` where it cannot be started or takes long."""
+    """Run a program to its end. Raises `UsageError` if it cannot be started or takes too long."""
     async with running_child(words, env=env) as process:
         with anyio.move_on_after(within):
             out, err = await process.communicate()
@@ -55,7 +55,7 @@ async def run_command(
             return CommandResult(
                 process.returncode, out.decode(errors="replace"), err.decode("utf-8", "replace")
             )
-    raise UsageError(f"{' '.join(words)}: no answer within {within:g} s")
+    raise UsageError(f"{' '.join(words)}: no response within {within:g} s")
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def running_child(
 ) -> AsyncIterator[Process]:
     """Run a program until the block is left; `one_stream` puts its errors into its output.
 
-    `env` is added to our own environment. Raises `UsageError` where it cannot be started.
+    `env` extends our own environment. Raises `UsageError` if it cannot be started.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -90,11 +90,11 @@ async def running_child(
 
 
 async def lines_of(stream: asyncio.StreamReader) -> AsyncIterator[str]:
-    """Yield what is printed, line by line, until there is no more."""
+    """Yield the lines of a stream until it ends."""
     while True:
         try:
             line = await stream.readline()
-        except ValueError:  # longer than any line that we wait for
+        except ValueError:  # longer than any line of interest
             continue
         if not line:
             return
@@ -102,7 +102,7 @@ async def lines_of(stream: asyncio.StreamReader) -> AsyncIterator[str]:
 
 
 async def _stop(process: Process) -> None:
-    """End a child and what it has started: ask, and kill it where that does not help."""
+    """End a child and its descendants: ask first, then kill."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.returncode is not None:
             break
@@ -112,14 +112,14 @@ async def _stop(process: Process) -> None:
             await process.wait()
     for stream in (process.stdout, process.stderr):
         if stream:
-            with anyio.move_on_after(STOP_GRACE_S):  # to its end: then the pipe is closed
+            with anyio.move_on_after(STOP_GRACE_S):  # read to the end, so that the pipe gets closed
                 await stream.read()
 
 
 def _ending_with_us() -> Callable[[], None]:
-    """Linux ends a child whose parent is killed; elsewhere nobody does.
+    """Have Linux end the child if we are killed; other systems cannot.
 
-    Between fork and exec there are system calls only, looked up before.
+    Between fork and exec only system calls run, looked up beforehand.
     """
     if sys.platform != "linux":
         return restore_limit

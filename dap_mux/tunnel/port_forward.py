@@ -1,7 +1,7 @@
-"""`kubectl port-forward` and `oc port-forward`: ports of one pod, brought to this machine.
+"""`kubectl port-forward` and `oc port-forward`: forwards ports of one pod to this machine.
 
-The two have the same command line, and their own configuration and login. Which local ports they
-took, and that they listen, is read from what they print.
+The two have the same command line; configuration and login are their own. The local ports, and that
+they listen, are read from their output.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ REFUSED: Final = re.compile(r"failed to connect to localhost:\d+ inside|connecti
 
 
 class PortForwardOwner(Protocol):
-    """Who wants the ports."""
+    """The user of the ports."""
 
     async def worth_starting(self) -> None:
-        """Wait until the pod may have something to forward to."""
+        """Wait until something may listen in the pod."""
 
     def forwarded(self) -> None:
-        """Every port is, to `PortForward.local`."""
+        """Every port is forwarded, to `PortForward.local`."""
 
     def broken(self, why: str) -> None:
-        """No port is, until `forwarded` again."""
+        """No port is forwarded until `forwarded` is called again."""
 
 
 class PortForward:
-    """Some ports of a pod, forwarded by one child; `run` keeps it until it is cancelled.
+    """Ports of a pod, forwarded by one child process; `run` keeps it running until cancelled.
 
-    `base` is the tool and its options; `local` keeps the local port of each pod and port, so that
-    it is the same from one child to the next.
+    `base`: the tool and its options. `local` keeps the local port of each pod and port, so that
+    restarts reuse it.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class PortForward:
         self._listening: set[int] = set()
         self.local = local
         self.was_refused = False
-        """Whether nothing has listened in the pod, when somebody connected."""
+        """Whether a connection was refused in the pod, where nothing listened."""
         self._child = Supervised(self._command, self, chatter=CHATTER)
 
     async def run(self) -> None:
@@ -68,7 +68,7 @@ class PortForward:
         return [*self._base, "port-forward", "--address", "127.0.0.1", f"pod/{self._pod}", *ports]
 
     def said(self, line: str) -> bool:
-        """One line for each port that it listens on, and one for each that it cannot have."""
+        """Parse a line of output: a port that it listens on, or one that is in use."""
         taken, forwarding = PORT_IN_USE.search(line), FORWARDING.match(line)
         if taken:
             for place in [each for each, port in self.local.items() if port == int(taken[1])]:

@@ -1,8 +1,8 @@
 """`ssh -L` to one host, for ranks that listen on its loopback.
 
-ssh says itself when the way is open: LocalCommand runs once it is logged in and listens here. The
-user's own configuration counts, with three exceptions: it never asks for a password, a dead
-network is noticed within 15 s, and it takes a connection of its own (a shared one would keep the
+ssh reports that the tunnel is open through LocalCommand, which runs once it has logged in and
+listens. The user's ssh configuration applies, with three exceptions: ssh never asks for a password,
+a dead network is noticed within 15 s, and the connection is not shared (a shared one would keep the
 forwarded ports open after us).
 """
 
@@ -19,7 +19,7 @@ from dap_mux.tunnel.supervised import Supervised
 
 LOOPBACK: Final = "127.0.0.1"
 COMMAND: Final = "DAP_MUX_SSH"
-OPEN_MARK: Final = "dap-mux: the way is open"
+OPEN_MARK: Final = "dap-mux: tunnel open"
 OPTIONS: Final = (
     "BatchMode=yes",
     "ExitOnForwardFailure=yes",
@@ -31,15 +31,15 @@ OPTIONS: Final = (
     f"LocalCommand=echo '{OPEN_MARK}'",
 )
 _HINTS: Final = (
-    ("Permission denied", "dap-mux cannot type a password: load a key (ssh-add), or set one up"),
+    ("Permission denied", "dap-mux cannot enter a password: load a key (ssh-add), or set one up"),
     ("Host key verification failed", "connect once by hand (ssh {target}) and accept its key"),
 )
 
 
 class SshTunnel:
-    """The one ssh to a host, with a port of this machine for each of `ports` on its loopback.
+    """One ssh to a host that forwards a local port to each of `ports` on its loopback.
 
-    `up` is told the local port of each; `down` why there is none, with what helps.
+    `up` receives the local port of each; `down` the reason why there is none, with advice.
     """
 
     def __init__(
@@ -58,34 +58,34 @@ class SshTunnel:
 
     @property
     def pid(self) -> int | None:
-        """The process of the ssh that runs now."""
+        """The pid of the current ssh."""
         return self._supervised.pid
 
     async def run(self) -> None:
-        """Keep it open until cancelled. Raises `UsageError` where ssh cannot be started."""
+        """Keep the tunnel open until cancelled. Raises `UsageError` if ssh cannot be started."""
         await self._supervised.run()
 
     async def command(self) -> Sequence[str]:
-        """The words of the next start, with ports that are free now."""
+        """Return the next command line, with ports that are free now."""
         self._local = free_ports(len(self._remote))
         return ssh_command(self._target, self._remote, self._local)
 
     def said(self, line: str) -> bool:
-        """Whether the way is open from now on."""
+        """Whether the tunnel is open from now on."""
         return line == OPEN_MARK
 
     def up(self) -> None:
-        """Say where the ports are."""
+        """Report the local ports."""
         self._up(dict(zip(self._remote, self._local, strict=True)))
 
     def down(self, why: str) -> None:
-        """Say why, and what helps where that is known."""
+        """Report the reason, with advice where there is some."""
         helps = [text.format(target=self._target) for words, text in _HINTS if words in why]
         self._down("; ".join([why, *helps]))
 
 
 def ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> list[str]:
-    """The command line; `DAP_MUX_SSH` names another ssh, or gives it options."""
+    """Return the command line; `DAP_MUX_SSH` names another ssh, or adds options."""
     options = [word for option in OPTIONS for word in ("-o", option)]
     forwards = [
         word
@@ -97,7 +97,7 @@ def ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> lis
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are free now; where another program is faster, ssh ends and is started anew."""
+    """Return ports that are free now; if another program takes one, ssh ends and is restarted."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

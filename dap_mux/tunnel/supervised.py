@@ -1,7 +1,7 @@
-"""A child process that keeps a way open: watched, and started again whenever it ends.
+"""A child process that keeps a tunnel open, restarted whenever it ends.
 
-That it works is known from what it prints ("Forwarding from ..."), never by connecting through it:
-a bare connection wedges debugpy.
+Whether the tunnel works is read from its output ("Forwarding from ..."), never tried by connecting:
+a connection that is dropped before `attach` wedges a rank's adapter.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from dap_mux.printable import one_line
 from dap_mux.tunnel.children import lines_of, running_child
 
 RESTARTS: Final = Backoff(first=0.25, longest=10.0)  # after starts that opened nothing
-OPEN_TIMEOUT_S: Final = 20.0  # s to open the way in; a login or a slow server may take a while
-MAX_LAST_LINES: Final = 2  # lines kept, to say why it ended
-MAX_LINE_SHOWN: Final = 200  # characters kept of each
+OPEN_TIMEOUT_S: Final = 20.0  # a login or a slow server may take a while
+MAX_LAST_LINES: Final = 2  # kept to explain why it ended
+MAX_LINE_SHOWN: Final = 200  # characters
 
 Command: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
 
 
 class TunnelObserver(Protocol):
-    """Whose way it is: reads what the child prints, and is told how it fares."""
+    """Interprets the child's output, and learns of the tunnel's state."""
 
     def said(self, line: str) -> bool:
-        """The child has printed a line: whether the way is open from now on."""
+        """Handle a line of output. Whether the tunnel is open from now on."""
 
     def up(self) -> None:
-        """The way is open."""
+        """The tunnel is open."""
 
     def down(self, why: str) -> None:
-        """The way is closed, or did not open; it is tried again soon."""
+        """The tunnel has closed, or failed to open; it will be retried."""
 
 
 class Supervised:
-    """One child and its successors. `run` keeps the way open until it is cancelled.
+    """One child and its successors. `run` keeps the tunnel open until it is cancelled.
 
-    `command` is awaited before each start: it may wait until a start makes sense, and choose other
-    words than last time. `env` is added to our own environment. Lines that match `chatter` say
-    nothing about why it ended.
+    `command` is awaited before each start: it may delay the start, and return other arguments than
+    last time. `env` extends our own environment. Lines that match `chatter` do not explain why the
+    child ended.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Supervised:
         self._open = False
         self._last: deque[str] = deque(maxlen=MAX_LAST_LINES)
         self.pid: int | None = None
-        """Of the child that runs now."""
+        """Of the current child."""
 
     async def run(self) -> None:
-        """Start it, and again whenever it ends. Raises `UsageError` where it cannot be started."""
+        """Start the child, and restart it whenever it ends. Raises `UsageError` if that fails."""
         while True:
             words = await self._command()
             self._open = False
@@ -84,7 +84,7 @@ class Supervised:
             await anyio.sleep(pause_after(self._failures))
 
     async def _see_through(self, process: Process) -> str:
-        """Read what it prints until it ends; return how it ended."""
+        """Read its output until it ends; return how it ended."""
         assert process.stdout
         with anyio.move_on_after(OPEN_TIMEOUT_S) as patience:
             async for line in lines_of(process.stdout):
@@ -96,7 +96,7 @@ class Supervised:
                 elif line.strip() and not (self._chatter and self._chatter.search(line)):
                     self._last.append(one_line(line.strip())[:MAX_LINE_SHOWN])
             return _how(await process.wait())
-        return f"had opened nothing within {OPEN_TIMEOUT_S:g} s"
+        return f"did not open a tunnel within {OPEN_TIMEOUT_S:g} s"
 
 
 def pause_after(failures: int) -> float:
@@ -107,5 +107,5 @@ def pause_after(failures: int) -> float:
 def _how(code: int) -> str:
     if code < 0:
         with contextlib.suppress(ValueError):
-            return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with code {code}"
+            return f"was terminated by {signal.Signals(-code).name}"
+    return f"exited with code {code}"

@@ -72,7 +72,7 @@ async def test_the_job_itself_may_not_be_asked(scene: Scene) -> None:
     scene.cluster.job(JOB, Failed="BackoffLimitExceeded")
     await scene.pod(0).fails(3)
     attach = await scene.user.start("attach", f"k8s:job/{JOB}")
-    await attach.says("no ranks yet; dap-mux waits for them")
+    await attach.says("no ranks yet; waiting for them")
     assert FAILED in attach.err
     pod = scene.pod(0, "b")
     done = scene.user.folder / "done"

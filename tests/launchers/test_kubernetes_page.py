@@ -126,7 +126,7 @@ async def test_a_job_of_four_pods(scene: Scene) -> None:
     configmap, apply, attach_words, list_words = commands("A job of four pods")
     assert configmap.endswith(str(tour.PROGRAM.relative_to(ROOT)))
     attach = await scene.user.start(*shlex.split(attach_words)[1:])
-    await attach.says("no ranks yet; dap-mux waits for them")
+    await attach.says("no ranks yet; waiting for them")
     client = await attach.client()
     pods = await Controller(scene, Path()).apply(apply.partition(" apply -f ")[2])
     await tour.attach(client, str(tour.PROGRAM))

@@ -154,7 +154,7 @@ async def test_hosts_that_let_nobody_in(user: User, ssh: SshHosts) -> None:
     )
     for command, host, said in (
         (f"{ours} -o UserKnownHostsFile=none", "node1", "by hand (ssh node1) and accept its key"),
-        (keyless, f"root@{address}", "dap-mux cannot type a password: load a key"),
+        (keyless, f"root@{address}", "dap-mux cannot enter a password: load a key"),
         (ours, "nowhere.invalid", "Could not resolve hostname"),
         ("no-such-ssh", "node1", "cannot start no-such-ssh"),
     ):

@@ -81,11 +81,14 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({"endpoints": 5}, "`endpoints` is a list of strings, not 5"),
         ({"endpoints": [5678]}, "`endpoints` is a list of strings, not [5678]"),
         ({"endpoints": {"a": 1}}, "`endpoints` is a list of strings"),
-        ({"cluster": 7}, "`cluster` is a word such as"),
-        ({"cluster": "team/trainer-0"}, "`cluster` 'team/trainer-0' names no ranks: it is a word"),
+        ({"cluster": 7}, "`cluster` is an endpoint such as"),
+        (
+            {"cluster": "team/trainer-0"},
+            "`cluster` 'team/trainer-0' is not an endpoint: use an endpoint",
+        ),
         ({"cluster": "oc"}, "`cluster` 'oc' names no ranks"),
         ({"cluster": "oc:team/"}, "`cluster` 'oc:team/' names no ranks"),
-        ({"cluster": [True]}, "`cluster` is a word such as"),
+        ({"cluster": [True]}, "`cluster` is an endpoint such as"),
         ({"cluster": {"kind": "lsf", "job": 1}}, "kind is one of k8s, oc, slurm, ssh, not 'lsf'"),
         ({"cluster": {"kind": ["oc"]}}, "kind is one of"),
         ({"cluster": OC}, "`cluster`: oc needs pod or job or selector"),
@@ -103,7 +106,7 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({"endpoints": ["@ranks.json"], "tunnel": "ssh"}, "@ranks.json is no host and port"),
         (
             {"endpoints": ["node2:5678+4"], "tunnel": "ssh:node1"},
-            "name it localhost:5678+4, or reach each host by itself",
+            "use localhost:5678+4, or reach each host separately",
         ),
     ],
 )

@@ -98,7 +98,7 @@ async def test_what_it_said_last_is_why() -> None:
     async with kept(Keeper(REFUSES, REFUSES, OPENS)) as keeper:
         await until(lambda: "up" in keeper.heard, within=LIMIT, what="open at the third start")
     name = Path(sys.executable).name
-    assert keeper.heard == [f"{name} ended with code 3: no such\\x1b[2Jpod"] * 2 + ["up"]
+    assert keeper.heard == [f"{name} exited with code 3: no such\\x1b[2Jpod"] * 2 + ["up"]
     assert keeper.commands == 3
 
 
@@ -114,7 +114,7 @@ async def test_a_child_that_opens_nothing_is_given_up(monkeypatch: pytest.Monkey
     monkeypatch.setattr(supervised, "OPEN_TIMEOUT_S", 0.2)
     async with kept(Keeper("import time; time.sleep(600)")) as keeper:
         await until(lambda: keeper.heard, within=LIMIT, what="given up")
-    assert "opened nothing within 0.2 s" in keeper.heard[0]
+    assert "did not open a tunnel within 0.2 s" in keeper.heard[0]
 
 
 async def test_one_that_does_not_listen_to_reason_is_killed() -> None:

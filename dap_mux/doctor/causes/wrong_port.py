@@ -9,7 +9,7 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import Observations, Subject
 
 CAUSE = "wrong-port"
-MALFORMED = "sent garbage"  # a session's words for who does not speak DAP
+MALFORMED = "sent malformed data"  # in a session's reason
 
 
 def applies(subject: Subject, observed: Observations) -> bool:

@@ -111,7 +111,7 @@ async def test_an_attach_that_names_no_ranks(
     ("arguments", "sentence"),
     [
         ({"env": [1]}, "`env` is an object of names and values"),
-        ({"env": {"A=B": "x"}}, "`env`: 'A=B' cannot be the name of a variable"),
+        ({"env": {"A=B": "x"}}, "`env`: 'A=B' is not a valid name of a variable"),
         ({"args": ["a\0"]}, "`args`: .* holds a NUL"),
         ({"nproc": 100_000_000}, "`nproc` is the number of ranks"),
     ],
@@ -183,7 +183,7 @@ async def test_what_is_no_dap_ends_it_with_an_error(user: User, said: bytes, why
     done = await command.ends()
     assert done.code == 1
     (line,) = [line for line in done.err.splitlines() if line.startswith("dap-mux: closed")]
-    assert f"closed standard input, where an editor is to speak DAP: {why}" in line
+    assert f"closed standard input, where DAP was expected: {why}" in line
     assert "Traceback" not in done.err
 
 

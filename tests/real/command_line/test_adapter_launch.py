@@ -127,9 +127,9 @@ async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> No
     ("arguments", "sentence"),
     [
         ({}, "launch needs `program`"),
-        ({"program": "no.py"}, "there is no file no.py"),
+        ({"program": "no.py"}, "no such file: no.py"),
         ({"program": "train.py", "nproc": "many"}, "`nproc` is the number of ranks"),
-        ({"program": "train.py", "cwd": "/nowhere/at/all"}, "there is no folder /nowhere/at/all"),
+        ({"program": "train.py", "cwd": "/nowhere/at/all"}, "no such folder: /nowhere/at/all"),
         ({"program": "train.py", "python": "/no/python"}, "/no/python"),
     ],
 )
@@ -198,8 +198,8 @@ async def test_a_launcher_s_job_to_its_end_and_exit_code(editor: Editor) -> None
         ({"launcher": ["mpirun", 4]}, "`launcher` is a command"),
         ({"launcher": "mpirun 'x"}, "No closing quotation"),
         ({"launcher": "no-such-launcher -n 4"}, "there is no program no-such-launcher in PATH"),
-        ({"launcher": "mpirun -n 4", "nproc": 4}, "tell mpirun how many it shall start"),
-        ({"launcher": "env", "program": "missing.py"}, "there is no file missing.py"),
+        ({"launcher": "mpirun -n 4", "nproc": 4}, "pass the number of ranks to mpirun"),
+        ({"launcher": "env", "program": "missing.py"}, "no such file: missing.py"),
     ],
 )
 async def test_a_launcher_that_cannot_be(

@@ -75,7 +75,7 @@ async def test_run_tells_where_its_session_is_and_nothing_secret(
     for key in ("host", "port", "unix", "pid", "groups"):
         assert told[key] == file[key]
     assert file["token"] not in json.dumps(told)
-    await job.says("the editor of this terminal was told")
+    await job.says("announced the session to the editor of this terminal")
     assert "Remote Attach to Cluster" not in job.err
 
 

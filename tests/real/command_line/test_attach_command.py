@@ -250,7 +250,10 @@ async def test_it_ends_with_the_last_rank_although_no_client_is_there(user: User
         (["@missing.json"], "cannot read the ranks file missing.json"),
         ([":5678", ":5678"], "127.0.0.1:5678 is there twice"),
         ([":5678", "--mesh", "dp=0"], "mesh = 'dp=0' (flag --mesh)"),
-        (["a=:5678", "b=:5679", "--mesh", "dp=2"], "mesh dp=2: whose? There are a and b"),
+        (
+            ["a=:5678", "b=:5679", "--mesh", "dp=2"],
+            "mesh dp=2: there are several groups (a, b), not job",
+        ),
         ([":5678", "--listen", "nowhere"], "listen = 'nowhere' (flag --listen)"),
         ([":5678", "--view", "pretty"], "one of auto, ranks, classes"),
     ],

@@ -161,7 +161,7 @@ async def test_a_client_that_never_reads_its_answers(
             greedy.send("evaluate", {"expression": "'x' * 4_000_000", "context": "watch"})
         clients = running.engine.core.clients
         await until(lambda: len(clients) == 1, within=LIMIT, what="it is closed")
-        assert "wait for it unread" in caplog.text
+        assert "MiB are unread" in caplog.text
         await steps_on(driver, 0, [0, 1, 2, 3])
         await line.heal()
         await greedy.close()

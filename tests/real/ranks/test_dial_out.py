@@ -178,7 +178,7 @@ async def test_ranks_of_others_call_leave_and_are_attached_again(scene: Scene) -
     await scene.end()
     done = await scene.attach.ends()
     assert done.code == 0
-    assert "all 4 ranks have called" in done.err
+    assert "all 4 ranks have connected" in done.err
     left = {path.suffix for path in scene.user.sessions.iterdir()}
     assert ".token" not in left, left
 
@@ -244,7 +244,9 @@ async def test_processes_without_a_number_and_with_another_ones(user: User) -> N
     brief = {**told, "DAP_MUX_DIAL_TIMEOUT": "10"}  # the session has to say no meanwhile
     (same,) = await callers(user, [0], script, brief, arguments=[str(go)])
     assert await same.ends() == 125
-    assert f"rank 0 of group job is here already: process {first.process.pid} on " in same.output
+    assert (
+        f"rank 0 of group job is connected already: process {first.process.pid} on " in same.output
+    )
     (second,) = await callers(user, [-2], script, told, arguments=[str(go)])
     entries = await listed(client, "state", "running", "running")
     assert [entry["pid"] for entry in entries] == [first.process.pid, second.process.pid]
@@ -303,9 +305,9 @@ async def test_a_wrong_token_is_refused_by_either_side(user: User) -> None:
     bad = {**told, "DAP_MUX_DIAL_TOKEN_FILE": str(wrong)}
     (rank,) = await callers(user, [0], script, bad)
     assert await rank.ends() == 125
-    assert "the rank has another token than the session" in rank.output
+    assert "the rank and the session have different tokens" in rank.output
     assert "has run" not in rank.output
-    await attach.says("the rank has another token than the session")
+    await attach.says("the rank and the session have different tokens")
     assert "x" * 43 not in attach.err + rank.output
     await nobody_has_called(attach)
 

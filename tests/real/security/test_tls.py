@@ -116,7 +116,7 @@ def said_hello(port: int) -> socket.socket:
     ("spoil", "code", "sentence"),
     [
         (lambda path: path.chmod(0o644), 4, "others may read"),
-        (lambda path: path.write_text("nonsense"), 2, "are no certificate and its key"),
+        (lambda path: path.write_text("nonsense"), 2, "are not a certificate and its key"),
         (lambda path: path.unlink(), 2, "cannot read"),
     ],
 )
