@@ -147,6 +147,7 @@ LAYERS: dict[str, Layer] = {
             "engine.source_files.probe",
             "engine.evaluate.timeout_probe",
             "engine.evaluate.torch_probe",
+            "injected",
             "procfs",
             "session_files",
             "user_files",

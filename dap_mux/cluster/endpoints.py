@@ -1,10 +1,10 @@
-"""The endpoints that a user types, read into rank records.
+"""Reads endpoints, as users write them, into rank records.
 
 host:5678            one rank                  [::1]:5678     the same, IPv6
 host:5678-5681       four ranks                :5678          on this machine
 host:5678+4          four ranks, from 5678 on  @ranks.json    a ranks file
 trainer=host:5678    any of these, in a group of that name
-k8s:job/train        ranks that a source knows (`source`)
+k8s:job/train        ranks that a source finds (`source`)
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ PLANNED_SCHEMES = ("dask", "monarch", "ray")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedRanks:
-    """What one word names: ranks that it spells out, or a source to ask for them.
+    """One endpoint: either the ranks that it spells out, or a source that finds them.
 
-    `group` is None where the word names none.
+    `group` is None where the endpoint names none.
     """
 
     word: str
@@ -47,12 +47,12 @@ class NamedRanks:
     source: Source | None = None
 
     def grouped(self, records: Iterable[RankRecord]) -> list[RankRecord]:
-        """These ranks, in the group that the word names."""
+        """Return these ranks in the endpoint's group."""
         return [replace(one, group=self.group) if self.group else one for one in records]
 
 
 def read_endpoint(word: str) -> NamedRanks:
-    """What one word names; a rank's number is None where it gives none. Raises `UsageError`."""
+    """Parse an endpoint; a rank's number is None where it is not given. Raises `UsageError`."""
     match = GROUP.fullmatch(word)
     group, text = (match["group"], match["rest"]) if match else (None, word)
     source = _source_of(text)
@@ -63,9 +63,9 @@ def read_endpoint(word: str) -> NamedRanks:
 
 
 def number(records: Iterable[RankRecord]) -> list[RankRecord]:
-    """Give each rank without a number its place among those of its group.
+    """Number each rank that has no number by its position in its group.
 
-    Raises `UsageError` where a rank or an address would then be there twice.
+    Raises `UsageError` if a rank or an address is then a duplicate.
     """
     members: defaultdict[str, int] = defaultdict(int)
     numbered: list[RankRecord] = []
@@ -84,14 +84,14 @@ def _refuse_duplicates(records: Iterable[RankRecord]) -> None:
         other = ranks.setdefault((record.group, record.rank), record)
         if other is not record:
             raise UsageError(
-                f"rank {record.rank} of group {record.group} is there twice: "
+                f"duplicate rank {record.rank} of group {record.group}: "
                 f"{other.endpoint} and {record.endpoint}"
             )
         twin = addresses.setdefault(record.endpoint, record)
         if twin is not record:
             raise UsageError(
-                f"{record.endpoint} is there twice: as {_name(twin)} and as {_name(record)}; "
-                "a rank takes one debugger"
+                f"duplicate endpoint {record.endpoint}: {_name(twin)} and {_name(record)}; "
+                "a rank accepts one debugger"
             )
 
 
@@ -100,7 +100,7 @@ def _name(record: RankRecord) -> str:
 
 
 def _source_of(text: str) -> Source | None:
-    """The source that reads this; a host that is called like somebody's scheme needs its domain."""
+    """Return the source for a scheme; a host with the name of a scheme must include its domain."""
     if text.startswith("@"):
         return RanksFile(text[1:])
     match = SCHEME.fullmatch(text)
@@ -113,7 +113,7 @@ def _ranks_of(text: str, word: str) -> list[RankRecord]:
     scheme = SCHEME.fullmatch(text)
     if scheme is not None and scheme["scheme"] in PLANNED_SCHEMES:
         raise UsageError(
-            f"{word}: {scheme['scheme']}: comes with a later release; for now name the ranks "
+            f"{word}: {scheme['scheme']} is not supported yet; name the ranks "
             f"by address ({EXAMPLES})"
         )
     address = ADDRESS.fullmatch(text)
@@ -130,7 +130,7 @@ def _ports_of(address: re.Match[str], word: str) -> range:
     else:
         last = int(address["last"] or first)
     if last < first:
-        raise UsageError(f"{word}: names no port: from {first} to {last}")
+        raise UsageError(f"{word}: empty range of ports, {first} to {last}")
     if first < 1 or last > LAST_PORT:
         wrong = first if first < 1 else last
         raise UsageError(f"{word}: {wrong} is not a port (1 to {LAST_PORT})")
@@ -139,7 +139,7 @@ def _ports_of(address: re.Match[str], word: str) -> range:
 
 def _refuse(text: str, word: str) -> NoReturn:
     if text.count(":") > 1 and not text.startswith("["):
-        raise UsageError(f"{word}: put an IPv6 address in brackets, as in [::1]:5678")
+        raise UsageError(f"{word}: write an IPv6 address in brackets, as in [::1]:5678")
     if ":" not in text:
         raise UsageError(f"{word!r}: a port is missing; an endpoint looks like {EXAMPLES}")
     raise UsageError(f"{word!r}: not an endpoint; one looks like {EXAMPLES}")

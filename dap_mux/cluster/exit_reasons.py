@@ -1,4 +1,4 @@
-"""How a process of this machine has ended, in words: a code, a signal, or out of memory."""
+"""Describes how a process of this machine ended: its code, its signal, or lack of memory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dap_mux import procfs
 
 KERNEL_LOG: Final = Path("/dev/kmsg")
 CGROUPS: Final = Path("/sys/fs/cgroup")
-CLOCK_SLACK_S: Final = 1.0  # s between the kernel's clock and ours
+CLOCK_SLACK_S: Final = 1.0  # between the kernel's clock and ours
 _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 _OOM_KILL: Final = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
 _MAX_KERNEL_RECORDS: Final = 100_000  # of the kernel's log at most; it holds fewer
 
 
 class ExitReasons:
-    """Says how processes end. Made before they start: it remembers what its cgroup counts."""
+    """Describes how processes ended. Create it before they start: it compares cgroup counters."""
 
     def __init__(self, cgroups: Path = CGROUPS, kernel_log: Path | None = None) -> None:
         self._counter = _counter(cgroups)
@@ -30,7 +30,7 @@ class ExitReasons:
         self._count = self._killed()
 
     def of(self, pid: int, code: int, *, by_us: bool = False) -> str:
-        """Return `exit code 3`, `SIGSEGV (11)`, or what is known of a SIGKILL that is not ours."""
+        """Return `exit code 3`, `SIGSEGV (11)`, or the reason for a SIGKILL that is not ours."""
         if code >= 0:
             return f"exit code {code}"
         name = name_of(-code)
@@ -40,17 +40,19 @@ class ExitReasons:
         if killed := self.if_killed_for_memory(pid):
             return killed
         if None not in (before, self._count) and before != self._count:
-            return f"{name}, perhaps out of memory: its cgroup has had a process killed for that"
+            return (
+                f"{name}, perhaps out of memory: the kernel killed a process of its cgroup for that"
+            )
         return f"{name}, not sent by dap-mux"
 
     def if_killed_for_memory(self, pid: int) -> str:
-        """Return what the kernel's log says of a process that it has killed for want of memory."""
+        """Return a description if the kernel's log says that it killed this process for memory."""
         if not self._is_in_kernel_log(pid):
             return ""
-        return f"{name_of(signal.SIGKILL)}, out of memory: the kernel's log names this process"
+        return f"{name_of(signal.SIGKILL)}, out of memory, according to the kernel's log"
 
     def _killed(self) -> int | None:
-        """How many processes of our cgroup, which is the ranks', were killed for want of memory."""
+        """Count the processes of our cgroup, which is the ranks', that were killed for memory."""
         if self._counter is not None:
             with suppress(OSError):
                 found = _OOM_KILL.search(self._counter.read_text("ascii", "replace"))
@@ -83,7 +85,7 @@ def name_of(number: int) -> str:
 
 
 def _kernel_log() -> Path | None:
-    """Where the kernel speaks of our pids: not in a container, which has pids of its own."""
+    """Return the kernel's log, unless we are in a container, which has pids of its own."""
     with suppress(OSError):
         if procfs.namespace("pid") == _FIRST_NAMESPACE:
             return KERNEL_LOG
@@ -93,7 +95,7 @@ def _kernel_log() -> Path | None:
 def _record(log: int) -> bytes:
     try:
         record = os.read(log, 8192)
-    except BrokenPipeError:  # overwritten meanwhile; the next read goes on after it
+    except BrokenPipeError:  # overwritten in the meantime; the next read continues after it
         return b""
     if not record:
         raise BlockingIOError
@@ -101,7 +103,7 @@ def _record(log: int) -> bytes:
 
 
 def _counter(cgroups: Path) -> Path | None:
-    """The file that counts for our own cgroup, in version 2 or 1, in a container or outside."""
+    """Return the file with the counter of our cgroup: version 2 or 1, in a container or not."""
     with suppress(OSError):
         for kinds, path in procfs.cgroups():
             if kinds in ("", "memory"):

@@ -1,6 +1,6 @@
-"""Bring debugpy into a process that runs, by debugpy's own `--pid`, and see it listen.
+"""Injects debugpy into a running process with debugpy's own `--pid`, and waits until it listens.
 
-The injector is never killed: a debugger in the middle of a call takes the process with it.
+The injector is never killed: a native debugger killed in the middle of a call ends the process.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.open_files import restore_limit
 
-INJECTION_TIMEOUT_S: Final = (
-    60.0  # s; gdb reads the symbols of every library that the process has loaded
-)
-POLL_INTERVAL_S: Final = 0.05  # s
+INJECTION_TIMEOUT_S: Final = 60.0  # gdb reads the symbols of all loaded libraries
+POLL_INTERVAL_S: Final = 0.05
 REMOTE_EXEC_PYTHON: Final = (3, 14)
 _EMPTY_PATH: Final = "/nonexistent"  # a PATH
 
 
 async def debugger_for(processes: Iterable[RunningPython]) -> str:
-    """gdb or lldb, tried on a process of ours; "" where none is needed. Raises `DapMuxError`."""
+    """Return a native debugger that works; "" if none is needed. Raises `DapMuxError`."""
     if all(process.version >= REMOTE_EXEC_PYTHON for process in processes):
         return ""
     return await working_debugger()
 
 
 async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: str) -> int:
-    """Let it listen on `port`; the port that it does listen on. Raises `DapMuxError`."""
+    """Inject debugpy, preferably on `port`; return the actual port. Raises `DapMuxError`."""
     with tempfile.TemporaryFile() as log:
         injector = subprocess.Popen(  # noqa: ASYNC220  (starting does not wait)
             injector_command(process, host, port, debugger),
@@ -53,19 +51,19 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
             with anyio.move_on_after(INJECTION_TIMEOUT_S):
                 return await _listening(process, injector)
             raise DapMuxError(
-                f"process {process.pid} did not let debugpy in within {INJECTION_TIMEOUT_S:g} s: "
-                "perhaps its main thread does not get back to Python; once it does, try again"
+                f"process {process.pid} did not accept debugpy within {INJECTION_TIMEOUT_S:g} s: "
+                "perhaps its main thread is in native code; try again later"
             )
         except _InjectorFailed:
             log.seek(0)
             raise _failure(process, log.read().decode("utf-8", "replace")) from None
         finally:
             if injector.poll() is None:
-                injector.returncode = 0  # or `Popen` complains that it was not waited for
+                injector.returncode = 0  # otherwise `Popen` warns that it still runs
 
 
 def injector_command(process: RunningPython, host: str, port: int, debugger: str) -> list[str]:
-    """What brings debugpy in. `sys.remote_exec` wants the very same Python on both sides."""
+    """Return the command line. `sys.remote_exec` needs the same Python version on both sides."""
     python, module = sys.executable, "debugpy"
     if process.version < REMOTE_EXEC_PYTHON:
         module = "dap_mux.rank.inject" if debugger == "lldb" else module
@@ -75,9 +73,9 @@ def injector_command(process: RunningPython, host: str, port: int, debugger: str
 
 
 def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> dict[str, str]:
-    """Ours; the process's own Python is told where our debugpy is.
+    """Return our environment; where another Python runs the injector, it finds our debugpy.
 
-    Where `sys.remote_exec` fails, debugpy would go on with a gdb that nobody has tried.
+    PATH is emptied where `sys.remote_exec` is used: if that fails, debugpy would try gdb, untested.
     """
     result = {**environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     result.pop("PYDEVD_ATTACH_PREFER_LLDB", None)
@@ -94,12 +92,12 @@ class _InjectorFailed(Exception):
 
 
 async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) -> int:
-    """The port, once the injector has ended and debugpy listens."""
+    """Return the port, once the injector has ended and debugpy listens."""
     while True:
         if not process.runs:
             raise NothingToConnect(
-                f"process {process.pid} ended while debugpy was brought in: if it crashed, it was "
-                "met in the middle of something; start the program with `dap-mux run` instead"
+                f"process {process.pid} ended while debugpy was injected, which perhaps crashed "
+                "it; start the program with `dap-mux run` instead"
             )
         code = injector.poll()
         if code:
@@ -113,4 +111,4 @@ async def _listening(process: RunningPython, injector: subprocess.Popen[bytes]) 
 def _failure(process: RunningPython, said: str) -> DapMuxError:
     if is_forbidden(said):
         return Refused(f"process {process.pid}: {FORBIDDEN}")
-    return DapMuxError(f"debugpy could not be brought into process {process.pid}: {cause_in(said)}")
+    return DapMuxError(f"could not inject debugpy into process {process.pid}: {cause_in(said)}")

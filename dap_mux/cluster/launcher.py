@@ -1,9 +1,9 @@
-"""A launcher that starts the ranks, and the folder where they say that they listen.
+"""A launcher that starts the ranks, and the rendezvous folder where they report that they listen.
 
-The launcher runs as it was typed. What makes its Python programs ranks is in their environment: a
-PYTHONPATH with our hook in front (`dap_mux.rank.hook`), and the folder of the rendezvous, where
-each rank writes one record. The launcher has a process group of its own, so that a Ctrl-C at the
-terminal reaches us alone and is passed on once.
+The launcher's command line is not changed. Its Python programs become ranks by their environment:
+PYTHONPATH begins with our hook (`dap_mux.rank.hook`), and each rank writes one record into the
+rendezvous folder. The launcher has a process group of its own, so that a Ctrl-C in the terminal
+reaches only us and is passed on once.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 from dap_mux.user_files import parse_json, read_regular
 
-DIAL = "DAP_MUX_DIAL"  # where ranks of other sessions call
-POLL_INTERVAL_STARTING_S = 0.02  # s between two looks while ranks are still to come
-POLL_INTERVAL_S = 0.25  # s; then only a restart can bring one
-STOP_TIMEOUT_S = 35.0  # s for a launcher to end its ranks: torchrun gives them 30
+DIAL = "DAP_MUX_DIAL"  # the address of another session that ranks dial
+POLL_INTERVAL_STARTING_S = 0.02  # while ranks are missing
+POLL_INTERVAL_S = 0.25  # afterwards, when only restarts bring more
+STOP_TIMEOUT_S = 35.0  # torchrun gives its ranks 30 s
 
 
 @dataclass(frozen=True, kw_only=True)
 class LauncherJob:
-    """What to run: a launcher's command line, as it was typed."""
+    """What to run: a launcher's command line, as typed by the user."""
 
     command: tuple[str, ...]
     base_port: int = 5678
@@ -53,19 +53,19 @@ class LauncherJob:
     stop_on_entry: bool = False
     """Whether each rank stops at its program's first line."""
     output: Path | None = None
-    """The file that takes what the launcher and its ranks print; None: our own streams.
+    """The file for the output of the launcher and its ranks; None: our own streams.
 
-    With a file our input is somebody else's, too: an editor's, or the console's.
+    With a file, our standard input belongs to the editor or the console.
     """
     env: Mapping[str, str | None] = field(default_factory=dict)
-    """On top of our own environment; None removes a variable."""
+    """Added to our own environment; None removes a variable."""
     cwd: Path | None = None
     ends_with_us: bool = False
-    """Whether ranks that have met no debugger yet end when this process does."""
+    """Whether ranks that have never had a debugger end with this process."""
 
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
-        others = (MARK, DIAL)  # we may be a rank's child ourselves: of another session
+        others = (MARK, DIAL)  # of another session whose rank started us
         outer = {name: text for name, text in os.environ.items() if name not in others}
         given: dict[str, str | None] = {**outer, **self.env}
         environ = {name: text for name, text in given.items() if text is not None}
@@ -84,22 +84,22 @@ class LauncherJob:
         return environ
 
     def program(self) -> str:
-        """The path of the launcher. Raises UsageError."""
+        """Return the path of the launcher. Raises UsageError."""
         path = {**os.environ, **self.env}.get("PATH")
         found = shutil.which(self.command[0], path=path)
         if found is None and self.cwd:
             found = shutil.which(str(self.cwd / self.command[0]))
         if found is None:
             raise UsageError(
-                f"there is no program {self.command[0]} in PATH; install it, or activate the "
-                "environment that has it"
+                f"no program {self.command[0]} in PATH; install it, or activate the environment "
+                "that has it"
             )
         return found
 
 
 @dataclass(frozen=True)
 class RankReport:
-    """A rank has said that it listens. `process` is None where that is not of this machine."""
+    """A rank has reported that it listens. `process`: None if it is on another machine."""
 
     record: RankRecord
     host: str
@@ -107,7 +107,7 @@ class RankReport:
 
 
 class LaunchedJob:
-    """The running launcher. `async with` starts it, and stops it at its end if it still runs."""
+    """The running launcher. `async with` starts it, and at its end stops it if it still runs."""
 
     def __init__(self, job: LauncherJob) -> None:
         self.job = job
@@ -132,8 +132,8 @@ class LaunchedJob:
         trace: TracebackType | None,
     ) -> None:
         if self._left_running:
-            self._process.returncode = 0  # or `Popen` complains that it was not waited for
-            return  # ranks that start again find their folder
+            self._process.returncode = 0  # otherwise `Popen` warns that it still runs
+            return  # restarted ranks still need the folder
         with anyio.CancelScope(shield=True):
             await self.stop()
         for process in self._processes:
@@ -146,7 +146,7 @@ class LaunchedJob:
 
     def start(self) -> None:
         """Start the launcher. Raises UsageError."""
-        self._missing = -1  # ranks that have not said yet that they listen; -1: nobody has
+        self._missing = -1  # ranks that have not reported yet; -1: unknown
         program = self.job.program()
         output = self.job.output or Path(os.devnull)
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ class LaunchedJob:
 
     @property
     def pid(self) -> int:
-        """The launcher's."""
+        """The launcher's pid."""
         return self._process.pid
 
     @property
@@ -179,7 +179,7 @@ class LaunchedJob:
         return self._process.poll() is None
 
     async def reports(self) -> AsyncIterator[RankReport]:
-        """Each rank as it says that it listens."""
+        """Yield each rank as it reports that it listens."""
         while True:
             for path in sorted(self.rendezvous.glob("*.json")):
                 if path.name not in self._seen:
@@ -201,13 +201,13 @@ class LaunchedJob:
         return RankReport(replace(record, rank=record.rank or 0, ready=True), host, process)
 
     async def ended(self) -> int:
-        """Wait for the launcher's end; its exit code, -n for signal n."""
+        """Wait for the launcher's end; return its exit code, -n for signal n."""
         if self._process.poll() is None:
             await end_of(self._process.pid)
         return self._process.wait()
 
     def failure_file(self, process: ForeignProcess) -> Path:
-        """Where a rank of this machine says what it is about to fail of."""
+        """Return the file in which a rank of this machine reports a failure."""
         name = f"{socket.gethostname()}-{process.pid}.json"
         return failure_file(self.rendezvous / name)
 
@@ -237,11 +237,11 @@ class LaunchedJob:
 
 
 def _debugpy() -> str:
-    """The folder of our own debugpy, for Pythons that have none."""
+    """Return the folder of our own debugpy, for Pythons that have none."""
     spec = importlib.util.find_spec("debugpy")
     return str(Path(spec.origin).parent) if spec and spec.origin else ""
 
 
 def _is_fed() -> bool:
-    """Whether our input is the job's: a pipe or a file. A terminal's is the foreground group's."""
+    """Whether to pass our input on: a pipe or file, but not a terminal (foreground group only)."""
     return sys.stdin is not None and not sys.stdin.closed and not sys.stdin.isatty()

@@ -1,8 +1,8 @@
 """N ranks on this machine, each a process under the in-rank agent.
 
-Each rank has a session and process group of its own, so a Ctrl-C at the terminal reaches us
-alone, and a log file for its output, so nothing breaks in it when we are gone. Killed,
-we leave the ranks running: a debugger's death must not be the job's.
+Each rank has a session and process group of its own, so that a Ctrl-C in the terminal reaches only
+us, and writes its output to a log file, so that it is not affected when we end. If we are killed
+the ranks continue: a debugger that dies must not take the job with it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ __all__ = [
 ]
 
 LOOPBACK = "127.0.0.1"
-_NON_EPHEMERAL_PORTS = range(
-    10_000, 20_000
-)  # by Linux, macOS or Windows to who connects, unless told to
+_NON_EPHEMERAL_PORTS = range(10_000, 20_000)  # by default on Linux, macOS and Windows
 _MAX_TRIES = 20
 
 
@@ -59,17 +57,17 @@ class LocalJob:
     stop_on_entry: bool = False
     """Whether each rank stops at the program's first line."""
     timeout: float | None = None
-    """Seconds that it waits; None: for ever."""
+    """Seconds that it waits; None: forever."""
     on_timeout: Literal["exit", "continue"] = "exit"
     python: str = sys.executable
     env: Mapping[str, str | None] = field(default_factory=dict)
-    """On top of our own environment."""
+    """Added to our own environment; None removes a variable."""
     cwd: Path | None = None
     ends_with_us: bool = False
-    """Whether ranks that have met no debugger yet end when this process does."""
+    """Whether ranks that have never had a debugger end with this process."""
 
     def agent_command(self, ready_file: Path) -> list[str]:
-        """The command line of each rank; its number is in its environment."""
+        """Return the command line of each rank, whose number is in its environment."""
         options = ["--base-port", str(self.base_port), "--ready-file", str(ready_file)]
         options += ["--wait" if self.wait else "--no-wait", "--on-timeout", self.on_timeout]
         if self.stop_on_entry:
@@ -79,7 +77,7 @@ class LocalJob:
         return [self.python, "-m", "dap_mux.rank", *options, *self.command]
 
     def environment(self, rank: int, master_port: int) -> dict[str, str]:
-        """The environment of one rank, as torchrun on one node would make it."""
+        """Return the environment of one rank, as torchrun on one node would set it."""
         given = {**os.environ, **self.env}
         return {
             **{name: value for name, value in given.items() if value is not None},
@@ -95,7 +93,7 @@ class LocalJob:
 
 
 class LocalCluster:
-    """The running ranks. `async with` starts them all at once, and stops who is left at its end."""
+    """The running ranks. `async with` starts all at once, and stops the rest at its end."""
 
     def __init__(self, job: LocalJob) -> None:
         self.job = job
@@ -110,7 +108,7 @@ class LocalCluster:
         self._ready_dir = self._folder.__enter__()
         self.job.log_dir.mkdir(parents=True, exist_ok=True)
         for rank in range(self.job.world_size):
-            self._log_of(rank).write_bytes(b"")  # of this job, and of its restarts
+            self._log_of(rank).write_bytes(b"")  # one log for this job and its restarts
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         try:
@@ -133,7 +131,7 @@ class LocalCluster:
             with anyio.CancelScope(shield=True):
                 await self.stop()
         try:
-            # Without the error: the group would wrap it, and it is the caller's own.
+            # Not given the error, which the group would wrap: it belongs to the caller.
             await self._tasks.__aexit__(None, None, None)
         finally:
             for rank in self.ranks:
@@ -142,13 +140,13 @@ class LocalCluster:
             self._folder.__exit__(None, None, None)
 
     async def wait_all(self) -> dict[int, int]:
-        """Each rank's exit code, -n for signal n, once all have ended."""
+        """Return each rank's exit code, -n for signal n, once all have ended."""
         return {rank.rank: await rank.wait() for rank in self.ranks}
 
     async def stop(self, first: signal.Signals = signal.SIGTERM, grace: float = 5) -> None:
-        """End every rank within about `grace` seconds: ask, ask firmly half way, kill.
+        """End every rank within about `grace` seconds: send `first`, then SIGTERM, then SIGKILL.
 
-        `first` is how to ask: SIGINT repeats a Ctrl-C, which Python answers by a traceback.
+        SIGINT as `first` repeats a Ctrl-C, on which Python prints a traceback.
         """
         half = grace / 2
         for number, patience in (
@@ -163,7 +161,7 @@ class LocalCluster:
                 return
 
     async def restart(self) -> None:
-        """End every rank and start each again; their logs are continued. Raises UsageError."""
+        """End every rank and start it again; logs are continued. Raises UsageError."""
         await self.stop()
         for ranks in (self.ranks, self._watches, self.finished):
             ranks.clear()
@@ -177,7 +175,7 @@ class LocalCluster:
         master_port = _free_port()
         for rank in range(self.job.world_size):
             process = self._spawn(rank, master_port)
-            # Shielded: a cancelled block has ranks to end still, and their ends to notice.
+            # Shielded: a cancelled block must still stop the ranks and see them end.
             watch = anyio.CancelScope(shield=True)
             self.ranks.append(process)
             self._watches.append(watch)
@@ -218,8 +216,8 @@ class LocalCluster:
 
 
 def job_exit_code(codes: Mapping[int, int], finished: Sequence[int] = ()) -> int:
-    """One code for the job: 0 if all are; else the first to fail in the order `finished`,
-    or the lowest rank's where nobody knows the order. Signal n counts as 128 + n, as in a shell.
+    """Return one exit code for the job: 0 if all are, otherwise that of the first rank to fail
+    in the order `finished`, or else of the lowest. Signal n counts as 128 + n, as in a shell.
     """
     order = [*finished, *sorted(codes)]
     failed = (codes[rank] for rank in order if codes.get(rank, 0) != 0)
@@ -228,10 +226,10 @@ def job_exit_code(codes: Mapping[int, int], finished: Sequence[int] = ()) -> int
 
 
 def _free_port() -> int:
-    """Find a port for rank 0 to listen on, which it does only when the program is there.
+    """Find a port for rank 0 to listen on, which it does only once its program runs.
 
-    Until then each rank has connected to its adapter, from a port that the system gave it: so
-    not one of those, where that can be had.
+    Before that the ranks connect to their adapters from ephemeral ports, so avoid those if
+    possible.
     """
     for wanted in (*random.sample(_NON_EPHEMERAL_PORTS, _MAX_TRIES), 0):
         with socket.socket() as probe, suppress(OSError):

@@ -1,8 +1,8 @@
-"""gdb and lldb, one of which brings debugpy into a running process: which of them works here?
+"""gdb and lldb, one of which injects debugpy into a running process: finds one that works.
 
 On some processors gdb cannot write registers ("Couldn't write extended state status"). Its calls
-then fail, and a process that it met asleep in the kernel wakes with errno 514 and dies. So neither
-touches a user's process before it has made a call in a child of ours that lived on.
+then fail, and a process that was asleep in the kernel wakes with errno 514 and dies. So a debugger
+is used on a user's process only after a call in a child of ours, which must survive it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dap_mux.printable import one_line
 from dap_mux.rank.inject import debugger_environment, lldb_command
 
 DEBUGGERS: Final = ("gdb", "lldb")
-TRIAL_TIMEOUT_S: Final = 60.0  # s, as for the real thing
+TRIAL_TIMEOUT_S: Final = 60.0
 FORBIDDEN: Final = (
     "this system forbids attaching to a running process; in a container the capability SYS_PTRACE "
-    "allows it"
+    "is needed"
 )
 _NOT_PERMITTED: Final = re.compile(r"Operation not permitted|PermissionError", re.IGNORECASE)
 _DEBUGPY_LOG: Final = re.compile(r"^(?:[EWDI]\+\d|Traceback \()", re.MULTILINE)
@@ -37,15 +37,15 @@ _EXCEPTION: Final = re.compile(r"^\s*(?!subprocess\.)[\w.]+(?:Error|Exception)\b
 
 
 class NoWorkingDebugger(DapMuxError):
-    """Neither gdb nor lldb can be used on this machine."""
+    """Neither gdb nor lldb works on this machine."""
 
 
 class _TrialFailed(Exception):
-    """Why this debugger must not touch a process."""
+    """Why this debugger must not be used on a process."""
 
 
 async def working_debugger() -> str:
-    """`gdb`, or `lldb` where gdb fails. Raises `NoWorkingDebugger`; `Refused`, where none may."""
+    """Return `gdb`, or `lldb` if gdb fails. Raises `NoWorkingDebugger` or `Refused`."""
     missing: list[str] = []
     failed: dict[str, str] = {}
     for name in DEBUGGERS:
@@ -64,17 +64,17 @@ async def working_debugger() -> str:
 
 
 def cause_in(said: str) -> str:
-    """The line in which an injector says what went wrong; never the command that it ran."""
+    """Return the line of an injector's output that says what went wrong."""
     account = _DEBUGPY_LOG.search(said)
     own = [*_lines(said[: account.start()] if account else said)]
     causes = [line for line in own if _CAUSE.match(line)]
     exceptions = _EXCEPTION.findall(said)
-    telling = causes[:1] or exceptions[-1:] or own[-1:] or ["it does not say why"]
+    telling = causes[:1] or exceptions[-1:] or own[-1:] or ["no error message"]
     return one_line(telling[0].strip())
 
 
 def is_forbidden(said: str) -> bool:
-    """Whether the kernel did not let it attach."""
+    """Whether the kernel did not allow it to attach."""
     return bool(_NOT_PERMITTED.search(said))
 
 
@@ -86,28 +86,28 @@ def _lines(said: str) -> Iterator[str]:
 
 def _no_working_debugger(missing: list[str], failed: dict[str, str]) -> str:
     if not failed:
-        why = f"neither {' nor '.join(missing)} is on this machine"
+        why = f"neither {' nor '.join(missing)} is installed"
     else:
-        told = [f"{name} fails on this machine ({cause})" for name, cause in failed.items()]
+        told = [f"{name} does not work on this machine ({cause})" for name, cause in failed.items()]
         told += [f"{name} is not installed" for name in missing]
-        why = f"{' and '.join(told)}, so an attempt could kill the process"
+        why = f"{' and '.join(told)}, so using it could kill the process"
     install = f"install {' or '.join(missing)}, or " if missing else ""
     return (
         f"{why}; {install}start the program with `dap-mux run` (a running Python older than 3.14 "
-        "takes a native debugger)"
+        "needs a native debugger)"
     )
 
 
 async def _try_on_a_child(name: str) -> None:
-    """Have it call a function in a process that sleeps. Raises `_TrialFailed`."""
-    # -I: it's no rank, whatever our own environment makes of a Python.
+    """Let it call a function in a sleeping process. Raises `_TrialFailed`."""
+    # -I: our environment must not make this Python a rank.
     command = [sys.executable, "-I", "-c", source_of("sleeper")]
     async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as child:
         try:
             with anyio.fail_after(TRIAL_TIMEOUT_S):
                 await _call_in(child, name)
         except TimeoutError:
-            raise _TrialFailed(f"no answer within {TRIAL_TIMEOUT_S:g} s") from None
+            raise _TrialFailed(f"no response within {TRIAL_TIMEOUT_S:g} s") from None
         finally:
             with suppress(ProcessLookupError):
                 child.kill()
@@ -131,7 +131,7 @@ async def _call_in(child: Process, name: str) -> None:
     await child.stdin.aclose()
     code = await child.wait()
     if code:
-        raise _TrialFailed(f"a process that slept did not survive it, code {code}")
+        raise _TrialFailed(f"a sleeping process did not survive it, exit code {code}")
 
 
 def _trial_command(name: str, pid: int) -> list[str]:

@@ -1,8 +1,8 @@
 """Running processes that were not started for debugging: `pid:1234,1235`.
 
-debugpy is brought into each: by gdb or lldb, on Python 3.14 and later by `sys.remote_exec`. It
-stays there when we leave, on this machine's loopback, and is found again: bringing it in a second
-time would cut off whoever debugs the process then.
+debugpy is injected into each: by gdb or lldb, or by `sys.remote_exec` on Python 3.14 and later. It
+stays when we leave, listening on loopback, and is found again: a second injection would disconnect
+a debugger that is attached by then.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from dap_mux.rank.environ import place_of
 
 HOST: Final = "127.0.0.1"
 BASE_PORT: Final = 5678
-POLL_INTERVAL_S: Final = 1.0  # s between two looks whether they run
+POLL_INTERVAL_S: Final = 1.0
 _WORD: Final = re.compile(r"[1-9]\d*(?:,[1-9]\d*)*", re.ASCII)
 
 
 class Pids:
-    """The processes that the user named by their numbers."""
+    """A `Source`: processes that the user named by their pids."""
 
     def __init__(self, word: SourceSpec) -> None:
         if not _WORD.fullmatch(word.rest):
-            raise UsageError(f"{word}: not process numbers; they look like pid:1234 or pid:12,34")
+            raise UsageError(
+                f"{word}: not a list of process ids; one looks like pid:1234 or pid:12,34"
+            )
         self._pids = [int(text) for text in word.rest.split(",")]
         twice = [pid for pid in self._pids if self._pids.count(pid) > 1]
         if twice:
-            raise UsageError(f"{word}: process {twice[0]} is there twice")
+            raise UsageError(f"{word}: duplicate process {twice[0]}")
         self._ranks: dict[RunningPython, RankRecord] = {}
 
     async def discover(self) -> Sequence[RankRecord]:
-        """Bring debugpy into each of them; all are looked at before the first is touched."""
+        """Inject debugpy into each of them, after all have been checked."""
         found = [RunningPython.read(pid) for pid in self._pids]
         ports = {process: process.listening_port() for process in found}
         strange = [process for process in found if ports[process] is None]
@@ -51,7 +53,7 @@ class Pids:
         return [*self._ranks.values()]
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """Those that still run, after each end."""
+        """Yield those that still run, whenever one has ended."""
         while self._ranks:
             await anyio.sleep(POLL_INTERVAL_S)
             left = {process: record for process, record in self._ranks.items() if process.runs}
@@ -64,7 +66,7 @@ class Pids:
 
 
 async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
-    """Bring debugpy into all of them at once; their ports. Raises the first one's `DapMuxError`."""
+    """Inject debugpy into all at once; return their ports. Raises the first `DapMuxError`."""
     debugger = await debugger_for(processes)
     ports: dict[RunningPython, int | None] = {}
     errors: dict[RunningPython, DapMuxError] = {}
@@ -102,12 +104,12 @@ def _record(process: RunningPython, port: int | None) -> RankRecord:
 
 
 def _free_port(first: int, taken: set[int]) -> int:
-    """The first free port from `first` on; somebody may still be faster than debugpy."""
+    """Return the first free port from `first` on; another program may still take it first."""
     for port in range(first, LAST_PORT + 1):
         if port in taken:
             continue
         with socket.socket() as probe:
-            # As debugpy's own listener does: a port in TIME_WAIT is free.
+            # As debugpy's listener does: a port in TIME_WAIT counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((HOST, port))

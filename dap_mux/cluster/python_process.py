@@ -1,4 +1,4 @@
-"""A running process of this machine, read from Linux's /proc: is it Python, and may we go in?"""
+"""Inspects a running process of this machine: is it Python, and may we inject debugpy?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from dap_mux import procfs
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 
-OLDEST_PYTHON: Final = (3, 8)  # that today's debugpy runs in
+OLDEST_PYTHON: Final = (3, 8)  # that current debugpy supports
 _PYTHON: Final = re.compile(rb"/(?:lib)?python(\d)\.(\d+)[^/]*$", re.MULTILINE)
 _CAP_SYS_PTRACE: Final = 1 << 19  # CAP_SYS_PTRACE
 _ANY_DESCENDANT: Final = 1
@@ -24,18 +24,18 @@ _NOBODY_MAY_TRACE: Final = 3
 
 @dataclass(frozen=True)
 class RunningPython:
-    """A process of Python; `version` is its two numbers."""
+    """A Python process; `version`: major and minor."""
 
     pid: int
     version: tuple[int, int]
 
     @classmethod
     def read(cls, pid: int) -> RunningPython:
-        """Look at it. Raises `DapMuxError` where it is none, or where we may not go in."""
+        """Inspect a process. Raises `DapMuxError` if it is not Python, or not ours to debug."""
         if not sys.platform.startswith("linux"):
             raise DapMuxError("pid: needs Linux; start the program with `dap-mux run` instead")
         if not procfs.folder(pid).exists():
-            raise NothingToConnect(f"there is no process {pid}; `pgrep -af python` lists yours")
+            raise NothingToConnect(f"no process {pid}; `pgrep -af python` lists yours")
         _refuse_strangers(pid)
         found = _PYTHON.search(procfs.mappings(pid).replace(b" (deleted)", b""))
         if found is None:
@@ -43,25 +43,25 @@ class RunningPython:
         version = int(found[1]), int(found[2])
         if version < OLDEST_PYTHON:
             raise DapMuxError(
-                f"process {pid} runs Python {version[0]}.{version[1]}, which debugpy cannot "
-                f"debug: it takes {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or later"
+                f"process {pid} runs Python {version[0]}.{version[1]}, which debugpy does "
+                f"not support: it needs {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or later"
             )
         return cls(pid, version)
 
     @property
     def environ(self) -> dict[str, str]:
-        """What it was started with; {} once it has ended."""
+        """The environment that it was started with; {} once it has ended."""
         return procfs.environ(self.pid)
 
     @property
     def runs(self) -> bool:
-        """Whether it is still there, and no zombie."""
+        """Whether it has not ended."""
         return procfs.runs(self.pid)
 
     def listening_port(self) -> int | None:
-        """The port of its debugpy's adapter, which is a process of its own; None without one.
+        """The port of its debugpy's adapter, a separate process; None without one.
 
-        It is the one whose inner port the process is connected to.
+        It is the adapter whose internal port the process is connected to.
         """
         mine = procfs.socket_inodes(self.pid)
         rows: list[procfs.TcpSocket] = []
@@ -79,13 +79,13 @@ class RunningPython:
 
 
 def refuse_to_trace(process: RunningPython) -> None:
-    """Say why gdb could not go in, where that is known beforehand. Raises `Refused`."""
+    """Raise `Refused` if it is known beforehand that a native debugger cannot attach."""
     status = procfs.status(process.pid)
     tracer = int(status.get("TracerPid", "0"))
     if tracer:
         name = procfs.program(tracer)
         raise Refused(
-            f"process {process.pid} is traced by {name} (process {tracer}) already; end that first"
+            f"process {process.pid} is already traced by {name} (process {tracer}); end that first"
         )
     scope = _ptrace_scope()
     allowed = int(procfs.status("self").get("CapEff", "0"), 16) & _CAP_SYS_PTRACE
@@ -93,12 +93,12 @@ def refuse_to_trace(process: RunningPython) -> None:
         raise Refused(
             f"process {process.pid}: this system forbids attaching to a running process "
             f"(kernel.yama.ptrace_scope is {scope}); `sudo sysctl kernel.yama.ptrace_scope=0` "
-            "allows it until the next boot, in a container the capability SYS_PTRACE does"
+            "allows it until the next boot; in a container, the capability SYS_PTRACE is needed"
         )
 
 
 def _refuse_strangers(pid: int) -> None:
-    """Another user's process, or one that sees other files or another network."""
+    """Refuse another user's process, and one with other files or another network."""
     try:
         owner = procfs.folder(pid).stat().st_uid
     except FileNotFoundError:
@@ -111,12 +111,12 @@ def _refuse_strangers(pid: int) -> None:
         for kind in ("mnt", "net"):
             if procfs.namespace(kind, pid) != procfs.namespace(kind):
                 raise Refused(
-                    f"process {pid} runs in a container, or a network of its own; "
-                    "run dap-mux in there"
+                    f"process {pid} runs in a container, or in a network of its own; "
+                    "run dap-mux inside it"
                 )
     except PermissionError:
         raise Refused(
-            f"this system does not let us look at process {pid}, of {_user(owner)}"
+            f"this system does not allow inspecting process {pid} of {_user(owner)}"
         ) from None
     except FileNotFoundError:
         raise NothingToConnect(f"process {pid} has just ended") from None

@@ -1,4 +1,4 @@
-"""One local rank: its process, its log, and the word that it is ready."""
+"""One local rank: its process, its log, and the file in which it reports that it is ready."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class RankProcess:
         return self._process.returncode if self._ended.is_set() else None
 
     async def ready(self) -> RankRecord:
-        """Where it listens, once it has said so. Raises `RankEnded` with the log's tail.
+        """Return its record, once it has reported that it listens. Raises `RankEnded`.
 
-        Looked up 50 times a second while it starts, which takes about half a second: a
-        watch on the folder would save nothing, and is another mechanism on each system.
+        Polled 50 times a second while it starts, for about half a second: watching the folder
+        would save nothing, and differs between systems.
         """
         while not self._ready_file.exists():
             if self._ended.is_set() and not self._ready_file.exists():
@@ -70,15 +70,15 @@ class RankProcess:
         return replace(record_of(entry, f"rank {self.rank}"), rank=self.rank, ready=True)
 
     async def wait(self) -> int:
-        """The exit code, -n for signal n, once it has ended."""
+        """Return the exit code, -n for signal n, once it has ended."""
         await self._ended.wait()
         return self._process.returncode
 
     async def watch(self) -> None:
-        """Notice the end of the process. Run once, by whoever owns the process."""
+        """Wait for the end of the process. To be run once, by its owner."""
         await end_of(self.pid)
         if self._being_stopped:
-            # Not reaped yet, so the number of its group cannot be anybody else's.
+            # Not reaped yet, so its group id cannot have been reused.
             signal_group(self.pid, signal.SIGKILL)
         self._process.wait()
         self._ended.set()
@@ -90,12 +90,12 @@ class RankProcess:
             signal_group(self.pid, number)
 
     def disown(self) -> None:
-        """Let it run on after us; nothing here will wait for it any more."""
+        """Let it continue after us."""
         if not self._ended.is_set():
-            self._process.returncode = 0  # or `Popen` complains that it was not waited for
+            self._process.returncode = 0  # otherwise `Popen` warns that it still runs
 
     def log_tail(self) -> str:
-        """The last lines of its log, safe to print on a terminal."""
+        """Return the last lines of its log, escaped for a terminal."""
         with self.log_path.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
             lines = log.read().decode("utf-8", "replace").splitlines()
@@ -103,7 +103,7 @@ class RankProcess:
 
     def _obituary(self) -> str:
         end = describe_exit(self._process.returncode)
-        tail = self.log_tail() or "(it printed nothing)"
+        tail = self.log_tail() or "(no output)"
         return (
             f"rank {self.rank} {end} before it listened for a debugger; "
             f"the end of {self.log_path}:\n{tail}"
@@ -111,27 +111,27 @@ class RankProcess:
 
 
 def describe_exit(code: int) -> str:
-    """ "exited with 3", or "was ended by SIGTERM"."""
+    """Return `exited with 3` or `was terminated by SIGTERM`."""
     if code >= 0:
         return f"exited with {code}"
     try:
-        return f"was ended by {signal.Signals(-code).name}"
+        return f"was terminated by {signal.Signals(-code).name}"
     except ValueError:
-        return f"was ended by signal {-code}"
+        return f"was terminated by signal {-code}"
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Send a signal to a process and its children, if they are still there."""
+    """Send a signal to a process group, if it still exists."""
     try:
         os.killpg(leader, number)
     except ProcessLookupError:
-        pass  # it ended a moment ago; `watch` is about to notice
+        pass  # it has just ended; `watch` is about to notice
     except PermissionError:
-        pass  # macOS says this of a group of zombies
+        pass  # macOS raises this for a group of zombies
 
 
 async def end_of(pid: int) -> None:
-    """Return when the child `pid` has ended, and leave it to be waited for."""
+    """Wait until the child `pid` has ended, without reaping it."""
     if hasattr(os, "pidfd_open"):
         descriptor = os.pidfd_open(pid)
         try:
@@ -140,7 +140,7 @@ async def end_of(pid: int) -> None:
             os.close(descriptor)
         return
     options = os.WEXITED | os.WNOWAIT
-    # A limiter of its own: the common one would let 40 ranks keep everybody else waiting.
+    # A separate limiter: 40 ranks would use up the default one.
     limiter = anyio.CapacityLimiter(1)
     await to_thread.run_sync(
         os.waitid, os.P_PID, pid, options, abandon_on_cancel=True, limiter=limiter

@@ -1,40 +1,38 @@
-"""The numbers of ranks that come and go: a rank keeps its own, and nobody has another's."""
+"""Assigns numbers to ranks that appear and disappear: stable, and never used twice."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TypeAlias
 
 from dap_mux.cluster.records import RankRecord
+from dap_mux.rank_sets import RankId
 
-Id: TypeAlias = tuple[str, int]  # group and rank
 
-
-def id_of(record: RankRecord) -> Id:
-    """Return what a numbered rank is known by in the session."""
+def id_of(record: RankRecord) -> RankId:
+    """Return the id of a numbered rank: group and number."""
     assert record.rank is not None
     return record.group, record.rank
 
 
 @dataclass
 class RankRegistry:
-    """The ranks that are there, by who names them (`owner`: a word of the command line)."""
+    """The present ranks, by owner (an endpoint of the command line)."""
 
-    _present: dict[Id, tuple[Hashable, RankRecord]] = field(default_factory=dict)
+    _present: dict[RankId, tuple[Hashable, RankRecord]] = field(default_factory=dict)
 
     def enter(self, owner: Hashable, records: Sequence[RankRecord]) -> list[RankRecord]:
-        """Write down numbered ranks, as `number` has found them to be without duplicates."""
+        """Add numbered ranks, which are without duplicates."""
         return self.update(owner, records)[0]
 
     def update(
         self, owner: Hashable, records: Iterable[RankRecord]
     ) -> tuple[list[RankRecord], list[str]]:
-        """These are all of an owner's ranks now: number them, and say who has no place.
+        """Replace an owner's ranks; return them numbered, and the problems of those left out.
 
-        A rank that gives no number keeps the one that its address had, or takes the lowest that
-        nobody has, which is a missing rank's own where another has come in its place.
+        A rank without a number keeps the one that its address had, or gets the lowest free one:
+        that of a missing rank, if it has come in its place.
         """
         before = {(r.host, r.port): id for id, (who, r) in self._present.items() if who == owner}
         self._present = {id: held for id, held in self._present.items() if held[0] != owner}
@@ -61,4 +59,4 @@ class RankRegistry:
             return []
         where = f"{other.endpoint} and {record.endpoint}"
         name = f"rank {record.rank} of group {record.group}"
-        return [f"{name} is there twice: {where}; the second is left out"]
+        return [f"duplicate {name}: {where}; the second is ignored"]

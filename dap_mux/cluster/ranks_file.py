@@ -1,4 +1,4 @@
-"""`@ranks.json`: a ranks file, followed while somebody rewrites it."""
+"""`@ranks.json`: a ranks file, read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import anyio
 from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.cluster.source import reach_directly
 
-POLL_INTERVAL_S: Final = 1.0  # s between two looks at the file
-# A file changed this recently may change again without its time showing it.
-MTIME_GRANULARITY_S: Final = 2.0  # s
+POLL_INTERVAL_S: Final = 1.0
+# A file that was changed this recently can change again with the same mtime.
+MTIME_GRANULARITY_S: Final = 2.0
 
 
 class RanksFile:
-    """A `Source`: the ranks are those in the file, and reached as it says."""
+    """A `Source`: the ranks listed in a file."""
 
     lingers = 0.0
     reach = staticmethod(reach_directly)
@@ -31,7 +31,7 @@ class RanksFile:
         self._ranks: Sequence[RankRecord] | None = None
 
     async def discover(self) -> Sequence[RankRecord]:
-        """Read it. Raises `UsageError`, naming file and entry."""
+        """Read the file. Raises `UsageError`, naming file and entry."""
         self._ranks, self._read = None, self._state()
         self._fresh = (
             self._read is not None and time.time() - self._read[0] / 1e9 < MTIME_GRANULARITY_S
@@ -40,7 +40,7 @@ class RanksFile:
         return self._ranks
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """Yield the ranks whenever the file says others than before. Raises `UsageError`."""
+        """Yield the ranks whenever they have changed. Raises `UsageError`."""
         while True:
             await anyio.sleep(POLL_INTERVAL_S)
             if self._fresh or self._state() != self._read:
@@ -57,5 +57,5 @@ class RanksFile:
 
 
 def _identified(record: RankRecord) -> RankRecord:
-    """Another address or pid is another process of the same rank."""
+    """Treat another address or pid as another process of the same rank."""
     return replace(record, incarnation=f"{record.endpoint} {record.pid or ''}")

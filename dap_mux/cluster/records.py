@@ -19,9 +19,9 @@ LAST_PORT = 65535
 class RankRecord:
     """A rank to connect to. `rank` is None until something has numbered it.
 
-    `ready` means that the rank has said it listens: only then is connecting at once safe.
-    `incarnation`: another word for another process, where no pid tells them apart; `waits`: why it
-    is not there now although it is expected.
+    `ready`: the rank has reported that it listens, so connecting at once is safe. `incarnation`:
+    differs between processes of one rank where no pid does. `waits`: why an expected rank is not
+    there yet.
     """
 
     host: str
@@ -38,13 +38,13 @@ class RankRecord:
 
     @property
     def endpoint(self) -> str:
-        """`host:port`, with brackets round an IPv6 address."""
+        """`host:port`, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
 
 def read_ranks_file(path: Path) -> list[RankRecord]:
-    """The records of a ranks file, in its order. Raises `UsageError`, naming file and entry."""
+    """Return the records of a ranks file. Raises `UsageError`, naming file and entry."""
     try:
         entries = parse_json(read_regular(path))
     except OSError as error:
@@ -57,7 +57,7 @@ def read_ranks_file(path: Path) -> list[RankRecord]:
 
 
 def record_of(entry: object, where: str) -> RankRecord:
-    """One entry of a ranks file; keys that we do not know are passed over."""
+    """Validate one entry of a ranks file; unknown keys are ignored."""
     if not isinstance(entry, dict):
         raise UsageError(f"{where}: must be an object with host and port")
     fields = _Fields(entry, where)
@@ -74,7 +74,7 @@ def record_of(entry: object, where: str) -> RankRecord:
 
 
 class _Fields:
-    """The fields of one entry, each of the right kind or a `UsageError`; null is absent."""
+    """The fields of one entry, type-checked (`UsageError`); null counts as absent."""
 
     def __init__(self, entry: Mapping[str, object], where: str) -> None:
         self._entry = entry

@@ -1,9 +1,9 @@
 """The ranks of a SLURM job: `slurm:JOBID[.STEP][:PORT][+RANKS][,ssh]`.
 
 Each task of the step is a rank on the node that SLURM gave it, listening on PORT (5678) + rank.
-With `+RANKS` each task is a launcher of that many, as torchrun is: the first task's come first.
-With `,ssh` they listen on their node's loopback, and one ssh to each node carries them.
-Whatever moves, is requeued or starts late is seen by asking SLURM now and then.
+With `+RANKS` each task is a launcher of that many ranks, as torchrun is, in the order of tasks.
+With `,ssh` ranks listen on their node's loopback and are reached by one ssh to each node. SLURM is
+polled, so ranks that move, are requeued or start late are found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, UsageError
 
 BASE_PORT: Final = 5678
-POLL_INTERVAL_S: Final = 5.0  # s; one small question to a controller that serves thousands
+POLL_INTERVAL_S: Final = 5.0  # one small query to a controller that serves thousands
 BATCH: Final = "batch"
 _NAME: Final = re.compile(
     r"(?P<job>[1-9]\d*(?:_\d+)?)(?:\.(?P<step>\d+|batch|interactive))?"
@@ -43,7 +43,7 @@ _NAME: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Name:
-    """What the user named: `step` is "" for the one that runs, `ranks` those of each task."""
+    """A parsed endpoint. `step` "": the running one; `ranks`: of each task."""
 
     job: str
     step: str = ""
@@ -53,7 +53,7 @@ class Name:
 
     @classmethod
     def read(cls, word: SourceSpec) -> Name:
-        """Raises `UsageError`."""
+        """Parse an endpoint. Raises `UsageError`."""
         found = _NAME.fullmatch(word.rest)
         if found is None:
             raise UsageError(
@@ -74,7 +74,7 @@ class Name:
 
 
 class Slurm:
-    """The ranks of one job's step, as SLURM has placed them."""
+    """A `Source`: the ranks of a job's step, as SLURM has placed them."""
 
     lingers = inf  # a requeued job loses all of its ranks for a while
 
@@ -84,21 +84,21 @@ class Slurm:
         self._step = ""
 
     async def discover(self) -> Sequence[RankRecord]:
-        """The ranks of the step; none while the job is in the queue, or has no step yet."""
+        """Return the ranks of the step; none while the job is queued or has no step."""
         job = await job_of(self._name.job)
         if not (job.runs or job.waits):
             raise NothingToConnect(
-                f"job {job.id} has ended ({job.state}); submit it again, with time enough"
+                f"job {job.id} has ended ({job.state}); submit it again with a longer time limit"
             )
         self._records = await self._ranks_of(job)
         return self._records
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """The ranks, again after each change; none once the job has ended."""
+        """Yield the ranks after each change; none once the job has ended."""
         shown = self._records
         while True:
             job = await self._present()
-            if job is None:  # one that is requeued may be in no state of the queue for a moment
+            if job is None:  # a job may be missing from the queue for a moment while it is requeued
                 await anyio.sleep(POLL_INTERVAL_S)
                 job = await self._present()
             self._records = await self._ranks_of(job) if job else ()
@@ -114,13 +114,13 @@ class Slurm:
     def reach(
         self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
-        """As they are, or by ssh to their node."""
+        """Reach them directly, or by ssh to their node."""
         if self._name.by_ssh:
             return reach_by_ssh(records[0].host, records, changed, tell)
         return reach_directly(records, changed, tell)
 
     async def _present(self) -> SlurmJob | None:
-        """The job, None once it has ended; SLURM forgets it some minutes later."""
+        """Return the job, None once it has ended; SLURM forgets it some minutes later."""
         try:
             job = await job_of(self._name.job)
         except NothingToConnect:
@@ -135,7 +135,7 @@ class Slurm:
         return await self._placed(step)
 
     def _pick(self, steps: Sequence[SlurmStep]) -> SlurmStep | None:
-        """The step that the user named, or the one there is; of several the one we followed."""
+        """Return the step that the user named, the only one, or the one followed so far."""
         wanted = [step for step in steps if step.number == (self._name.step or self._step)]
         if wanted or self._name.step:
             return wanted[0] if wanted else None
@@ -171,12 +171,12 @@ class Slurm:
         last = self._name.port + count - 1
         if last > LAST_PORT:
             raise UsageError(
-                f"slurm:{self._name.job}: {count} ranks from port {self._name.port} on would need "
-                f"port {last}; the last one is {LAST_PORT}"
+                f"slurm:{self._name.job}: {count} ranks from port {self._name.port} on need port "
+                f"{last}, and the last one is {LAST_PORT}"
             )
 
 
 def _why_none(job: SlurmJob) -> str:
     if job.waits:
         return f"job {job.id} waits in SLURM's queue ({job.reason})"
-    return f"job {job.id} runs no step now (srun starts one)"
+    return f"job {job.id} has no running step (srun starts one)"

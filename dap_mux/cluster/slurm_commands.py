@@ -1,6 +1,7 @@
-"""What SLURM's own commands say of a job: its state, its step, who runs where, the time left.
+"""Queries SLURM's commands about a job: its state, steps, layout and remaining time.
 
-Plain text, by format strings that SLURM has had for ten years: not every build knows JSON.
+The output is plain text, by format strings that have existed for ten years: not every build
+supports JSON.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _NO_STEP = ("already completing or completed", "Invalid job id", "Invalid step")
 
 
 class SlurmTrouble(DapMuxError):
-    """SLURM could not be asked, or did not answer."""
+    """A SLURM command could not be run, or failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmJob:
-    """One job, as the queue shows it; `state` and `reason` in SLURM's words."""
+    """One job, as the queue shows it; `state` and `reason` are SLURM's."""
 
     id: str
     state: str
@@ -39,18 +40,18 @@ class SlurmJob:
 
     @property
     def waits(self) -> bool:
-        """It has not started, or not yet again."""
+        """Whether it is queued, perhaps again."""
         return self.state in WAITING_STATES
 
     @property
     def runs(self) -> bool:
-        """It has nodes."""
+        """Whether it has nodes."""
         return self.state in RUNNING_STATES
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlurmStep:
-    """One running step of a job; `name` is its `JOB.STEP`, `start` the time of its start."""
+    """One running step of a job; `name`: `JOB.STEP`, `start`: its start time."""
 
     name: str
     nodes: str
@@ -59,30 +60,30 @@ class SlurmStep:
 
     @property
     def number(self) -> str:
-        """`0`, or a word: `batch`, `extern`, `interactive`."""
+        """A number, `batch`, `extern` or `interactive`."""
         return self.name.rpartition(".")[2]
 
 
 async def job_of(job: str) -> SlurmJob:
-    """The job, also a while after its end. Raises `NothingToConnect` where there is none."""
+    """Return a job, also for a while after its end. Raises `NothingToConnect` if unknown."""
     code, out, err = await _run("squeue", "-h", "-t", "all", "-j", job, "-o", "%i|%T|%r")
     rows = [line.split("|", 2) for line in out.splitlines() if line]
     if not rows and (code == 0 or "Invalid job id" in err):
         raise NothingToConnect(
-            f"SLURM knows no job {job} (it forgets a job some minutes after its end); "
+            f"SLURM has no job {job} (it forgets a job some minutes after its end); "
             "`squeue --me` lists yours"
         )
     if code:
         raise _trouble("squeue", err)
     if len(rows) > 1:
         names = ", ".join(sorted(row[0] for row in rows))
-        raise NothingToConnect(f"job {job} is an array of several: name one of {names}")
+        raise NothingToConnect(f"job {job} is an array: name one of {names}")
     id, state, reason = rows[0]
     return SlurmJob(id=id, state=state, reason=reason)
 
 
 async def steps_of(job: str) -> list[SlurmStep]:
-    """The steps that the job runs now; a job of the past has none."""
+    """Return the running steps of a job; none if it has ended."""
     code, out, err = await _run("squeue", "-h", "-s", "-j", job, "-o", "%i|%N|%S|%j")
     if code:
         if any(words in err for words in _NO_STEP):
@@ -96,9 +97,9 @@ async def steps_of(job: str) -> list[SlurmStep]:
 
 
 async def layout_of(step: SlurmStep) -> dict[int, str]:
-    """Which node each task runs on, however they were distributed; {} where it has just ended.
+    """Return the node of each task; {} if the step has just ended.
 
-    `sattach --layout` only asks the controller; it does not attach to anything.
+    `sattach --layout` only queries the controller; it does not attach to anything.
     """
     code, out, err = await _run("sattach", "--layout", step.name)
     if code:
@@ -112,7 +113,7 @@ async def layout_of(step: SlurmStep) -> dict[int, str]:
 
 
 async def addresses_of(nodes: Iterable[str]) -> dict[str, str]:
-    """The address that SLURM itself reaches each node by."""
+    """Return the address that SLURM itself uses for each node."""
     names = sorted(set(nodes))
     code, out, err = await _run("scontrol", "-o", "show", "node", ",".join(names))
     if code:
@@ -122,7 +123,7 @@ async def addresses_of(nodes: Iterable[str]) -> dict[str, str]:
 
 
 async def first_node(nodes: str) -> str:
-    """The first of a list in SLURM's short form: `node[1-2]` is node1."""
+    """Return the first of a list in SLURM's short form: node1 for `node[1-2]`."""
     code, out, err = await _run("scontrol", "show", "hostnames", nodes)
     if code or not out.split():
         raise _trouble("scontrol", err)
@@ -130,7 +131,7 @@ async def first_node(nodes: str) -> str:
 
 
 async def time_left(job: str) -> timedelta | None:
-    """How long SLURM lets this job run on; None without a limit, or where there is no such job."""
+    """Return a job's remaining time; None without a limit, or without such a job."""
     code, out, _ = await _run("squeue", "-h", "-j", job, "-o", "%L")
     found = None if code else _LEFT.fullmatch(out.strip())
     if found is None:
@@ -140,11 +141,11 @@ async def time_left(job: str) -> timedelta | None:
 
 
 async def _run(*words: str) -> tuple[int, str, str]:
-    """Exit code and both outputs. Raises `DapMuxError` where it cannot run or does not end."""
+    """Return exit code and outputs. Raises `DapMuxError` if it cannot run or does not end."""
     if shutil.which(words[0]) is None:
         raise SlurmTrouble(
-            f"{words[0]} is not on this machine: SLURM is asked by its own commands; "
-            "run dap-mux on a login node of the cluster"
+            f"{words[0]} is not installed, and dap-mux needs SLURM's commands; "
+            "run it on a login node of the cluster"
         )
     answer = await run_command(words)
     return answer.code, answer.out, answer.err
@@ -152,4 +153,4 @@ async def _run(*words: str) -> tuple[int, str, str]:
 
 def _trouble(command: str, err: str) -> SlurmTrouble:
     lines = [printable(line) for line in err.splitlines() if line.strip()]
-    return SlurmTrouble(f"{command} failed: {lines[-1] if lines else 'it does not say why'}")
+    return SlurmTrouble(f"{command} failed: {lines[-1] if lines else 'no error message'}")

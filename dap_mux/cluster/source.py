@@ -1,9 +1,9 @@
-"""Ranks that somebody else has started, wherever that is: one small protocol for every engine.
+"""The protocol of sources: they find, watch and reach ranks that were started elsewhere.
 
-An engine is one module with one class that fulfils `Source`, made of the `Word` that the user
-typed and found by its scheme: `k8s:trainer-0` is read by the class that the entry point `k8s` of
-the group `dap_mux.sources` names. Ours are registered the same way (pyproject.toml), so others
-can add their own.
+A source is one module with one class that implements `Source`. It is constructed with the
+`SourceSpec` that the user typed and chosen by its scheme: `k8s:trainer-0` is read by the class that
+the entry point `k8s` of the group `dap_mux.sources` names. Ours are registered the same way
+(pyproject.toml), so other packages can add their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dap_mux.cluster.records import RankRecord
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """A word of the command line that names a source: `rest` follows `scheme:`."""
+    """An endpoint that names a source; `rest` follows `scheme:`."""
 
     scheme: str
     rest: str
@@ -30,10 +30,10 @@ class SourceSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """Where we connect for a rank: `record` as it is reached from here, its number unchanged.
+    """The address to connect to for a rank: `record` as seen from here, its number unchanged.
 
-    `down`: why no connection can succeed now, '' where one may, as far as is known without
-    trying (docs/internals/debugpy.md#a-bare-connection-wedges-the-adapter).
+    `down`: why no connection can succeed now, '' where one may. It must be found out without
+    connecting: a connection dropped before `attach` wedges the rank's adapter.
     """
 
     record: RankRecord
@@ -45,61 +45,61 @@ Notify: TypeAlias = Callable[[str], None]
 
 
 class Source(Protocol):
-    """The ranks that one word of the command line names."""
+    """The ranks behind one endpoint."""
 
     @property
     def lingers(self) -> float:
-        """How long after its last rank the session waits for ranks that start again (seconds).
+        """Seconds that the session waits for restarts after the last rank has gone.
 
-        Longer where a rank `waits` by then. It ends where `watch` yields nobody: inf waits for
-        that alone, 0 for nothing.
+        It waits longer while a rank `waits`, and ends when `watch` yields no ranks: inf waits
+        for that alone, 0 does not wait.
         """
 
     async def discover(self) -> Sequence[RankRecord]:
-        """The ranks that are there now, as their own place names them; none is no error.
+        """Return the present ranks; there may be none.
 
-        `host` and `port` are the rank's own; a number of None is given by the session. Raises
-        `DapMuxError` where there can be none: no such job, not logged in, no such tool.
+        `host` and `port` are as the source names them; the session numbers ranks without a number.
+        Raises `DapMuxError` if there cannot be any: no such job, not logged in, no such tool.
         """
 
     def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """All ranks, whenever they are others: later ones, restarted, moved.
+        """Yield all ranks whenever they have changed.
 
-        Who is missing has ended for good; who is expected back stays, with `waits` saying why it
-        is not there. Raises `DapMuxError` where it cannot see them now: it is asked again.
+        A missing rank has ended for good; one that is expected back stays, with the reason in
+        `waits`. Raises `DapMuxError` for a temporary failure: it is called again.
         """
 
     def reach(
         self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
-        """Make the ranks of one host reachable until the block is left.
+        """Keep the ranks of one host reachable until the block is left, by a tunnel if needed.
 
-        By a tunnel where it takes one. `changed` is called for each rank, at once or as soon as it
-        is known, and whenever the way there has changed. `tell` takes what the user should know.
+        `changed` is called for each rank as soon as its address is known, and whenever that has
+        changed. `tell` takes messages for the user.
         """
 
 
 @runtime_checkable
 class ReportingSource(Protocol):
-    """A `Source` that also knows of ranks that will never come, and how others ended."""
+    """A `Source` that also reports failures and exit codes."""
 
     def notices(self) -> Sequence[str]:
-        """What the user has not been told yet; asked after `discover` and whatever `watch` yields.
+        """Return new messages for the user; called after `discover` and each yield of `watch`.
 
-        Where there is something to tell, `watch` yields, be it the same ranks once more.
+        `watch` yields when there is a message, even if the ranks are the same.
         """
 
     def exit_code(self, record: RankRecord) -> int | None:
-        """How a rank ended that `watch` yields no more, where its place says so."""
+        """Return the exit code of a rank that `watch` no longer yields, if known."""
 
 
 @asynccontextmanager
 async def reach_directly(
     records: Sequence[RankRecord],
     changed: OnReached,
-    tell: Notify,  # noqa: ARG001  (the protocol's; there is nothing to say)
+    tell: Notify,  # noqa: ARG001  (part of the protocol)
 ) -> AsyncIterator[None]:
-    """`Source.reach` for ranks that can be connected to from here as they are."""
+    """`Source.reach` for ranks that need no tunnel."""
     for record in records:
         changed(Reached(record=record))
     yield

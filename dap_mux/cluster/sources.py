@@ -1,4 +1,4 @@
-"""Which class reads which scheme: ours, and those that other packages bring by entry point."""
+"""The source of each scheme: built-in ones, and those of other packages by entry point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, cast
 from dap_mux.cluster.source import Source, SourceSpec
 
 GROUP: Final = "dap_mux.sources"
-# The same as in pyproject.toml: an editable install may be older than that.
+# The same as in pyproject.toml, for editable installs that are older than that.
 BUILT_IN: Final = {
     "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
     "oc": "dap_mux.cluster.kubernetes:Kubernetes",
@@ -20,7 +20,7 @@ BUILT_IN: Final = {
 
 
 def source_of(word: SourceSpec) -> Source | None:
-    """Return the source that reads this word, None where nobody does. Raises `UsageError`."""
+    """Return the source for this endpoint, None if there is none. Raises `UsageError`."""
     if word.scheme in BUILT_IN:
         module, _, name = BUILT_IN[word.scheme].partition(":")
         made = getattr(import_module(module), name)

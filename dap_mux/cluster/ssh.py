@@ -24,7 +24,7 @@ _NAME: Final = re.compile(
 
 
 class Ssh:
-    """Ranks that listen on a host's loopback, where only ssh comes."""
+    """A `Source`: ranks on a host's loopback, reached by ssh."""
 
     lingers = 0.0
 
@@ -39,23 +39,25 @@ class Ssh:
         first = int(found["first"] or BASE_PORT)
         last = first + int(found["count"] or 1) - 1 if not found["last"] else int(found["last"])
         if not 0 < first <= last <= LAST_PORT:
-            raise UsageError(f"{word}: {first} to {last} are no ports (1 to {LAST_PORT})")
+            raise UsageError(
+                f"{word}: {first} to {last} is not a range of ports (1 to {LAST_PORT})"
+            )
         host = self.target.rpartition("@")[2]
         self._records = [RankRecord(host=host, port=port) for port in range(first, last + 1)]
 
     async def discover(self) -> Sequence[RankRecord]:
-        """Those that the word names: who listens there is seen when they are connected to."""
+        """Return the ranks that the endpoint names; whether they listen shows on connecting."""
         return self._records
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """Nothing ever: the word says it all."""
+        """Never yield: the endpoint names all ranks."""
         await anyio.sleep_forever()
         yield self._records
 
     def reach(
         self, records: Sequence[RankRecord], changed: OnReached, tell: Notify
     ) -> AbstractAsyncContextManager[None]:
-        """By one ssh, which forwards a port for each."""
+        """Reach them by one ssh, which forwards a port for each."""
         return reach_by_ssh(self.target, records, changed, tell)
 
 
@@ -72,7 +74,7 @@ async def reach_by_ssh(
 
 
 class _Route:
-    """Tells of each rank how it is reached, and the user when that changes."""
+    """Reports the address of each rank, and tells the user when the tunnel changes."""
 
     def __init__(
         self, target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
@@ -100,8 +102,8 @@ class _Route:
 
     def _down(self, why: str) -> None:
         why = f"the tunnel to {self._target} is down: {why}"
-        if why != self._trouble:  # once, however often it is tried
-            self._tell(f"{why}; tried again")
+        if why != self._trouble:  # once, however often it is retried
+            self._tell(f"{why}; retrying")
             self._trouble = why
         for record in self._records:
             self._changed(Reached(record=record, down=why))

@@ -345,4 +345,4 @@ async def test_no_such_process_and_no_python(doctor: Doctor) -> None:
         process.kill()
         await process.wait()
     found = await doctor.only("process", f"pid:{process.pid}")
-    assert "there is no process" in found["evidence"][0]
+    assert "no process" in found["evidence"][0]

@@ -55,7 +55,7 @@ async def test_tunnels_break_and_pods_start_again(scene: Scene) -> None:
     for time in range(10):
         await quiet(client, here)
         await break_forward(scene, client, pods[time % 4], rows[time % 4], dropped=time % 2 == 1)
-    await attach.says("the tunnel to pod train-0-a is down (kubectl was ended by SIGKILL)")
+    await attach.says("the tunnel to pod train-0-a is down (kubectl was terminated by SIGKILL)")
     await attach.says("the tunnel to pod train-0-a is open again")
     again = await listed(client, "state", *["running"] * 4)
     assert [entry["endpoint"] for entry in again] == [entry["endpoint"] for entry in entries]
@@ -105,7 +105,7 @@ async def restart_and_move(scene: Scene, client: DapClient, pods: list[Pod], don
     await scene.run(pods[1], LOOP, str(done))
     await listed(client, "line", *[COUNT] * 4)
     await scene.cluster.delete(pods[3].name)
-    why = f"pod {pods[3].name} was deleted; perhaps another is made in its place"
+    why = f"pod {pods[3].name} was deleted; perhaps another will replace it"
     await listed(client, "reason", here, here, here, why)
     pods[3] = scene.pod(3, "b")
     await scene.run(pods[3], LOOP, str(done))

@@ -196,19 +196,19 @@ async def test_a_pod_that_goes_just_before_it_is_watched(
     (stays, there), (stayed, gone) = ([one.waits for one in ranks] for ranks in (before, after))
     assert stays == stayed
     assert "is Pending" in there
-    assert gone == f"pod {pods[1].name} was deleted; perhaps another is made in its place"
+    assert gone == f"pod {pods[1].name} was deleted; perhaps another will replace it"
 
 
 async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:
     """What, why, and what helps; no traceback, and nothing hangs."""
     others = "other-context", "nowhere"
     await refused(scene, [f"k8s:trainer-0@{others[0]}"], "config get-contexts")
-    await refused(scene, [f"k8s:{others[1]}/trainer-0"], "there is no namespace 'nowhere'")
+    await refused(scene, [f"k8s:{others[1]}/trainer-0"], "no namespace 'nowhere'")
     scene.server.logged_in = False
     await refused(scene, ["k8s:trainer-0"], "you are not logged in: log in as you do for kubectl")
     scene.server.port = free_ports(1)
     scene.server.use()
-    await refused(scene, ["oc:trainer-0"], "`kubectl get pods` must work first")
+    await refused(scene, ["oc:trainer-0"], "make `kubectl get pods` work first")
 
 
 async def refused(scene: Scene, words: Sequence[str], sentence: str) -> None:

@@ -184,8 +184,11 @@ async def test_lldb_goes_in_where_gdb_cannot_write_registers(user: User, tmp_pat
 @pytest.mark.parametrize(
     ("there", "why"),
     [
-        (["failing-gdb"], rf"gdb fails on this machine \({CANNOT_WRITE}\) and lldb is not install"),
-        ([], "neither gdb nor lldb is on this machine"),
+        (
+            ["failing-gdb"],
+            rf"gdb does not work on this machine \({CANNOT_WRITE}\) and lldb is not install",
+        ),
+        ([], "neither gdb nor lldb is installed"),
     ],
     ids=["gdb-fails", "none"],
 )

@@ -147,10 +147,10 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
     assert await time_left(str(held)) is None
 
     words = {
-        "4711": "SLURM knows no job 4711",
+        "4711": "SLURM has no job 4711",
         f"{ended}": f"job {ended} has ended (FAILED)",
         f"{several}": f"job {several} runs several steps, {several}.0 (sleep) and {several}.1",
-        f"{array}": f"job {array} is an array of several: name one of {array}_0, {array}_1",
+        f"{array}": f"job {array} is an array: name one of {array}_0, {array}_1",
     }
     for word, message in words.items():
         done = await user.does("attach", f"slurm:{word}")
@@ -168,7 +168,7 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
 
     pending = await user.start("attach", f"slurm:{held}", f"late=slurm:{empty}.0")
     await pending.says(f"job {held} waits in SLURM's queue (JobHeldUser)")
-    await pending.says(f"job {empty} runs no step now (srun starts one)")
+    await pending.says(f"job {empty} has no running step (srun starts one)")
     pending.process.terminate()
     assert (await pending.ends()).code == 0
     lost = await user.does("attach", "slurm:1", env={"PATH": "/nonexistent"})

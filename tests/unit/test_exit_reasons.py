@@ -37,7 +37,7 @@ def test_the_kernel_says_so_of_this_process(system: Path) -> None:
     line = "6,1,{:.0f},-;Memory cgroup out of memory: Killed process {} (python) total-vm:1kB\n"
     now = time.monotonic() * 1e6
     (system / "kmsg").write_text(line.format(now, 41))
-    assert "out of memory: the kernel's log" in ends(system).of(41, -9)
+    assert "out of memory, according to the kernel's log" in ends(system).of(41, -9)
     assert ends(system).of(4, -9) == "SIGKILL (9), not sent by dap-mux"
 
 
@@ -56,7 +56,7 @@ def test_its_cgroup_counts_one_more(system: Path, file: str) -> None:
     counter.write_text("low 0\noom_kill 3\n")
     said = watch.of(41, -9)
     assert said == (
-        "SIGKILL (9), perhaps out of memory: its cgroup has had a process killed for that"
+        "SIGKILL (9), perhaps out of memory: the kernel killed a process of its cgroup for that"
     )
     assert watch.of(42, -9) == "SIGKILL (9), not sent by dap-mux"
 

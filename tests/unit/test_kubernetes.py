@@ -54,16 +54,16 @@ def test_a_word_names_pods(
 @pytest.mark.parametrize(
     ("rest", "complaint"),
     [
-        ("", "names no pods"),
-        ("job/", "names no pods"),
-        ("a/b/c/d", "names no pods"),
-        ("job/app=train", "names no pods"),
-        ("Trainer_0", "names no pods"),
-        ("--all", "names no pods"),
-        ("trainer-0:http", "names no pods"),
-        ("trainer-0:0", "ports 0 to 0: there are 1 to 65535"),
-        ("trainer-0:5678+0", "ports 5678 to 5677"),
-        ("trainer-0:65535+2", "ports 65535 to 65536"),
+        ("", "not a selection of pods"),
+        ("job/", "not a selection of pods"),
+        ("a/b/c/d", "not a selection of pods"),
+        ("job/app=train", "not a selection of pods"),
+        ("Trainer_0", "not a selection of pods"),
+        ("--all", "not a selection of pods"),
+        ("trainer-0:http", "not a selection of pods"),
+        ("trainer-0:0", "0 to 0 is not a range of ports"),
+        ("trainer-0:5678+0", "5678 to 5677 is not"),
+        ("trainer-0:65535+2", "65535 to 65536 is not"),
     ],
 )
 def test_a_word_that_names_none(rest: str, complaint: str) -> None:
@@ -228,7 +228,7 @@ def test_a_pod_is_missed_until_another_has_its_number(now: dict[str, Any] | None
     gone = missed(before, now)
     assert gone
     (waiting,) = ranks_of([gone], ONE, by_name=True)
-    assert waiting.waits == f"pod t-a {why}; perhaps another is made in its place"
+    assert waiting.waits == f"pod t-a {why}; perhaps another will replace it"
     assert waiting.incarnation == ranks_of([before], ONE, by_name=True)[0].incarnation
     (again,) = ranks_of([gone, pod("t-b", rank="0")], ONE, by_name=True)
     assert (again.host, again.waits) == ("t-b", "")
@@ -294,7 +294,7 @@ def test_a_container_that_is_started_again_and_again() -> None:
     waiting: dict[str, Any] = {"waiting": {"reason": "CrashLoopBackOff"}}
     last = crashed("last")["last"]
     news.see([pod("t-0", restarts=1, last=last), pod("t-1", state=waiting, restarts=1, last=last)])
-    why = "pod t-1 has ended with exit code 3 (Error), and is to start again"
+    why = "pod t-1 has ended with exit code 3 (Error), and will be restarted"
     assert news.take() == [f"{why}; see `oc logs --previous t-1`"]
     news.see([pod("t-1", state=waiting, restarts=1, last=last)])
     assert not news

@@ -46,7 +46,7 @@ def _found(pair: Pair, look: Callable[..., End | None]) -> End | None:
 def test_both_ways_to_look_find_the_same(pair: Pair) -> None:
     inode = os.fstat(pair[1].fileno()).st_ino
     assert tcp_uid(pair[0]) == os.getuid()
-    for look in (peer_credentials._asked, peer_credentials._listed):
+    for look in (peer_credentials._by_sock_diag, peer_credentials._by_table):
         assert _found(pair, look) == (1, os.getuid(), inode)
 
 

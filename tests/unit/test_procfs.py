@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -43,19 +44,11 @@ def test_a_name_may_contain_anything(tmp_path: Path) -> None:
     strange = tmp_path / ") R (x"
     strange.write_text("#!/bin/sh\nread line\n")
     strange.chmod(0o755)
-    reading, writing = os.pipe()
-    pid = os.posix_spawn(
-        strange, [strange], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0)]
-    )
-    try:
-        found = procfs.stat(pid)
-        assert found is not None
-        assert found.state in "RSD"
-        assert found.started.isdigit()
-    finally:
-        os.close(reading)
-        os.close(writing)
-        os.waitpid(pid, 0)
+    with subprocess.Popen([strange], stdin=subprocess.PIPE) as process:
+        found = procfs.stat(process.pid)
+    assert found is not None
+    assert found.state in "RSD"
+    assert found.started.isdigit()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

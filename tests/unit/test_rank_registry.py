@@ -37,8 +37,8 @@ def test_a_number_that_two_give_names_both() -> None:
     found, problems = roll.update("word", [record("b", 0), record("c", 1), record("d", 1)])
     assert numbers(found) == {"c": 1}
     assert problems == [
-        "rank 0 of group job is there twice: a:1 and b:1; the second is left out",
-        "rank 1 of group job is there twice: c:1 and d:1; the second is left out",
+        "duplicate rank 0 of group job: a:1 and b:1; the second is ignored",
+        "duplicate rank 1 of group job: c:1 and d:1; the second is ignored",
     ]
 
 

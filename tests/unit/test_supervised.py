@@ -90,7 +90,7 @@ async def test_killed_and_started_again() -> None:
         assert is_there(pid)
     assert not is_there(pid)
     name = Path(sys.executable).name
-    assert keeper.heard[1] == f"{name} was ended by SIGKILL"
+    assert keeper.heard[1] == f"{name} was terminated by SIGKILL"
 
 
 async def test_what_it_said_last_is_why() -> None:
@@ -150,5 +150,5 @@ async def test_a_question_and_its_answer() -> None:
 
 
 async def test_a_question_that_is_not_answered() -> None:
-    with pytest.raises(UsageError, match=r"no answer within 0\.2 s"):
+    with pytest.raises(UsageError, match=r"no response within 0\.2 s"):
         await run_command([sys.executable, "-c", OPENS], within=0.2)

@@ -1,4 +1,4 @@
-"""What the user should hear of pods that are no ranks now: which failed or crashed, and how."""
+"""Messages about pods that have failed or crashed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dap_mux.cluster.kubernetes.pods import (
 )
 from dap_mux.cluster.kubernetes.tool import Tool
 
-MAX_NAMED: Final = 8  # pods named at once; a job of a thousand fails in one way
+MAX_NAMED: Final = 8  # pods in one report; a job of a thousand fails in one way
 
 
 class PodFailures:
-    """Sentences that have not been told yet."""
+    """Messages that have not been reported yet."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -29,7 +29,7 @@ class PodFailures:
         self._others: list[str] = []
 
     def see(self, pods: Iterable[Json]) -> None:
-        """These are the pods now: each one that has failed, or crashed, is told once."""
+        """Add a message for each pod that has failed or crashed, once."""
         for pod in pods:
             failed, crash = has_failed(pod), how_it_crashed(pod)
             key = f"{pod['metadata'].get('uid', name_of(pod))}/{'' if failed else starts_of(pod)}"
@@ -38,14 +38,14 @@ class PodFailures:
                 self._failed.append(self._failure(pod) if failed else self._crash(pod, crash))
 
     def add(self, text: str) -> None:
-        """Tell this, too; '' is nothing."""
+        """Add another message; '' is ignored."""
         self._others += filter(None, [text])
 
     def __bool__(self) -> bool:
         return bool(self._failed or self._others)
 
     def take(self) -> list[str]:
-        """All that has not been told; it has been from now on."""
+        """Return and clear the messages."""
         named, more = self._failed[:MAX_NAMED], len(self._failed) - MAX_NAMED
         told = [
             *named,
@@ -61,7 +61,7 @@ class PodFailures:
 
     def _crash(self, pod: Json, how: str) -> str:
         logs = self._logs(pod, "--previous")
-        return f"pod {name_of(pod)} has ended with {how}, and is to start again; see {logs}"
+        return f"pod {name_of(pod)} has ended with {how}, and will be restarted; see {logs}"
 
     def _logs(self, pod: Json, *how: str) -> str:
         container = failed_container(pod)

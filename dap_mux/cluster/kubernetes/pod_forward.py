@@ -1,8 +1,8 @@
-"""The way into one pod: forwards of its ranks' ports, opened once something listens there.
+"""Port forwards to one pod, opened once something listens there.
 
-Connecting to a forward whose port nobody listens on ends it, for all its ports (measured). So one
-child forwards all ports where it can be seen inside the pod who listens; where we may not look
-there, each port has a child of its own, and whoever is refused hurts nobody else.
+A connection to a forwarded port on which nothing listens ends the forward of all its ports
+(measured). So one child forwards all ports if we may check inside the pod what listens; otherwise
+each port has a child of its own, so that a refused connection affects no other port.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def keep_forwarded(
 
 
 class _Route:
-    """The forward of some ports of a pod by one child."""
+    """Ports of a pod that are forwarded by one child."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class _Route:
         self._looks = False
         self._open = False
         self._listened: set[int] = set()  # at any time
-        self._broken = ""  # how it broke, until it is clear that this is not the end of its ranks
+        self._broken = ""  # how it broke, until it is clear that its ranks have not ended
         self._was_broken = False
         self._refusals = 0
 
     async def first_look(self) -> bool:
-        """Whether we may look who listens in the pod; waits until that can be told."""
+        """Whether we may check what listens in the pod; waits until that is known."""
         failures = 0
         while not (told := await self._look()):
             await anyio.sleep(pause_after(failures))
@@ -93,7 +93,7 @@ class _Route:
             await anyio.sleep(POLLS.longest)
 
     async def _look(self) -> str:
-        """See who listens in the pod: `seen`, `forbidden`, or '' where it cannot be told now."""
+        """Check what listens in the pod: `seen`, `forbidden`, or '' if that is unknown now."""
         try:
             found = await self._tool.listening(self._pod)
         except ContainerGone as error:
@@ -121,7 +121,7 @@ class _Route:
         return any(record.port not in self._listening for record in self._records)
 
     async def _look_for_the_rest(self) -> None:
-        """Look again and again while some rank does not listen yet."""
+        """Poll while some rank does not listen yet."""
         looks = 0
         while True:
             await anyio.sleep(POLLS.delay(looks))
@@ -132,7 +132,7 @@ class _Route:
                 looks = 0
 
     def _say(self) -> None:
-        """Tell of each rank whether it can be connected to."""
+        """Report for each rank whether it can be connected to."""
         for record in self._records:
             down = ""
             if self._looks and record.port not in self._listening:
@@ -148,25 +148,25 @@ class _Route:
         if port not in self._listened:
             return f"{where} yet"
         return (
-            f"{where} any more, and its container runs on: debugpy's adapter has ended there, or "
-            "the whole rank; without it the rank cannot be debugged before it starts again"
+            f"{where} any more, but its container runs: debugpy's adapter or the whole rank has "
+            "ended there, and the rank cannot be debugged until it is restarted"
         )
 
     def _tell_how_it_broke(self) -> None:
-        """The ranks are there still, or nobody can say: then it is the tunnel that is down."""
+        """Report a broken tunnel, unless its ranks have ended."""
         if self._broken:
             self._was_broken = True
-            self._tell(f"{self._broken}; it is opened again")
+            self._tell(f"{self._broken}; reopening it")
             self._broken = ""
 
     def _say_down(self, why: str) -> None:
         for record in self._records:
             self._changed(Reached(record=record, down=why))
 
-    # What the forward asks and tells (`Owner`)
+    # Called by the forward (`PortForwardOwner`)
 
     async def worth_starting(self) -> None:
-        """Once somebody listens; where we may not look, with more patience at each refusal."""
+        """Wait until something listens; if we may not check, back off after each refusal."""
         failures = 0
         while self._looks and not self._is_worth_it(await self._look()):
             await anyio.sleep(POLLS.delay(failures))
@@ -182,7 +182,7 @@ class _Route:
         return told == "forbidden" or bool(told and self._anybody_listens())
 
     def forwarded(self) -> None:
-        """The ports are open here."""
+        """The ports are open."""
         self._open = True
         self._tell_how_it_broke()
         if self._was_broken:
@@ -191,9 +191,9 @@ class _Route:
         self._say()
 
     def broken(self, why: str) -> None:
-        """They are not, until `forwarded` again."""
+        """The ports are closed until `forwarded` is called again."""
         down = f"the tunnel to pod {self._pod} is down ({why})"
         if self._open and not self._forward.was_refused:
-            self._broken = down  # so does every tunnel to a pod that has done its work
+            self._broken = down  # as does every tunnel to a pod that has finished
         self._open = False
-        self._say_down(f"{down}: it is opened again")
+        self._say_down(f"{down}: reopening it")

@@ -1,8 +1,8 @@
-"""The words that name pods, and the source that finds, watches and reaches them.
+"""Endpoints that name pods, and the source that finds, watches and reaches them.
 
 k8s:trainer-0              one pod                 k8s:team/job/train     a job in a namespace
 k8s:app=train,tier=gpu     pods with labels        k8s:job/train@prod     by another context
-k8s:job/train:5678+4       four ranks in each pod  oc:...                 the same, `oc` preferred
+k8s:job/train:5678+4       four ranks in each pod  oc:...                 the same, preferring `oc`
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dap_mux.cluster.source import Notify, OnReached, SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError
 
 DEFAULT_PORT: Final = 5678
-RELIST_INTERVAL_S: Final = 120.0  # s; then all pods are listed anew, in case a change was missed
+RELIST_INTERVAL_S: Final = 120.0  # between full lists, in case a change was missed
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
 REPLACEMENT_TIMEOUT_S: Final = (
     30.0  # s that a missed pod is waited for: another is often made in its place
@@ -53,7 +53,7 @@ WORD: Final = re.compile(
 
 @dataclass(frozen=True)
 class PodSelection:
-    """Which pods a word means, and on which of their ports ranks listen."""
+    """The pods that an endpoint selects, and the ports on which their ranks listen."""
 
     selection: tuple[str, ...]
     ports: range
@@ -68,7 +68,7 @@ def read(word: SourceSpec) -> PodSelection:
     """Read what follows `k8s:` or `oc:`. Raises `UsageError`."""
     match = WORD.fullmatch(word.rest)
     if match is None or (match["labels"] and match["kind"]):
-        raise UsageError(f"{word}: names no pods; such a word looks like {EXAMPLES}")
+        raise UsageError(f"{word}: not a selection of pods; one looks like {EXAMPLES}")
     if match["labels"]:
         selection: tuple[str, ...] = ("--selector", match["labels"])
     elif match["kind"] == "job":
@@ -91,38 +91,38 @@ def _ports(match: re.Match[str], word: SourceSpec) -> range:
     if match["count"]:
         last = first + int(match["count"]) - 1
     if not 1 <= first <= last <= LAST_PORT:
-        raise UsageError(f"{word}: ports {first} to {last}: there are 1 to {LAST_PORT}")
+        raise UsageError(f"{word}: {first} to {last} is not a range of ports (1 to {LAST_PORT})")
     return range(first, last + 1)
 
 
 class Kubernetes:
-    """A `Source`: pods of a cluster that kubectl or oc knows."""
+    """A `Source`: pods of a cluster, through kubectl or oc."""
 
-    lingers = 10.0  # by then the cluster says so, where it starts a container again
+    lingers = 10.0  # by then the cluster reports that it restarts a container
 
     def __init__(self, word: SourceSpec) -> None:
         self._word = word
         self._wanted = read(word)
         self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
         self._pods: Mapping[str, Json] = {}
-        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait
+        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait for it
         self._local: dict[tuple[str, int], int] = {}
         self._news = PodFailures(self._tool)
-        self._job_end = ""  # how it ended, once it starts no more pods
+        self._job_end = ""  # how it ended, once it will not start more pods
 
     async def discover(self) -> Sequence[RankRecord]:
-        """The ranks of the pods there are now. Raises `DapMuxError`, saying what helps."""
+        """Return the ranks of the present pods. Raises `DapMuxError`, with advice."""
         ranks = await self._look()
         if self._job_end:
             raise NothingToConnect("; ".join(self._news.take()))
         return ranks
 
     def notices(self) -> Sequence[str]:
-        """Which pods have failed since it was last asked, and how."""
+        """Return the pods that have failed since the last call, and how."""
         return self._news.take()
 
     def exit_code(self, record: RankRecord) -> int | None:
-        """That of its pod, where no other rank shares it."""
+        """Return that of its pod, unless other ranks share the pod."""
         pod = self._pods.get(record.host)
         return exit_code_of(pod) if pod and len(self._wanted.ports) == 1 else None
 
@@ -137,7 +137,7 @@ class Kubernetes:
         return self._ranks()
 
     def _rests(self) -> bool:
-        """Whether it is a job all of whose pods have ended: it is over, or starts others."""
+        """Whether it is a job whose pods have all ended: it is over, or about to start others."""
         seen = bool(self._pods or self._missed)
         return bool(self._wanted.job) and seen and all(map(has_ended, self._pods.values()))
 
@@ -146,7 +146,7 @@ class Kubernetes:
         return f"job {self._wanted.job} {end}" if end else ""
 
     def _take(self, pods: Mapping[str, Json]) -> None:
-        """These are the pods now; of those that were there before some are missed for a while."""
+        """Replace the pods; some that are gone are waited for, as others may replace them."""
         now = anyio.current_time()
         for name, pod in self._pods.items():
             if waited_for := missed(pod, pods.get(name)):
@@ -168,10 +168,12 @@ class Kubernetes:
         try:
             return ranks_of(pods, self._wanted.ports, by_name=by_name)
         except MALFORMED as error:
-            raise UsageError(f"{self._tool.name}: a pod that makes no sense: {error!r}") from None
+            raise UsageError(
+                f"{self._tool.name}: malformed description of a pod: {error!r}"
+            ) from None
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """The ranks whenever they are others; by looking every few seconds where it must be so."""
+        """Yield the ranks whenever they have changed; poll where watching is not allowed."""
         last: Sequence[RankRecord] = self._ranks()
         while True:
             running_child = anyio.current_time()
@@ -184,19 +186,19 @@ class Kubernetes:
                     if now != last or self._news:
                         yield now
                     last = now
-            if anyio.current_time() < running_child + POLL_INTERVAL_S:  # it may not be watched
+            if anyio.current_time() < running_child + POLL_INTERVAL_S:  # watching is not allowed
                 await anyio.sleep(POLL_INTERVAL_S)
 
     async def _changed(
         self, changes: Changes, running_child: float
     ) -> AsyncIterator[Sequence[RankRecord]]:
-        """The ranks after each event of a watch, and once more by a list: the watch begins with a
-        list of its own, and says nothing of a pod that went between ours and that."""
+        """Yield the ranks after each event of a watch, and once after listing all pods again: the
+        watch begins with a list of its own, and misses a pod that went in between."""
         listed = False
         while True:
             limits = [running_child + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
             limits += (until for _, until in self._missed.values())
-            if self._rests():  # no pod tells of the end of its job
+            if self._rests():  # pods do not report the end of their job
                 limits.append(anyio.current_time() + POLL_INTERVAL_S)
             event = await changes.next(before=min(limits))
             if event is not None:
@@ -209,7 +211,7 @@ class Kubernetes:
                 yield await self._look()
 
     def _apply(self, event: Json) -> None:
-        """Take in one change of a watch; what is no pod is an error, and the watch ends."""
+        """Apply one event of a watch; anything but a pod is an error, which ends the watch."""
         pod = event.get("object")
         if not isinstance(pod, dict) or pod.get("kind") != "Pod":
             return

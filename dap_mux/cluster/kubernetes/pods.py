@@ -1,4 +1,4 @@
-"""What a cluster says of its pods, read into ranks."""
+"""Reads descriptions of pods into ranks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dap_mux.cluster.records import RankRecord
 from dap_mux.printable import one_line
 
 Json: TypeAlias = dict[str, Any]
-# Where a pod's number is written, by whom: a job's own index, a StatefulSet's.
+# Labels with a pod's number: of a job, of a StatefulSet.
 INDEXES: Final = (
     "batch.kubernetes.io/job-completion-index",
     "apps.kubernetes.io/pod-index",
 )
 ENDED: Final = ("Succeeded", "Failed")  # phases
-REPLACEABLE: Final = ("deleted", "failed")  # phases of ours: another may come in its place
-MAX_TEXT: Final = 200  # characters kept of what a cluster says
+REPLACEABLE: Final = ("deleted", "failed")  # our own phases: another pod may replace it
+MAX_TEXT: Final = 200  # characters of a cluster's message
 ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
@@ -32,12 +32,12 @@ def has_ended(pod: Json) -> bool:
 
 
 def has_failed(pod: Json) -> bool:
-    """Whether it has ended, and not well."""
+    """Whether it has ended unsuccessfully."""
     return _status(pod).get("phase") == "Failed"
 
 
 def how_it_failed(pod: Json) -> str:
-    """Say how a failed pod has ended: `exit code 1 (Error)`, or why it was taken away; or ''."""
+    """Describe how a failed pod ended: `exit code 1 (Error)`, why it was evicted, or ''."""
     ends = [_exit_of(each.get("state") or {}) for each in _every_container(pod)]
     status = _status(pod)  # evicted, say, before or while its containers ran
     told = ": ".join(str(status[key]) for key in ("reason", "message") if status.get(key))
@@ -52,13 +52,13 @@ def exit_code_of(pod: Json) -> int | None:
 
 
 def how_it_crashed(pod: Json) -> str:
-    """Say how the container ended that waits now to be started again; '' where none does."""
+    """Describe how a container ended that waits to be restarted; '' if none does."""
     waiting = [each for each in _every_container(pod) if "waiting" in (each.get("state") or {})]
     return next(filter(None, (_exit_of(each.get("lastState") or {}) for each in waiting)), "")
 
 
 def failed_container(pod: Json) -> str:
-    """The name of the container that failed, or crashed; '' for the only one that there is."""
+    """Return the name of the container that failed or crashed; '' if the pod has only one."""
     spec = pod.get("spec") or {}
     if len([*(spec.get("initContainers") or []), *(spec.get("containers") or [])]) < 2:
         return ""
@@ -69,15 +69,15 @@ def failed_container(pod: Json) -> str:
 
 
 def starts_of(pod: Json) -> int:
-    """How often its containers have been started again."""
+    """Return how often its containers have been restarted."""
     return sum(int(each.get("restartCount", 0)) for each in _every_container(pod))
 
 
 def missed(pod: Json, now: Json | None) -> Json | None:
-    """Return a pod as it is waited for, where another may come in the place of what it is `now`.
+    """Return a pod that is waited for, if another may replace what it is `now`; otherwise None.
 
-    That is so for one that was deleted (None), and where somebody who makes new ones (a job, say)
-    has one that failed. None for any other, and for a pod that had ended before.
+    That is so for a deleted one (None), and for a failed one that a controller, such as a job,
+    replaces. It is not for a pod that had ended before.
     """
     if has_ended(pod):
         return None
@@ -101,11 +101,11 @@ def _is_controlled(pod: Json) -> bool:
 
 
 def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankRecord]:
-    """Return the ranks of these pods, `ports` of each; who has ended is left out.
+    """Return the ranks of these pods, `ports` of each; pods that have ended are left out.
 
-    A pod's number is its RANK or its index; `by_name`: or the number at the end of its name. With
-    several ports it counts pods, and ranks count on. None where not every pod has a number: then
-    ranks take their places in the order of names.
+    A pod's number is its RANK or its index; with `by_name` also the number at the end of its name.
+    With several ports it numbers pods, and the ranks in them count on. If some pod has no number,
+    ranks are numbered in the order of names.
     """
     there = [pod for pod in pods if not has_ended(pod)]
     there.sort(key=lambda pod: _natural(name_of(pod)))
@@ -138,7 +138,7 @@ def _records(pod: Json, ports: range, number: int | None) -> Iterator[RankRecord
 
 
 def _waits(pod: Json) -> str:
-    """Why nothing can listen in it yet, '' where something may."""
+    """Return why nothing can listen in it yet, '' where something may."""
     name, states = name_of(pod), [each.get("state") or {} for each in _containers(pod)]
     if any("running" in state for state in states):
         return ""
@@ -150,12 +150,12 @@ def _waits(pod: Json) -> str:
         return f"pod {name} does not run now{why or ': its container has ended'}"
     if phase in REPLACEABLE:
         what = "was deleted" if phase == REPLACEABLE[0] else "has failed"
-        return f"pod {name} {what}; perhaps another is made in its place"
+        return f"pod {name} {what}; perhaps another will replace it"
     return "" if phase == "Running" else f"pod {name} is {phase}{why}"
 
 
 def _waiting_for(pod: Json) -> str:
-    """`: ImagePullBackOff`, of the first container that says more than that others come first."""
+    """Return `: ImagePullBackOff`, the most specific reason of its containers."""
     states = [each.get("state") or {} for each in _every_container(pod)]
     reasons = [state["waiting"].get("reason") for state in states if state.get("waiting")]
     telling = [reason for reason in reasons if reason and reason != "PodInitializing"]
@@ -163,7 +163,7 @@ def _waiting_for(pod: Json) -> str:
 
 
 def _exit_of(state: Json) -> str:
-    """How a container ended that did not end well: `exit code 137 (OOMKilled)`; '' otherwise."""
+    """Describe a container's failure: `exit code 137 (OOMKilled)`; '' without one."""
     end = state.get("terminated") or {}
     if not end.get("exitCode"):
         return ""
@@ -172,7 +172,7 @@ def _exit_of(state: Json) -> str:
 
 
 def _unscheduled(pod: Json) -> str:
-    """Why no node takes it: `: Unschedulable: 0/3 nodes are available ...`; '' where one does."""
+    """Return why it is not scheduled: `: Unschedulable: 0/3 nodes are available ...`; or ''."""
     for condition in _status(pod).get("conditions") or []:
         if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
             said = [str(condition[key]) for key in ("reason", "message") if condition.get(key)]
@@ -181,7 +181,7 @@ def _unscheduled(pod: Json) -> str:
 
 
 def _number(pod: Json) -> int | None:
-    """What the pod itself says: its RANK, or its index."""
+    """Return the number in the pod's description: its RANK, or its index."""
     for container in (pod.get("spec") or {}).get("containers") or []:
         for variable in container.get("env") or []:
             if variable.get("name") == "RANK" and str(variable.get("value")).isdecimal():
@@ -192,7 +192,7 @@ def _number(pod: Json) -> int | None:
 
 
 def _ordinals(pods: list[Json]) -> list[int | None]:
-    """The numbers at the end of their names, where these differ in nothing else."""
+    """Return the numbers at the end of their names, if these differ in nothing else."""
     found = [ORDINAL.fullmatch(name_of(pod)) for pod in pods]
     matches = [match for match in found if match]
     if len(matches) < len(pods) or len({match[1] for match in matches}) != 1:
@@ -201,14 +201,14 @@ def _ordinals(pods: list[Json]) -> list[int | None]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts `trainer-10` behind `trainer-9`."""
+    """Return a sort key that puts `trainer-10` after `trainer-9`."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
     ]
 
 
 def _age(pod: Json) -> tuple[bool, str]:
-    """A key: of two pods with one number the later one counts, or the one that is not going."""
+    """Return a sort key: prefer a pod that is not being deleted, then a newer one."""
     metadata = pod["metadata"]
     return not metadata.get("deletionTimestamp"), str(metadata.get("creationTimestamp", ""))
 

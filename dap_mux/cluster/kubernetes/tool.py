@@ -1,4 +1,4 @@
-"""kubectl or oc, whichever is there, with its own configuration and login."""
+"""kubectl or oc, whichever is installed, with its own configuration and login."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
 SOCKETS: Final = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ ([0-9A-F]{2}) ", re.MULTILINE)
 
-# What it complains of, and what helps; any case.
+# Error messages (in any case), and advice.
 HINTS: Final = {
     "Unauthorized|must be logged in|provide credentials|token.*expired": (
         "you are not logged in: log in as you do for {tool} (oc login, or your provider's tool)"
     ),
     "context .* does not exist|no context exists|context was not found": (
-        "`{tool} config get-contexts` shows those that there are"
+        "`{tool} config get-contexts` lists the existing ones"
     ),
     "forbidden": (
-        "you have not the right to do this there: name the namespace (k8s:NAMESPACE/...), or ask "
-        "for it"
+        "you lack the permission: name the namespace (k8s:NAMESPACE/...), or ask for the permission"
     ),
     "connection to the server|unable to connect|no such host|timed? ?out": (
-        "the cluster cannot be reached: `{tool} get pods` must work first"
+        "the cluster cannot be reached: make `{tool} get pods` work first"
     ),
 }
-# Not allowed, or a container without `cat`: asking again does not help.
+# Not allowed, or a container without `cat`: retrying does not help.
 PERMANENT: Final = re.compile(
     "forbidden|executable file not found|no such file|not found in|exit code 12[67]",
     re.IGNORECASE,
 )
-# The container in which it would run has ended, as kubelets and containerd say it.
+# The container has ended, in the messages of kubelets and containerd.
 CONTAINER_GONE: Final = re.compile(
     "completed pod|container not found|container is not running|pods .* not found|"
     "no running task|CONTAINER_EXITED",
@@ -52,11 +51,11 @@ CONTAINER_GONE: Final = re.compile(
 
 
 class ContainerGone(NothingToConnect):
-    """Nothing runs in the pod now."""
+    """No container of the pod is running."""
 
 
 def tool_for(scheme: str, namespace: str | None, context: str | None) -> Tool:
-    """Return what is to be asked. Raises `NothingToConnect` where neither tool is there."""
+    """Return the tool to use. Raises `NothingToConnect` if neither is installed."""
     for program in PREFERRED[scheme]:
         path = shutil.which(program)
         if path:
@@ -64,14 +63,14 @@ def tool_for(scheme: str, namespace: str | None, context: str | None) -> Tool:
             chosen += [f"--namespace={namespace}"] if namespace else []
             return Tool((path, *chosen))
     raise NothingToConnect(
-        f"{scheme}: needs kubectl or oc, and neither is in PATH: install one; or forward the ports "
-        "by other means, and name them (dap-mux attach localhost:5678+4)"
+        f"{scheme}: needs kubectl or oc, and neither is in PATH: install one, or forward the ports "
+        "by other means and name them (dap-mux attach localhost:5678+4)"
     )
 
 
 @dataclass(frozen=True)
 class Tool:
-    """`base`: the program, and the options that say which cluster and namespace."""
+    """`base`: the program, and the options that select the cluster and namespace."""
 
     base: tuple[str, ...]
 
@@ -81,7 +80,7 @@ class Tool:
         return self.base[0].rpartition("/")[2]
 
     async def pods(self, selection: Sequence[str]) -> list[Json]:
-        """Return the pods that there are. Raises `DapMuxError`."""
+        """Return the existing pods. Raises `DapMuxError`."""
         answer = await run_command([*self.base, "get", "pods", *selection, "-o", "json"])
         if answer.code:
             raise self._complaint("get pods", answer)
@@ -89,21 +88,20 @@ class Tool:
             pods: list[Json] = json.loads(answer.out)["items"]
             return [pod for pod in pods if pod["metadata"]["name"]]
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{self.name} get pods: its answer makes no sense") from None
+            raise UsageError(f"{self.name} get pods: malformed response") from None
 
     async def check_namespace(self, name: str) -> None:
-        """Raise `NothingToConnect` where there is none; having no right to ask is no error."""
+        """Raise `NothingToConnect` if there is none; a lack of permission is no error."""
         answer = await run_command([*self.base, "get", "namespace", name, "-o", "name"])
         if answer.code and "NotFound" in answer.err:
             raise NothingToConnect(
-                f"there is no namespace {name!r}: `{self.name} get namespaces` shows those that "
-                "there are"
+                f"no namespace {name!r}: `{self.name} get namespaces` lists the existing ones"
             )
 
     async def end_of_job(self, name: str) -> str:
-        """Say how a job ended that will start no more pods: `has failed: BackoffLimitExceeded`.
+        """Describe how a job ended: `has failed: BackoffLimitExceeded`.
 
-        '' where it goes on, where there is none, and where we may not ask.
+        '' while it continues, if there is none, and without the permission to ask.
         """
         answer = await run_command([*self.base, "get", "job", name, "-o", "json"])
         if answer.code:
@@ -112,19 +110,19 @@ class Tool:
             conditions = json.loads(answer.out)["status"].get("conditions") or []
             true = {each["type"]: each for each in conditions if each["status"] == "True"}
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{self.name} get job: its answer makes no sense") from None
+            raise UsageError(f"{self.name} get job: malformed response") from None
         if "Failed" in true:
             reason = true["Failed"].get("reason")
             return "has failed" + (f": {reason}" if reason else "")
         return "is complete" if "Complete" in true else ""
 
     def command(self, *words: str) -> str:
-        """What a user types to ask the same cluster and namespace."""
+        """Return a command line for the user, with the same cluster and namespace."""
         return shlex.join([self.name, *self.base[1:], *words])
 
     @asynccontextmanager
     async def watching(self, selection: Sequence[str]) -> AsyncIterator[Changes]:
-        """Hear of changes to pods; at first of each pod that there is."""
+        """Watch pods; the first events are the existing ones."""
         how = ("--watch", "-o", "json", "--output-watch-events")
         async with running_child(
             [*self.base, "get", "pods", *selection, *how], one_stream=True
@@ -132,10 +130,10 @@ class Tool:
             yield Changes(child)
 
     async def listening(self, pod: str) -> set[int] | None:
-        """Return the ports on which something listens in a pod, without connecting.
+        """Return the ports on which something listens in a pod, found without connecting to them.
 
-        None where we may never know. Raises `NothingToConnect` where it cannot be told now, and
-        `ContainerGone` where nothing runs in it.
+        None if we cannot find out. Raises `NothingToConnect` for a temporary failure, and
+        `ContainerGone` if nothing runs in it.
         """
         files = ("/proc/net/tcp", "/proc/net/tcp6")
         answer = await run_command([*self.base, "exec", pod, "--", "cat", *files])
@@ -156,7 +154,7 @@ class Tool:
 
 
 class Changes:
-    """The events of a watch as a child prints them: JSON, on a line each or with indented lines."""
+    """The events of a watch as the tool prints them: JSON on one line, or indented."""
 
     def __init__(self, child: Process) -> None:
         assert child.stdout
@@ -164,7 +162,7 @@ class Changes:
         self.over = False  # there are no more
 
     async def next(self, *, before: float) -> Json | None:
-        """The next event; None once there are no more, or at that time of the loop's clock."""
+        """Return the next event; None at the end, or at that time of the loop's clock."""
         text: list[str] = []
         with anyio.CancelScope(deadline=before):
             async for line in self._lines:

@@ -197,7 +197,7 @@ async def test_a_launcher_s_job_to_its_end_and_exit_code(editor: Editor) -> None
         ({"launcher": 7}, "`launcher` is a command, such as 'torchrun"),
         ({"launcher": ["mpirun", 4]}, "`launcher` is a command"),
         ({"launcher": "mpirun 'x"}, "No closing quotation"),
-        ({"launcher": "no-such-launcher -n 4"}, "there is no program no-such-launcher in PATH"),
+        ({"launcher": "no-such-launcher -n 4"}, "no program no-such-launcher in PATH"),
         ({"launcher": "mpirun -n 4", "nproc": 4}, "pass the number of ranks to mpirun"),
         ({"launcher": "env", "program": "missing.py"}, "no such file: missing.py"),
     ],

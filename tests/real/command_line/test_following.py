@@ -56,8 +56,8 @@ async def test_ranks_come_and_end_and_start_again(user: User, start_ranks: Start
     assert len(bodies(client, "initialized")) == 1
 
     write(file, first[0], again[0], host="127.0.0.1", port=1, rank=1)
-    await attach.says("rank 1 of group job is there twice")
-    await attach.says(f"127.0.0.1:{again[0].port} and 127.0.0.1:1; the second is left out")
+    await attach.says("duplicate rank 1 of group job")
+    await attach.says(f"127.0.0.1:{again[0].port} and 127.0.0.1:1; the second is ignored")
     file.write_text("[", "utf-8")
     await attach.says("is not JSON")
     entries = await listed(client, "line", COUNT, COUNT, None)

@@ -89,7 +89,7 @@ async def all_but_one_ended(client: DapClient, line: int) -> list[Json]:
     ("end", "code", "words"),
     [
         ("sys.exit(3)", 3, "rank 1 exited with 3"),
-        ("os.kill(os.getpid(), 9)", 137, "rank 1 was ended by SIGKILL"),
+        ("os.kill(os.getpid(), 9)", 137, "rank 1 was terminated by SIGKILL"),
         ("raise ValueError('bad')", 1, "rank 1 exited with 1"),
     ],
     ids=["exit", "signal", "exception"],

@@ -109,5 +109,5 @@ async def test_without_waiting_and_without_a_debugger(user: User) -> None:
 async def test_a_launcher_that_is_not_there(user: User) -> None:
     done = await user.does("run", "--", "torchrunn", "train.py")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("dap-mux: there is no program torchrunn in PATH")
+    assert done.err.startswith("dap-mux: no program torchrunn in PATH")
     assert done.err.count("\n") == 1
