@@ -1,4 +1,4 @@
-"""What the doctor has found: one cause, its evidence and what helps."""
+"""A finding of the doctor: a cause, its evidence and a fix."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """`cause` is a stable name. `evidence`: what was seen, a sentence each, never a guess.
+    """`cause` is a stable name. `evidence`: observations, one sentence each, never guesses.
 
-    `fix`: what to do, a line each; `paste`: text to put somewhere as it stands, "" for none.
-    `ranks`: a folded rank set, "" where it is about none; `where`: an endpoint, file or session.
+    `fix`: what to do, one line each; `paste`: text to copy, "" for none. `ranks`: a folded set, ""
+    for none; `where`: an endpoint, file or session.
     """
 
     cause: str

@@ -1,4 +1,4 @@
-"""From what the user named, or what is there, to a scene."""
+"""Collects observations about what the user named, or about everything that is found."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLOSED_OUTCOMES: Final = ("hung up", "refused")
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    """The user's words: sessions and endpoints, files with lines, commands that start a Python."""
+    """The user's arguments: sessions and endpoints, files with lines, commands of Pythons."""
 
     words: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -46,9 +46,9 @@ class DoctorOptions:
 
 @asynccontextmanager
 async def gathered(options: DoctorOptions, join: Join) -> AsyncIterator[Observations]:
-    """All there is to look at; its sessions are joined while the block runs.
+    """Return all observations; sessions stay joined while the block runs.
 
-    Raises what reading the user's words and joining a named session raise.
+    Raises `DapMuxError` for invalid arguments, and if a named session cannot be joined.
     """
     observed = Observations(
         Machine.read(), places=[_place(text, options.folder) for text in options.files]
@@ -90,14 +90,14 @@ async def _sorted(
 
 
 async def _records(word: str) -> Sequence[RankRecord]:
-    """The ranks that a word spells out, or a file does; what needs a tunnel is a session's."""
+    """Return the ranks that an endpoint or a ranks file spells out; others need a session."""
     named = read_endpoint(word)
     if named.source is None:
         return named.records
     if not word.rpartition("=")[2].startswith("@"):
         raise UsageError(
-            f"{word}: the doctor looks at such ranks through their session: "
-            f"`dap-mux attach {word}`, and beside it `dap-mux doctor`"
+            f"{word}: such ranks are examined through a session: run "
+            f"`dap-mux attach {word}`, and `dap-mux doctor` beside it"
         )
     return await named.source.discover()
 
@@ -105,7 +105,7 @@ async def _records(word: str) -> Sequence[RankRecord]:
 def _pids(word: str) -> list[int]:
     numbers = word.removeprefix(PID).split(",")
     if not all(number.isdigit() for number in numbers):
-        raise UsageError(f"{word!r}: write pid:1234, the number of a running process")
+        raise UsageError(f"{word!r}: write pid:1234, the id of a running process")
     return [int(number) for number in numbers]
 
 
@@ -128,12 +128,12 @@ async def _join(
     except DapMuxError as error:
         if named:
             raise
-        observed.looked_at.append(f"session {session.address}, in vain: {error}")
+        observed.looked_at.append(f"session {session.address}, which could not be joined: {error}")
         return
     observed.snapshots.append(snapshot)
     ranks = [entry for entry in snapshot.ranks if entry["worker"] is None]
     observed.looked_at.append(f"{_named(snapshot)} with {len(ranks)} ranks")
-    # Who calls the session listens nowhere: nobody can be looked at there, and nothing is wrong.
+    # Ranks that dial out have no port to examine.
     listening = [one for one in ranks if one["endpoint"] is not None]
     troubled = [one for one in listening if one["state"] not in (*ATTACHED, *EXITED_STATES)]
     observed.subjects += [_of_session(snapshot, one) for one in troubled]
@@ -144,7 +144,7 @@ def _named(snapshot: SessionSnapshot) -> str:
 
 
 def _only_of(endpoints: list[Subject], observed: Observations, sessions: list[SessionFile]) -> None:
-    """Keep to the sessions that have what was named, or were named themselves."""
+    """Keep only the sessions that have a named endpoint, or were named themselves."""
     wanted = {each.endpoint for each in endpoints}
     named = {each.address for each in sessions}
     for snapshot in list(observed.snapshots):
@@ -178,7 +178,7 @@ def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
 
 
 def _is_attached(subject: Subject, observed: Observations) -> bool:
-    """Whether a session has this rank: then it is asked there, and nobody else connects."""
+    """Whether a session is attached to this rank, so that it is examined there."""
     entries = [entry for snapshot in observed.snapshots for entry in snapshot.ranks]
     return any(entry["endpoint"] == subject.endpoint for entry in entries)
 
@@ -200,7 +200,7 @@ def _read_launch(folder: Path, observed: Observations) -> None:
 
 
 def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str]:
-    """What they start ranks with."""
+    """Return the Pythons of launch configurations."""
     started = [one.values for one in configurations if one.values.get("request") == "launch"]
     found = [values["python"] for values in started if isinstance(values.get("python"), str)]
     return [text for text in dict.fromkeys(found) if "$" not in text]
@@ -210,7 +210,7 @@ def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str
 
 
 def _elsewhere(observed: Observations, folder: Path) -> dict[int, Process]:
-    """Debugpys that were started in this folder, and that neither word nor session names."""
+    """Return debugpys that were started in this folder and are otherwise unknown."""
     named = {each.port for each in observed.subjects}
     named |= {
         int(str(entry["endpoint"]).rpartition(":")[2] or 0)
@@ -227,7 +227,7 @@ def _elsewhere(observed: Observations, folder: Path) -> dict[int, Process]:
 
 
 async def _examined(observed: Observations) -> list[Subject]:
-    """Look, again where something is odd, for connections come and go; then talk to all at once."""
+    """Inspect the sockets, twice if something is unusual, then probe all endpoints at once."""
     looked = [_looked(each, observed.machine) for each in observed.subjects]
     if not all(map(looks_well, looked)):
         await asyncio.sleep(RECHECK_DELAY_S)
@@ -237,7 +237,7 @@ async def _examined(observed: Observations) -> list[Subject]:
 
 
 def _looked(subject: Subject, machine: Machine) -> Subject:
-    """What this machine's tables say of an address on it."""
+    """Look up a local address in this machine's tables."""
     if not (subject.here and machine.known):
         return subject
     listener = machine.listener(subject.host, subject.port)
@@ -265,12 +265,12 @@ def _who(holder: Process | None) -> HolderKind:
         return "forwarder"
     if holder.is_ours:
         return "dap-mux"
-    # debugpy can be inside a Python in ways that do not show
+    # debugpy may be loaded in a Python without being visible
     return "unknown" if holder.is_python else "stranger"
 
 
 def _started_for(port: int) -> Process | None:
-    """The process that was told to listen on a port with `debugpy --listen`, and still runs."""
+    """Return the running process that was started with `debugpy --listen` on this port."""
     for pid in procfs.pids():
         found = process(pid)
         words = found.words if found else ()
@@ -286,9 +286,9 @@ def _port_of(address: str) -> int:
 
 
 async def _probed(subject: Subject) -> Subject:
-    """Talk where nothing else can tell, and no session has the rank.
+    """Probe an endpoint if nothing else is conclusive and no session has the rank.
 
-    Of a debugpy on this machine nothing tells that it answers, either.
+    That includes a local debugpy: whether it responds is not visible otherwise.
     """
     in_vain = subject.who not in ("unknown", "forwarder", "debugpy")
     if subject.session or in_vain or not looks_well(subject):
@@ -297,5 +297,5 @@ async def _probed(subject: Subject) -> Subject:
     if subject.who == "debugpy" and told.outcome in CLOSED_OUTCOMES:
         now = _looked(subject, Machine.read())
         if now.who == "nobody":
-            return now  # the adapter that we have seen has ended meanwhile
+            return now  # the adapter has ended in the meantime
     return replace(subject, talk=told, who=KIND_BY_OUTCOME.get(told.outcome, subject.who))

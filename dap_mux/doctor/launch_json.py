@@ -10,7 +10,7 @@ from typing import Any, Final
 from dap_mux.user_files import parse_json, read_regular
 
 LAUNCH: Final = Path(".vscode/launch.json")
-# A text, or what JSON does not know: comments, and commas before a closing bracket.
+# A string, or an extension of JSON: a comment, or a comma before a closing bracket.
 _PARTS: Final = re.compile(
     r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[\]}])', re.DOTALL
 )
@@ -18,19 +18,19 @@ _PARTS: Final = re.compile(
 
 @dataclass(frozen=True)
 class Configuration:
-    """One of the file's configurations, of our type or debugpy's to attach."""
+    """One configuration, of our type or for attaching with debugpy."""
 
     name: str
     values: dict[str, Any]
 
     @property
     def where(self) -> str:
-        """How it is named to the user."""
+        """Its name in messages."""
         return f'{LAUNCH}, "{self.name}"'
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """What it connects to; None where it starts something, or has a variable there."""
+        """The address that it connects to; None if it launches, or contains a variable."""
         connect = self.values.get("connect")
         place = connect if isinstance(connect, dict) else self.values
         host, port = place.get("host", "127.0.0.1"), place.get("port")
@@ -42,7 +42,7 @@ class Configuration:
 
 
 def read(folder: Path) -> tuple[list[Configuration], str]:
-    """The configurations below a folder, and why they cannot be read, "" where they can."""
+    """Return a folder's configurations, and why they cannot be read ("" if they can)."""
     try:
         text = read_regular(folder / LAUNCH)
     except FileNotFoundError:
@@ -66,5 +66,5 @@ def _is_ours(values: dict[str, Any]) -> bool:
 
 
 def plain(text: str) -> str:
-    """JSON as VS Code takes it, as the rest of the world does; every line keeps its number."""
+    """Convert JSON with comments to JSON, keeping line numbers."""
     return _PARTS.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)

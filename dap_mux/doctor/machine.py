@@ -1,4 +1,4 @@
-"""This machine's ports and processes, read from Linux's /proc: nobody is connected to."""
+"""This machine's ports and processes, inspected without connecting to any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORWARDERS: Final = frozenset(
 
 @dataclass(frozen=True)
 class Process:
-    """A process of this machine; `state` is proc(5)'s letter."""
+    """A process on this machine; `state`: the letter of proc(5)."""
 
     pid: int
     words: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Process:
 
     @property
     def name(self) -> str:
-        """The program's name: of what a Python runs, the script's or the module's."""
+        """The name of the program, or of the script or module that a Python runs."""
         words = self.words[1:] if self.is_python else self.words
         if words[:1] == ("-m",):
             words = words[1:]
@@ -47,12 +47,12 @@ class Process:
 
     @property
     def folder(self) -> Path | None:
-        """Where it runs; None where we may not look."""
+        """Its working directory; None if not accessible."""
         return procfs.working_folder(self.pid)
 
     @property
     def forwards(self) -> bool:
-        """Whether it is known to carry ports to other places."""
+        """Whether it is a known port forwarder."""
         return self.name in FORWARDERS
 
     @property
@@ -62,7 +62,7 @@ class Process:
 
     @property
     def is_halted(self) -> bool:
-        """Whether it can answer nobody: suspended, or dead and not waited for."""
+        """Whether it cannot respond: suspended, or a zombie."""
         return self.state[:1] in _HALTED_STATES if self.state else False
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Machine:
-    """The sockets of this machine at one moment. `known`: this system tells them."""
+    """A snapshot of this machine's sockets. `known`: they are accessible."""
 
     sockets: tuple[TcpSocket, ...] = ()
     known: bool = True
@@ -79,7 +79,7 @@ class Machine:
 
     @classmethod
     def read(cls) -> Machine:
-        """Look now."""
+        """Take a snapshot."""
         try:
             sockets = tuple(procfs.tcp_sockets())
         except OSError:
@@ -88,19 +88,19 @@ class Machine:
         return cls(sockets, _holders=holders)
 
     def listener(self, host: str, port: int) -> TcpSocket | None:
-        """Who a connection to a loopback address would reach."""
+        """Return the socket that a connection to a loopback address would reach."""
         listening = (
             each for each in self.sockets if (each.state, each.port) == (procfs.LISTEN, port)
         )
         return next((each for each in listening if _covers(each.host, host)), None)
 
     def holder(self, socket: TcpSocket) -> Process | None:
-        """The process that holds a socket; None where we may not look."""
+        """Return the process that holds a socket; None if not accessible."""
         pid = self._holders.get(socket.inode)
         return process(pid) if pid is not None else None
 
     def clients(self, listener: TcpSocket) -> list[Process | None]:
-        """Who is connected to a listener's port; None for who is elsewhere, or not ours to see."""
+        """Return the processes connected to a port; None for remote or inaccessible ones."""
         there = self._accepted(listener, procfs.ESTABLISHED)
         ends = {(each.port, each.remote_port): each for each in self.sockets}
         return [
@@ -109,7 +109,7 @@ class Machine:
         ]
 
     def left(self, listener: TcpSocket) -> int:
-        """How many connections to a listener the other side has ended, unnoticed."""
+        """Count the connections that the peer has closed without the listener noticing."""
         return len(self._accepted(listener, procfs.CLOSE_WAIT))
 
     def _accepted(self, listener: TcpSocket, state: int) -> list[TcpSocket]:
@@ -122,9 +122,9 @@ class Machine:
         ]
 
     def debugpy_ports(self) -> Iterator[tuple[int, Process]]:
-        """Every port on which a debugpy that nobody debugs waits for that.
+        """Yield each port on which a debugpy waits for a debugger.
 
-        Nobody's, so not the port on which an adapter has its debuggee: there it is connected.
+        An adapter's port for its debuggee is connected, and so left out.
         """
         for each in self.sockets:
             holder = self.holder(each) if each.state == procfs.LISTEN else None
@@ -148,7 +148,7 @@ def _has_pydevd(pid: int) -> bool:
 
 
 def _covers(bound: str, host: str) -> bool:
-    """Whether a socket bound to one address hears connections to another."""
+    """Whether a socket bound to one address accepts connections to another."""
     if bound in ("0.0.0.0", "::"):  # noqa: S104 - what somebody else has bound
         return True
     wanted = ("127.0.0.1", "::1") if host == "localhost" else (host.strip("[]"),)
@@ -156,5 +156,5 @@ def _covers(bound: str, host: str) -> bool:
 
 
 def named(processes: Iterable[Process | None]) -> str:
-    """Who they are, in a few words."""
-    return ", ".join(str(each) if each else "a process not ours to see" for each in processes)
+    """Return the processes for a message."""
+    return ", ".join(str(each) if each else "an inaccessible process" for each in processes)

@@ -1,4 +1,4 @@
-"""What there is to look at: the ranks' endpoints, the sessions, the folder's configurations."""
+"""The doctor's observations: endpoints of ranks, sessions, the folder's configurations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dap_mux.doctor.snapshot import SessionSnapshot
 from dap_mux.procfs import TcpSocket
 from dap_mux.rank_sets import RankId, fold
 
-# `unknown`: not on this machine, or not told; then only `talk` can say.
+# `unknown`: not on this machine, or inaccessible; then only a probe can tell.
 HolderKind: TypeAlias = Literal["nobody", "debugpy", "forwarder", "dap-mux", "stranger", "unknown"]
 KIND_BY_OUTCOME: Final[dict[str, HolderKind]] = {
     "session": "dap-mux",
@@ -26,10 +26,10 @@ KIND_BY_OUTCOME: Final[dict[str, HolderKind]] = {
 
 @dataclass(frozen=True)
 class Subject:
-    """An endpoint that should lead to a rank, and what is known of it without a debugger.
+    """An endpoint that should lead to a rank, and what is known about it.
 
-    `named`: where the address is from. `session`: whose rank it is, "" where no session has it;
-    then `rank`, `state` and `reason` are what `list` says. `talk`: only without a session.
+    `named`: the origin of the address. `session`: the one that has the rank, "" for none; then
+    `rank`, `state` and `reason` are from `list`. `talk`: the probe, only without a session.
     """
 
     host: str
@@ -42,12 +42,12 @@ class Subject:
     session_pid: int = 0
     state: str = ""
     reason: str = ""
-    rank_process: Process | None = None  # of this machine
+    rank_process: Process | None = None  # on this machine
     who: HolderKind = "unknown"
     listener: TcpSocket | None = None
     holder: Process | None = None
-    clients: tuple[Process | None, ...] = ()  # but for that session itself
-    left: int = 0  # connections that ended without the adapter's notice
+    clients: tuple[Process | None, ...] = ()  # other than that session itself
+    left: int = 0  # connections whose end the adapter has not noticed
     talk: ProbeResult | None = None
 
     @property
@@ -57,7 +57,7 @@ class Subject:
 
     @property
     def ranks(self) -> str:
-        """Its rank as users write it; "" where that is not known."""
+        """Its rank as users write it; "" if unknown."""
         return fold([self.rank], self.default_group) if self.rank else ""
 
     @property
@@ -67,13 +67,13 @@ class Subject:
 
     @property
     def outcome(self) -> str:
-        """How talking to it went; "" where nobody did."""
+        """The outcome of the probe; "" without one."""
         return self.talk.outcome if self.talk else ""
 
 
 @dataclass(frozen=True)
 class FilePlace:
-    """A line that the user asks about."""
+    """A line that the user asked about."""
 
     path: str
     line: int | None
@@ -84,7 +84,7 @@ class FilePlace:
 
 @dataclass
 class Observations:
-    """All of it."""
+    """Everything that was observed."""
 
     machine: Machine
     subjects: list[Subject] = field(default_factory=list)
@@ -92,22 +92,22 @@ class Observations:
     configurations: list[Configuration] = field(default_factory=list)
     places: list[FilePlace] = field(default_factory=list)
     pythons: list[Python] = field(default_factory=list)
-    processes: list[int] = field(default_factory=list)  # to be debugged by their numbers
-    # Debugpys of this folder that nobody debugs and nobody named, by port.
+    processes: list[int] = field(default_factory=list)  # pids that the user wants to attach to
+    # Debugpys of this folder that are neither debugged nor named, by port.
     elsewhere: dict[int, Process] = field(default_factory=dict)
     looked_at: list[str] = field(default_factory=list)
 
     def troubled(self) -> Iterator[Subject]:
-        """Endpoints whose rank is not attached, or cannot be."""
+        """Yield endpoints whose rank is not attached, or cannot be."""
         for each in self.subjects:
             if each.session or not is_well(each):
                 yield each
 
 
 def is_well(subject: Subject) -> bool:
-    """Whether a debugpy that nobody debugs listens there, as far as anybody can tell.
+    """Whether a debugpy without a debugger listens there, as far as can be seen.
 
-    Or a session, where an editor's configuration names it.
+    For an endpoint of an editor's configuration, a session is fine as well.
     """
     if not looks_well(subject) and subject.who == "debugpy":
         return False
@@ -117,7 +117,7 @@ def is_well(subject: Subject) -> bool:
 
 
 def looks_well(subject: Subject) -> bool:
-    """Whether nothing speaks against it in what this machine tells of it."""
+    """Whether nothing on this machine indicates a problem."""
     halted = subject.holder is not None and subject.holder.is_halted
     queue = subject.listener.queue if subject.listener else 0
     return not (subject.clients or subject.left or halted or queue)

@@ -1,8 +1,8 @@
-"""The one conversation that may be had with a debugpy: begun, understood and ended properly.
+"""Probes an endpoint with a DAP conversation that is harmless to debugpy.
 
-It goes as far as `attach`, for an adapter that is left before closes its port for ever, and no
-further: a rank that waits for a client is let go by `configurationDone` (both measured). debugpy
-greets whoever connects; a dap-mux session waits to be spoken to.
+It goes as far as `attach`, since an adapter whose client leaves earlier closes its port forever,
+and no further: `configurationDone` would start a rank that waits for a client (both measured).
+debugpy sends events to each new client; a dap-mux session waits for a request.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Final, Literal, TypeAlias
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.errors import PeerFault
 
-CONNECT_TIMEOUT_S: Final = 5.0  # s
-GREETING_TIMEOUT_S: Final = 2.0  # s for debugpy's first words; who is late is spoken to first
+CONNECT_TIMEOUT_S: Final = 5.0
+GREETING_TIMEOUT_S: Final = 2.0  # for debugpy's first event
 DEBUGGEE_TIMEOUT_S: Final = (
     3.0  # s for it to say that it has met its debuggee; not said while it is taken
 )
 REPLY_TIMEOUT_S: Final = 10.0  # s
 REST_S: Final = 0.3  # s that its adapter needs before the next connection
-TAKEN: Final = "already being debugged"  # debugpy's words
-# What reading a stranger's words as DAP may raise.
+TAKEN: Final = "already being debugged"  # debugpy's message
+# Raised by decoding what is not DAP.
 MALFORMED: Final = (PeerFault, AttributeError, LookupError, TypeError, ValueError)
 _ABOUT_US: Final = {"clientID": "dap-mux doctor", "adapterID": "debugpy", "pathFormat": "path"}
 Outcome: TypeAlias = Literal[
@@ -41,7 +41,7 @@ Outcome: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """How it went. `words`: what was said or why not; `version`: debugpy's, "" if not told."""
+    """The result. `words`: a message or an error; `version`: debugpy's, "" if unknown."""
 
     outcome: Outcome
     words: str = ""
@@ -49,13 +49,15 @@ class ProbeResult:
 
 
 async def probe(host: str, port: int) -> ProbeResult:
-    """Find out whether a debugpy answers at an address, and do it no harm."""
+    """Find out whether debugpy responds at an address, without harming it."""
     try:
         client = await asyncio.wait_for(DapClient.connect(host, port), CONNECT_TIMEOUT_S)
     except ConnectionRefusedError:
         return ProbeResult("refused")
     except (OSError, asyncio.TimeoutError) as error:
-        return ProbeResult("unreachable", str(error) or f"no answer within {CONNECT_TIMEOUT_S:g} s")
+        return ProbeResult(
+            "unreachable", str(error) or f"no response within {CONNECT_TIMEOUT_S:g} s"
+        )
     try:
         return await _converse(client)
     except MALFORMED as error:

@@ -1,4 +1,4 @@
-"""A Python that the job is to run on: has it a debugpy, and which?"""
+"""Finds out whether a job's Python has debugpy, and which version."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
-START_TIMEOUT_S: Final = 30.0  # s; `kubectl exec` takes its time
+START_TIMEOUT_S: Final = 30.0  # `kubectl exec` is slow
 _PROGRAM: Final = (
     "import debugpy, sys; print('debugpy', debugpy.__version__, sys.version.split()[0])"
 )
@@ -16,9 +16,9 @@ _MISSING: Final = "No module named"
 
 @dataclass(frozen=True)
 class Python:
-    """`command` starts it, here or by a tool elsewhere. `version`: debugpy's, "" for none.
+    """`command` starts it, here or on another machine. `version`: debugpy's, "" for none.
 
-    `missing`: it runs, and has no debugpy; `problem`: why it does not run.
+    `missing`: it runs without debugpy; `problem`: why it does not run.
     """
 
     command: str
@@ -28,7 +28,7 @@ class Python:
 
 
 async def inspect(command: str) -> Python:
-    """Have it import debugpy."""
+    """Let it import debugpy."""
     words = shlex.split(command)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -46,7 +46,7 @@ async def inspect(command: str) -> Python:
     except asyncio.TimeoutError:
         process.kill()
         await process.wait()
-        return Python(command, problem=f"no answer within {START_TIMEOUT_S:g} s")
+        return Python(command, problem=f"no response within {START_TIMEOUT_S:g} s")
     told = out.decode("utf-8", "replace").split()
     if process.returncode == 0 and told[:1] == ["debugpy"]:
         return Python(command, version=told[1])

@@ -1,4 +1,4 @@
-"""What was found, for people and for programs."""
+"""Formats findings, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dap_mux.printable import one_line
 VERSION: Final = 1
 WIDTH: Final = 100
 INDENT: Final = "   "
-HEALTHY: Final = "nothing wrong was found"
+HEALTHY: Final = "no problems found"
 
 
 def as_json(observed: Observations, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Every key is always there; `causes` are numbered from 1 in the order of the text."""
+    """Return JSON; all keys are always present, causes are numbered as in the text."""
     return {
         "version": VERSION,
         "healthy": not findings,
@@ -39,7 +39,7 @@ def as_json(observed: Observations, findings: Sequence[Finding]) -> dict[str, An
 
 
 def as_text(observed: Observations, findings: Sequence[Finding]) -> str:
-    """A page to read; what ranks and processes say never reaches a terminal raw."""
+    """Return text, with control characters of ranks and processes escaped."""
     return "\n".join(_lines(observed, findings))
 
 

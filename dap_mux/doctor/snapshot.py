@@ -1,4 +1,4 @@
-"""What a running session says to an observer: its ranks, its breakpoints, what its ranks know."""
+"""A snapshot of a running session: its ranks, its breakpoints, and values from its ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dap_mux.session_files import SessionFile
 
 Json: TypeAlias = dict[str, Any]
 Join: TypeAlias = Callable[[SessionFile], AbstractAsyncContextManager[DapClient]]
-REQUEST_TIMEOUT_S: Final = 15.0  # s
+REQUEST_TIMEOUT_S: Final = 15.0
 ATTACHED: Final = ("running", "stopped", "pausing")
 
 
@@ -31,7 +31,7 @@ class SessionSnapshot:
 
     @property
     def attached(self) -> list[Json]:
-        """The entries of the ranks that can be asked; workers have their ranks' files."""
+        """The entries of the ranks that can evaluate; workers are left out."""
         return [
             entry
             for entry in self.ranks
@@ -40,18 +40,18 @@ class SessionSnapshot:
 
     @property
     def default_group(self) -> str:
-        """The group that plain numbers mean."""
+        """The group of plain rank numbers."""
         groups = {str(entry["group"]) for entry in self.ranks}
         return groups.pop() if len(groups) == 1 else DEFAULT_GROUP
 
     def named(self, entries: list[Json]) -> str:
-        """A folded rank set."""
+        """Return the ranks as a folded set."""
         return fold([id_of(entry) for entry in entries], self.default_group)
 
     async def ask(self, expression: str, ranks: str = "") -> dict[str, object]:
-        """Evaluate an expression in these ranks, all attached ones for ""; values by folded set.
+        """Evaluate an expression in these ranks ("": all attached ones); values by folded set.
 
-        It must not need a frame, for ranks that run have none. Who fails or is silent is left out.
+        It must not need a frame: running ranks have none. Ranks that fail are left out.
         """
         attached = self.attached
         if not attached:
@@ -66,7 +66,7 @@ class SessionSnapshot:
 
 
 def read(value: str) -> object:
-    """A rank's value, from the text that stands for it: a text that cannot be read stays one."""
+    """Parse a rank's value from its repr; other text is returned as it is."""
     try:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -74,7 +74,7 @@ def read(value: str) -> object:
 
 
 async def take_snapshot(session: SessionFile, client: DapClient) -> SessionSnapshot:
-    """Look at a session."""
+    """Take a snapshot of a session."""
     snapshot = SessionSnapshot(session.address, session.pid, client)
     snapshot.ranks = (await client.request("list", timeout=REQUEST_TIMEOUT_S))["ranks"]
     snapshot.breakpoints = (await client.request("breakpoints", timeout=REQUEST_TIMEOUT_S))[
@@ -84,5 +84,5 @@ async def take_snapshot(session: SessionFile, client: DapClient) -> SessionSnaps
 
 
 def id_of(entry: Json) -> RankId:
-    """An entry's rank, `(group, number)`."""
+    """Return an entry's rank, `(group, number)`."""
     return (str(entry["group"]), int(entry["rank"]))

@@ -102,4 +102,4 @@ async def test_ranks_that_call_their_session_are_healthy(
 async def test_nothing_to_look_at_is_healthy(doctor: Doctor, user: User) -> None:
     assert await doctor.causes() == []
     done = await user.does("doctor")
-    assert done.out.endswith("nothing wrong was found\n")
+    assert done.out.endswith("no problems found\n")

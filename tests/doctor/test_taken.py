@@ -140,7 +140,7 @@ async def test_an_adapter_that_hangs(doctor: Doctor, running: Rank) -> None:
     try:
         await until(lambda: is_halted(running.adapter), within=LIMIT, what="it is halted")
         found = await doctor.only("wedged-adapter", endpoint(running))
-        assert "is halted" in found["evidence"][0]
+        assert "is suspended" in found["evidence"][0]
     finally:
         os.kill(running.adapter, signal.SIGCONT)
 
@@ -165,4 +165,4 @@ async def test_a_rank_that_was_continued_while_it_ran(
     await client.handshake(ATTACH, timeout=LIMIT)
     await reason(client, "already being debugged")
     found = await doctor.only("wedged-adapter")
-    assert "nobody else is connected" in found["evidence"][0]
+    assert "no other client is connected" in found["evidence"][0]

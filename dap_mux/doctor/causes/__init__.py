@@ -1,7 +1,7 @@
 """Every cause the doctor knows: one row and one small module each.
 
-A rank that cannot be reached has one cause: the first of `REACHING` that applies to its endpoint,
-and those with the same one are told of together. Every row of `OTHERS` looks at the whole scene.
+An unreachable rank has one cause: the first of `REACHING` that applies to its endpoint; ranks with
+the same cause are reported together. Every row of `OTHERS` examines all observations.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ OTHERS: Final[tuple[Examine, ...]] = tuple(
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Everything that is found, those first that keep ranks away."""
+    """Return all findings, unreachable ranks first."""
     findings = list(_reaching(observed))
     for look_for in OTHERS:
         findings += await look_for(observed)

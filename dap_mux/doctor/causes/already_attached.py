@@ -1,4 +1,4 @@
-"""Somebody else debugs the rank: debugpy takes one client."""
+"""Another debugger is attached to the rank: debugpy accepts one client."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CAUSE = "already-attached"
 
 
 def applies(subject: Subject, _: Observations) -> bool:
-    """debugpy has said so, or a client's connection to it is seen."""
+    """Whether debugpy reports it, or another client's connection exists."""
     if subject.who == "debugpy":
         return bool(subject.clients) and (TAKEN in subject.reason or not subject.session)
     return subject.outcome == "taken" or TAKEN in subject.reason
 
 
 def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
-    """Who it is, as far as that shows."""
+    """Name the other client, if it is visible."""
     return Finding(
         CAUSE,
         f"another debugger is attached at {endpoints_of(subjects)}",
@@ -31,7 +31,7 @@ def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
                 "end that debug session (in VS Code: Disconnect), or join it: several editors can "
                 "attach to one dap-mux session, `dap-mux sessions` shows where"
             ),
-            "if its connection broke just now, debugpy notices within 20 s; dap-mux goes on trying",
+            "if its connection has just broken, debugpy notices within 20 s; dap-mux keeps trying",
         ),
         ranks=ranks_of(subjects),
         where=endpoints_of(subjects),

@@ -1,4 +1,4 @@
-"""The clock of a collective, or of the scheduler, is about to run out."""
+"""A time-out of a collective, or the scheduler's time limit, is about to expire."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CAUSE: Final = "clock"
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """What every session's ranks tell of their clocks."""
+    """Ask the ranks of every session for their time limits."""
     return [
         _finding(threat, snapshot)
         for snapshot in observed.snapshots
@@ -32,7 +32,7 @@ async def examine(observed: Observations) -> list[Finding]:
 
 
 def _waits_for_us(snapshot: SessionSnapshot) -> bool:
-    """A collective that waits for nobody of ours is the job's own affair."""
+    """Ignore a collective that does not wait for a rank that we have stopped."""
     return any(entry["state"] in ("stopped", "pausing") for entry in snapshot.attached)
 
 
@@ -53,7 +53,7 @@ async def _threats(snapshot: SessionSnapshot) -> list[Threat]:
 
 
 async def _limit(job: str) -> Clocks:
-    """Ask SLURM where the rank does not know: older releases do not tell a job its end."""
+    """Ask SLURM if the rank does not know: older releases do not tell a job its limit."""
     try:
         left = await time_left(job)
     except DapMuxError:  # its commands are not on this machine
@@ -70,13 +70,13 @@ def _ranks(text: str, snapshot: SessionSnapshot) -> list[RankId]:
 def _finding(threat: Threat, snapshot: SessionSnapshot) -> Finding:
     return Finding(
         CAUSE,
-        "a clock of the job is about to run out",
+        "a time limit of the job is about to expire",
         (threat.text,),
         (
-            "let the stopped ranks run on in time (`release` detaches them)",
+            "continue the stopped ranks in time (`release` detaches them)",
             (
-                "a job that is to be looked at for long wants long time-outs: "
-                "init_process_group(timeout=...), and a scheduler's limit to match"
+                "for long debugging sessions set long limits: init_process_group(timeout=...), and "
+                "a matching limit of the scheduler"
             ),
         ),
         ranks=fold(threat.ranks, snapshot.default_group),

@@ -1,4 +1,4 @@
-"""A breakpoint in code that torch has compiled: the compiled code runs, and no line of it stops."""
+"""A breakpoint in code that torch has compiled, in which no line stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CAUSE: Final = "compiled"
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Breakpoints in compiled functions, and lines that were asked about."""
+    """Check breakpoints, and lines that the user asked about."""
     findings = []
     for snapshot in observed.snapshots:
         told = {
@@ -32,7 +32,7 @@ async def examine(observed: Observations) -> list[Finding]:
 async def _seen(
     snapshot: SessionSnapshot, places: list[tuple[str, int]]
 ) -> dict[str, tuple[str, ...]]:
-    """What ranks say of these lines, as far as they know the files by the same paths."""
+    """Ask ranks about these lines, if they know the files by the same paths."""
     seen: dict[str, tuple[str, ...]] = {}
     answers = await snapshot.ask(compiled(source_of("torch_state"), places)) if places else {}
     for ranks, answer in answers.items():
@@ -48,10 +48,10 @@ async def _seen(
 def _finding(where: str, seen: tuple[str, ...]) -> Finding:
     return Finding(
         CAUSE,
-        f"{where} is in code that torch.compile has compiled: it never stops there",
+        f"{where} is in code that torch.compile has compiled: breakpoints never stop there",
         seen,
         (
-            "start the job with TORCH_COMPILE_DISABLE=1: all of it runs as plain Python",
+            "start the job with TORCH_COMPILE_DISABLE=1, so that everything runs as plain Python",
             "or put @torch.compiler.disable before that function",
         ),
         where=where,

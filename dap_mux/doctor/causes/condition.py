@@ -1,7 +1,7 @@
-"""A condition that names nothing: debugpy takes it for false, each time, and says nothing.
+"""A condition with an undefined name: debugpy silently treats it as false each time.
 
-What a function has, its text tells; what its module has besides, the ranks do. Where either
-cannot be asked, nothing is said.
+The names in a function are read from its source, other names of its module are asked for in the
+ranks. If either is unavailable, nothing is reported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN: Final = (
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Every breakpoint with a condition."""
+    """Check every breakpoint with a condition."""
     return [
         finding
         for snapshot in observed.snapshots
@@ -62,20 +62,20 @@ def _finding(one: Json, unknown: list[str], known: frozenset[str]) -> Finding:
     meant = f"; did you mean {', '.join(like)}?" if like else ""
     return Finding(
         CAUSE,
-        f"the condition of {where} names nothing that is there: it never stops",
+        f"the condition of {where} uses a name that does not exist: it never stops",
         (
             (
-                f"condition {one['condition']!r}: neither the function at line {one['line']} nor "
-                f"its module has {named}, in any rank"
+                f"condition {one['condition']!r}: in no rank does the function at line "
+                f"{one['line']} or its module define {named}"
             ),
         ),
-        (f"put the name right{meant} (debugpy takes a NameError for false, without a word)",),
+        (f"correct the name{meant} (debugpy silently treats a NameError as false)",),
         where=where,
     )
 
 
 def names_in(condition: str) -> frozenset[str]:
-    """The names that a condition takes from where it stands; none where it cannot be read."""
+    """Return the free names of a condition; none if it cannot be parsed."""
     try:
         rest = split_prefix(condition).rest
         tree = ast.parse(_VARIABLE.sub("0", rest).strip(), mode="eval")
@@ -88,7 +88,7 @@ def names_in(condition: str) -> frozenset[str]:
 
 
 def _known_at(path: str, line: int) -> frozenset[str] | None:
-    """The names that a file's text gives to a line; None where there is no such text."""
+    """Return the names visible at a line; None if there is no such source."""
     try:
         return names_at(Path(path).read_text("utf-8"), line)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -96,7 +96,7 @@ def _known_at(path: str, line: int) -> frozenset[str] | None:
 
 
 def names_at(text: str, line: int) -> frozenset[str]:
-    """The names of the module, and of every function around a line."""
+    """Return the names of the module, and of every function around a line."""
     module = ast.parse(text)
     around = [
         node
@@ -107,7 +107,7 @@ def names_at(text: str, line: int) -> frozenset[str]:
 
 
 def _bound_in(scope: ast.AST) -> set[str]:
-    """What is bound in it, functions inside it included: too much is no false alarm."""
+    """Return all names bound in it, nested functions included: too many cause no false alarm."""
     found: set[str] = set()
     for node in ast.walk(scope):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):

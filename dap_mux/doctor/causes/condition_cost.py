@@ -1,4 +1,4 @@
-"""A condition in a line that runs so often that evaluating it slows the rank down."""
+"""A condition on a line that runs so often that evaluating it slows the rank down."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dap_mux.doctor.observations import Observations
 from dap_mux.doctor.snapshot import SessionSnapshot
 
 CAUSE: Final = "condition-cost"
-EVALUATION_COST_S: Final = 5e-6  # what one evaluation takes with all that is around it (make bench)
-COST_THRESHOLD: Final = 0.1  # of the rank's time
-# What a rank notes of its conditions (dap_mux/injected/conditions.py), those that are dear.
+EVALUATION_COST_S: Final = 5e-6  # of one evaluation, with its overhead (make bench)
+COST_THRESHOLD: Final = 0.1  # share of the rank's time
+# The expensive conditions, as ranks measure them (dap_mux/injected/conditions.py).
 RATE_EXPRESSION: Final = (
     "[(line, b.condition, round(cost.rate))"
     " for db in [__import__('pydevd').get_global_debugger()]"
@@ -22,7 +22,7 @@ RATE_EXPRESSION: Final = (
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Every breakpoint with a condition, in the ranks that have it."""
+    """Check every breakpoint with a condition, in the ranks that have it."""
     found: list[Finding] = []
     for snapshot in observed.snapshots:
         if any(one["condition"] for one in snapshot.breakpoints):
@@ -49,8 +49,8 @@ def _finding(
         ),
         (
             (
-                "put the test into the program, where it costs next to nothing "
-                f"(`if {condition}: breakpoint()`), or set the breakpoint in another line"
+                "put the test into the program, where it costs almost nothing "
+                f"(`if {condition}: breakpoint()`), or set the breakpoint on another line"
             ),
         ),
         ranks=ranks,

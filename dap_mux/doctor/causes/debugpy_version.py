@@ -1,4 +1,4 @@
-"""debugpy is missing in the job's Python, or older than what dap-mux is tested with."""
+"""debugpy is missing in the job's Python, or older than dap-mux is tested with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OLD: Final = "debugpy-old"
 PYTHON: Final = "python"  # the command does not run at all
 OLDEST_SUPPORTED: Final = "1.8.14"  # as in pyproject.toml
 INSTALL: Final = f"pip install 'debugpy>={OLDEST_SUPPORTED}'"
-# Of one that was brought in by its number there may be no more than pydevd.
+# A process with injected debugpy may have only pydevd.
 REFUSED: Final = re.compile(r"its debugpy is (?P<version>\S+), and dap-mux needs")
 """Of a rank's reason in `list`: the session has left it alone, so it cannot be asked."""
 VERSION_EXPRESSION: Final = (
@@ -25,7 +25,7 @@ VERSION_EXPRESSION: Final = (
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """The Pythons that were named, the debugpys that were talked to, and each session's ranks."""
+    """Check the Pythons that were named, the debugpys that replied, and each session's ranks."""
     findings = [*_of_pythons(observed), *_of_subjects(observed)]
     for snapshot in observed.snapshots:
         for ranks, version in (await snapshot.ask(VERSION_EXPRESSION)).items():
@@ -36,7 +36,7 @@ async def examine(observed: Observations) -> list[Finding]:
 
 
 def _of_refused(snapshot: SessionSnapshot) -> Iterator[Finding]:
-    """The ranks that the session refuses to attach to, by their debugpy."""
+    """Report the ranks to which a session refuses to attach because of their debugpy."""
     refused: dict[str, list[Json]] = {}
     for entry in snapshot.ranks:
         found = REFUSED.search(entry.get("reason") or "")
@@ -53,7 +53,7 @@ def _of_pythons(observed: Observations) -> Iterator[Finding]:
             yield Finding(
                 MISSING,
                 f"the Python of `{python.command}` has no debugpy",
-                (f"it says: {python.problem}",),
+                (f"its error: {python.problem}",),
                 ("install it there, in the job's image or environment:",),
                 paste=INSTALL,
                 where=python.command,
@@ -61,9 +61,9 @@ def _of_pythons(observed: Observations) -> Iterator[Finding]:
         elif python.problem:
             yield Finding(
                 PYTHON,
-                f"`{python.command}` does not start a Python",
+                f"`{python.command}` does not start Python",
                 (python.problem,),
-                ("give a command that does, such as .venv/bin/python",),
+                ("give a command such as .venv/bin/python",),
                 where=python.command,
             )
         elif is_old(python.version):
@@ -73,7 +73,7 @@ def _of_pythons(observed: Observations) -> Iterator[Finding]:
 def _of_subjects(observed: Observations) -> Iterator[Finding]:
     for subject in observed.subjects:
         if subject.talk is not None and is_old(subject.talk.version):
-            seen = f"{subject.endpoint} says that it is debugpy {subject.talk.version}"
+            seen = f"{subject.endpoint} reports debugpy {subject.talk.version}"
             yield _old(seen, "", subject.endpoint)
 
 
@@ -82,7 +82,7 @@ def _old(seen: str, ranks: str, where: str) -> Finding:
         OLD,
         f"debugpy is older than {OLDEST_SUPPORTED}, the oldest that dap-mux is tested with",
         (seen,),
-        ("bring a newer one into the job's image or environment:",),
+        ("install a newer one in the job's image or environment:",),
         paste=INSTALL,
         ranks=ranks,
         where=where,
@@ -90,7 +90,7 @@ def _old(seen: str, ranks: str, where: str) -> Finding:
 
 
 def is_old(version: str) -> bool:
-    """Whether a version is below the one needed; an unreadable one is not."""
+    """Whether a version is too old; an unreadable one is not."""
     found = _numbers(version)
     return bool(found) and found < _numbers(OLDEST_SUPPORTED)
 

@@ -1,7 +1,7 @@
-"""The rank's file is another one, or lies elsewhere: the mapping that helps is found.
+"""The rank's file differs or is elsewhere: finds the path mapping that helps.
 
-A session that has breakpoints in a file has compared it already, and proposes mappings; a file
-without any is compared here, in the same way.
+A session has already compared files that have breakpoints, and proposes mappings; other files are
+compared here in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAPPING: Final = "path-mapping"
 MISSING: Final = "file-missing"
 DIFFERS: Final = "file-differs"
 SIGNS: Final = {MISSING: "file missing", DIFFERS: "file differs"}  # in a breakpoint's message
-# Where debugpy looks for a file of the client's; private, and without it the path stands.
+# Where debugpy looks for a client's file. Private interface: without it the path is unchanged.
 SERVER_PATH_EXPRESSION: Final = (
     "(lambda m, p: m.map_file_to_server(p) if hasattr(m, 'map_file_to_server') else p)"
     "(__import__('pydevd_file_utils'), {!r})"
@@ -37,7 +37,7 @@ HOW_TO_ADD: Final = (
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Breakpoints first, then files that were asked about, then what launch.json says."""
+    """Check breakpoints, then files that the user asked about, then launch.json."""
     findings = []
     for snapshot in observed.snapshots:
         findings += [found for one in snapshot.breakpoints if (found := _of_breakpoint(one))]
@@ -63,7 +63,7 @@ def _of_breakpoint(one: Json) -> Finding | None:
 def _mapping(where: str, seen: str, entries: list[Json]) -> Finding:
     return Finding(
         MAPPING,
-        f"the ranks know {where.rpartition(':')[0] or where} by another path",
+        f"the ranks have {where.rpartition(':')[0] or where} under another path",
         (seen,),
         (HOW_TO_ADD,),
         paste="\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries),
@@ -75,14 +75,14 @@ def _without(kind: str, where: str, seen: str, ranks: str) -> Finding:
     missing = kind == MISSING
     return Finding(
         kind,
-        f"{where} is {'missing' if missing else 'another file'} where the ranks run",
+        f"{where} {'does not exist' if missing else 'is a different file'} where the ranks run",
         (seen,),
         (
             "copy it there, or open the copy that the ranks run"
             if missing
-            else "bring both to the same state: lines do not fit, and breakpoints stop elsewhere",
+            else "make both files the same: their lines differ, so breakpoints stop elsewhere",
             (
-                "if it lies under another folder there, a mapping is missing: "
+                "if it is in another folder there, a mapping is missing: "
                 'pathMappings [{"localRoot": ..., "remoteRoot": ...}]'
             ),
         ),
@@ -125,7 +125,7 @@ def _judged(
 
 
 def _digest(path: str) -> str:
-    """As `injected.file_probe` has it for the rank's."""
+    """Return a digest comparable with the rank's."""
     try:
         size = Path(path).stat().st_size
         if size > LARGEST:
@@ -137,7 +137,7 @@ def _digest(path: str) -> str:
 
 
 def _united(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for each mapping, however many breakpoints it would put right."""
+    """Merge findings that need the same mapping."""
     distinct: dict[tuple[str, str], Finding] = {}
     for one in findings:
         key = one.cause, one.paste or one.where
@@ -159,7 +159,7 @@ def _united(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _of_configurations(observed: Observations) -> list[Finding]:
-    """Mappings that cannot be used, or whose local root is not there."""
+    """Check for invalid mappings, and local roots that do not exist."""
     folder = str(Path.cwd())
     findings = []
     for one in observed.configurations:
@@ -177,7 +177,7 @@ def _of_configurations(observed: Observations) -> list[Finding]:
                 MAPPING,
                 f"a path mapping of {one.where} is wrong",
                 (seen,),
-                ("localRoot is the project's folder here, remoteRoot the same where ranks run",),
+                ("localRoot is the project's folder here, remoteRoot its path where ranks run",),
                 where=one.where,
             )
         )

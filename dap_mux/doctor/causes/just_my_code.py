@@ -1,4 +1,4 @@
-"""A breakpoint in a library, which `justMyCode` keeps debugpy from looking at."""
+"""A breakpoint in library code, which debugpy skips because of `justMyCode`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dap_mux.doctor.observations import Observations
 from dap_mux.doctor.snapshot import SessionSnapshot
 
 CAUSE: Final = "just-my-code"
-SIGN: Final = "justMyCode"  # in debugpy's words about a breakpoint that it leaves out
-# Private parts of pydevd: without them it is not known, and nothing is said.
+SIGN: Final = "justMyCode"  # in debugpy's message about a breakpoint that it ignores
+# Private interface of pydevd: without it nothing is reported.
 FILTERED: Final = (
     "(lambda d, p: bool(d.get_use_libraries_filter()"
     " and not d.in_project_roots_filename_uncached(p)))"
@@ -19,7 +19,7 @@ FILTERED: Final = (
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Breakpoints that are refused for it, and files that were asked about."""
+    """Check breakpoints, and files that the user asked about."""
     findings = []
     for snapshot in observed.snapshots:
         told = {
@@ -46,7 +46,7 @@ async def _of_files(snapshot: SessionSnapshot, observed: Observations) -> list[F
 def _finding(where: str, seen: str) -> Finding:
     return Finding(
         CAUSE,
-        f"{where} is library code, and justMyCode leaves that out",
+        f"{where} is library code, which justMyCode excludes",
         (seen,),
         ("put this into the launch configuration and start debugging again:",),
         paste='"justMyCode": false',

@@ -12,12 +12,12 @@ CAUSE = "port-range"
 
 
 def applies(subject: Subject, observed: Observations) -> bool:
-    """Nobody listens there, and a neighbour of the same range is forwarded by a program we know."""
+    """Whether nothing listens there while other ports of the range are forwarded."""
     return subject.who == "nobody" and bool(_forwarded(subject, observed))
 
 
 def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
-    """What to forward too."""
+    """List the ports to forward as well."""
     there = _forwarded(subjects[0], observed)
     missing = " ".join(f"{each.port}:{each.port}" for each in subjects)
     holders = dict.fromkeys(str(each.holder) for each in there if each.holder)
@@ -29,7 +29,7 @@ def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
         lines(evidence),
         (
             (
-                f"forward them too: `kubectl port-forward POD {missing}` takes many ports at once, "
+                f"forward them too: `kubectl port-forward POD {missing}` accepts several ports, "
                 "`ssh -L` is given once for each"
             ),
             "or forward one port for all: `dap-mux attach` inside the cluster, and its port 5677",

@@ -1,4 +1,4 @@
-"""A running process that cannot be debugged by its number: forbidden, no Python, or no debugger."""
+"""A running process that cannot be attached to: forbidden, not Python, or no native debugger."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ALLOW: Final = (
 )
 NAME_ANOTHER: Final = ("name a running process of Python 3.8 or later",)
 INSTALL: Final = (
-    "`apt-get install gdb lldb`: one of them that works is enough",
+    "`apt-get install gdb lldb`: one that works is enough",
     "or start the program under the debugger: `dap-mux run`",
 )
 
 
 async def examine(observed: Observations) -> list[Finding]:
-    """Each process that was named."""
+    """Check each process that the user named."""
     return [found for pid in observed.processes if (found := await _of_process(pid))]
 
 
@@ -46,7 +46,7 @@ async def _of_process(pid: int) -> Finding | None:
         seen = str(error)
         return Finding(
             FORBIDDEN,
-            f"process {pid} may not be debugged from here",
+            f"debugging process {pid} is not permitted",
             (seen,),
             ALLOW,
             where=f"pid:{pid}",
@@ -64,7 +64,7 @@ async def _of_process(pid: int) -> Finding | None:
 
 
 def _look_inside(process: RunningPython) -> None:
-    """Have the kernel decide as it does for gdb: a process's memory is opened by the same rule."""
+    """Let the kernel decide as it does for gdb: opening the memory follows the same rule."""
     if process.version >= REMOTE_EXEC_PYTHON:
         return
     os.close(os.open(procfs.folder(process.pid) / "mem", os.O_RDONLY))

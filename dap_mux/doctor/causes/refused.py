@@ -12,7 +12,7 @@ CAUSE = "refused"
 
 
 def applies(subject: Subject, _: Observations) -> bool:
-    """Nobody listens, or nobody answers at all."""
+    """Whether nothing listens, or nothing responds at all."""
     return (
         subject.who == "nobody"
         or subject.outcome == "unreachable"
@@ -21,7 +21,7 @@ def applies(subject: Subject, _: Observations) -> bool:
 
 
 def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
-    """What to start, or to write."""
+    """Say what to start, or which address to use."""
     where = endpoints_of(subjects)
     return Finding(
         CAUSE,
@@ -30,10 +30,10 @@ def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
         (
             (
                 "start the job under the debugger: `dap-mux run -n 4 SCRIPT`, or, in each rank, "
-                "`python -m dap_mux.rank SCRIPT` (it says where it listens)"
+                "`python -m dap_mux.rank SCRIPT` (it prints where it listens)"
             ),
             (
-                "if it runs elsewhere or on another port, say that address instead of "
+                "if it runs elsewhere or on another port, use that address instead of "
                 f"{where}; a job that has just been started may need a moment"
             ),
         ),
@@ -44,8 +44,8 @@ def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
 
 def _evidence(subject: Subject) -> str:
     if subject.reason:
-        return f"the session says of rank {subject.ranks}: {subject.reason}"
+        return f"the session reports for rank {subject.ranks}: {subject.reason}"
     if subject.talk is not None:
         why = subject.talk.words or "connection refused"
         return f"{subject.endpoint} ({subject.named}): {why}"
-    return f"no process of this machine listens on {subject.endpoint} ({subject.named})"
+    return f"no process on this machine listens on {subject.endpoint} ({subject.named})"

@@ -1,4 +1,4 @@
-"""Words that several causes use."""
+"""Text that several causes share."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Final
 from dap_mux.doctor.observations import Subject
 from dap_mux.rank_sets import fold
 
-MAX_EVIDENCE: Final = 6  # lines of evidence; a job of a thousand ranks fails in one way
+MAX_EVIDENCE: Final = 6  # lines; a job of a thousand ranks fails in one way
 
 
 def lines(evidence: Iterable[str]) -> tuple[str, ...]:
-    """No line twice, and not too many."""
+    """Remove duplicates and limit the number of lines."""
     distinct = list(dict.fromkeys(evidence))
     more = len(distinct) - MAX_EVIDENCE
     return tuple(distinct[:MAX_EVIDENCE]) + ((f"and {more} more like these",) if more > 0 else ())
 
 
 def ranks_of(subjects: Sequence[Subject]) -> str:
-    """The ranks that a finding is about, folded as the sessions do; "" for none."""
+    """Return the folded set of ranks that a finding is about; "" for none."""
     found = [each.rank for each in subjects if each.rank]
     return fold(found, subjects[0].default_group) if found else ""
 
 
 def endpoints_of(subjects: Sequence[Subject]) -> str:
-    """`host:5678-5681`, as far as ports are neighbours."""
+    """Return `host:5678-5681`, with consecutive ports folded."""
     by_host: dict[str, list[int]] = {}
     for each in subjects:
         by_host.setdefault(each.endpoint.rpartition(":")[0], []).append(each.port)

@@ -1,4 +1,4 @@
-"""debugpy's adapter, the process that has a rank's port, hangs or has ended; the rank runs on."""
+"""debugpy's adapter, the process with a rank's port, hangs or has ended; the rank still runs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from dap_mux.doctor.observations import Observations, Subject
 from dap_mux.doctor.probe import TAKEN
 
 CAUSE = "wedged-adapter"
-UNRESPONSIVE = ("wedged", "refuses")  # it takes a connection, and no debugger
-NO_REPLY = "no answer"  # a session's words for a rank that takes connections and says nothing
+UNRESPONSIVE = ("wedged", "refuses")  # accepts connections, but no debugger
+NO_REPLY = "no answer"  # in a session's reason
 
 
 def applies(subject: Subject, _: Observations) -> bool:
-    """It hangs, as its sockets or its silence show; or the rank is there, and its port is not."""
+    """Whether the adapter hangs or does not respond, or the rank runs without its port."""
     silent = subject.outcome in UNRESPONSIVE or NO_REPLY in subject.reason
     return silent or bool(_signs(subject))
 
 
 def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
-    """There is no way back in but the rank's restart."""
+    """Only restarting the rank helps."""
     return Finding(
         CAUSE,
-        f"debugpy's adapter at {endpoints_of(subjects)} is wedged: the rank runs, and nobody can "
-        "attach to it any more",
+        f"debugpy's adapter at {endpoints_of(subjects)} is wedged: the rank runs, "
+        "but no debugger can attach to it any more",
         lines(line for each in subjects for line in _evidence(each)),
         (
             (
-                "start the rank again; it cannot be reached as it is (one that was started without "
-                "debugpy's port can be attached to with `dap-mux attach pid:NUMBER`)"
+                "restart the rank; until then it cannot be reached (a process started without "
+                "debugpy can be attached to with `dap-mux attach pid:NUMBER`)"
             ),
             (
                 "keep port scanners, health checks and `nc` away from debugpy's ports: a "
-                "connection that is opened and closed again does this"
+                "connection that is opened and closed has this effect"
             ),
         ),
         ranks=ranks_of(subjects),
@@ -45,9 +45,9 @@ def describe(subjects: Sequence[Subject], _: Observations) -> Finding:
 def _evidence(subject: Subject) -> list[str]:
     signs = _signs(subject)
     if subject.talk is not None and subject.outcome in UNRESPONSIVE:
-        signs.append(f"{subject.endpoint} takes connections: {subject.talk.words}")
+        signs.append(f"{subject.endpoint} accepts connections: {subject.talk.words}")
     if NO_REPLY in subject.reason:
-        signs.append(f"the session says of rank {subject.ranks}: {subject.reason}")
+        signs.append(f"the session reports for rank {subject.ranks}: {subject.reason}")
     return signs
 
 
@@ -61,15 +61,19 @@ def _signs(subject: Subject) -> list[str]:
     if subject.who != "debugpy" or subject.holder is None or subject.listener is None:
         return found
     if TAKEN in subject.reason and not subject.clients:
-        found.append(f"{subject.endpoint} says {TAKEN!r}, and nobody else is connected to it")
+        found.append(
+            f"{subject.endpoint} reports {TAKEN!r}, but no other client is connected to it"
+        )
     if subject.holder.is_halted:
         state = subject.holder.state
-        found.append(f"{subject.holder} holds {subject.endpoint} and is halted (state {state})")
+        found.append(f"{subject.holder} holds {subject.endpoint} and is suspended (state {state})")
     if subject.listener.queue:
-        found.append(f"{subject.listener.queue} connections wait on {subject.endpoint}, not taken")
+        found.append(
+            f"{subject.listener.queue} connections to {subject.endpoint} have not been accepted"
+        )
     if subject.left:
         found.append(
-            f"{subject.left} connections to {subject.endpoint} have ended, and its adapter "
-            f"({subject.holder}) has not noticed"
+            f"{subject.left} connections to {subject.endpoint} have been closed, and its "
+            f"adapter ({subject.holder}) has not noticed"
         )
     return found

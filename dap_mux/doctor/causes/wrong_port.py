@@ -1,4 +1,4 @@
-"""The wrong port: what listens there is no debugpy, or this folder's ranks listen elsewhere."""
+"""A wrong port: another program listens there, or this folder's ranks listen elsewhere."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MALFORMED = "sent malformed data"  # in a session's reason
 
 
 def applies(subject: Subject, observed: Observations) -> bool:
-    """Somebody else is there; or nobody, while debugpys of this folder wait on other ports."""
+    """Whether another program listens, or nothing while debugpys of this folder wait elsewhere."""
     other = subject.who in ("stranger", "dap-mux")
     misses = subject.who == "nobody" and bool(observed.elsewhere) and not subject.rank_process
     return other or misses or MALFORMED in subject.reason
 
 
 def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
-    """Where the ranks are, if that shows."""
+    """Name the ports of the ranks, if they can be found."""
     there = sorted(observed.elsewhere)
     found = ", ".join(f"127.0.0.1:{port}" for port in there)
-    fix = f"use {found} instead" if there else "find out where the ranks listen: each one says so"
+    fix = f"use {found} instead" if there else "find out where the ranks listen: each one prints it"
     return Finding(
         CAUSE,
         f"wrong port: no rank listens on {endpoints_of(subjects)}",
@@ -36,10 +36,10 @@ def describe(subjects: Sequence[Subject], observed: Observations) -> Finding:
 
 def _evidence(subject: Subject) -> str:
     if subject.who == "dap-mux":
-        return f"a dap-mux session listens on {subject.endpoint}: that is for editors, not a rank"
+        return f"a dap-mux session listens on {subject.endpoint}: for editors, not a rank"
     if subject.who == "nobody":
         return f"nothing listens on {subject.endpoint} ({subject.named})"
-    who = str(subject.holder) if subject.holder else "who"
+    who = str(subject.holder) if subject.holder else "another program"
     said = subject.talk.words if subject.talk else subject.reason
     told = f": {said}" if said else ""
     return (
