@@ -1,4 +1,4 @@
-"""Options: one table, five places they can come from, and where each value came from.
+"""Options: one table, five sources, and the origin of each value.
 
 Strongest first: a flag, a `DAP_MUX_*` variable, an attribute in launch.json, `[tool.dap-mux]` in
 the nearest pyproject.toml, the user's config file; then the default. `options` is the table,

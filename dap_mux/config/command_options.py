@@ -1,4 +1,4 @@
-"""What the command line hands to the session: one frozen order for each way to start one."""
+"""The options of each command that starts a session, as frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dap_mux.config.config import Config
 @dataclass(frozen=True)
 class RunOptions:
     """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
-    and its arguments. `dial`: the ranks call us, and listen nowhere.
+    and its arguments. `dial`: the ranks connect to the session instead of listening.
     """
 
     config: Config
@@ -26,7 +26,7 @@ class LaunchOptions:
     config: Config
     command: tuple[str, ...]
     dial: bool = False
-    """Ranks call the session, on `config.dial_listen`, instead of listening."""
+    """Ranks connect to the session, on `config.dial_listen`, instead of listening."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The options' values, typed and frozen, and where each of them came from."""
+"""The values of all options, typed and frozen, and the origin of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Origin(NamedTuple):
-    """Which place set a value, and its name for people."""
+    """The source of a value, and its name in messages."""
 
     strength: Strength
     label: str
@@ -80,9 +80,9 @@ class Config:
         cwd: Path | None = None,
         home: Path | None = None,
     ) -> Config:
-        """Gather every option from its strongest place. Without `cwd` and `home` no file is read.
+        """Take each option from its strongest source. Without `cwd` and `home` no file is read.
 
-        Raises UsageError that names the option, its value, its place and what is allowed.
+        Raises UsageError that names the option, its value, its origin and what is allowed.
         """
         places = [
             DEFAULTS,
@@ -97,7 +97,7 @@ class Config:
         return cls(**values, origins=_origins(winners))
 
     def with_launch(self, launch: Mapping[str, object], cwd: Path | None = None) -> Config:
-        """Put in what an editor's attach or launch request says, where nothing stronger did."""
+        """Add the attributes of an editor's attach or launch request, unless overridden."""
         place = from_launch(launch, cwd)
         better = {
             name: place for name in place.values if self.origins[name].strength <= Strength.LAUNCH
@@ -106,7 +106,7 @@ class Config:
         return replace(self, **values, origins={**self.origins, **_origins(better)})
 
     def explain(self) -> list[Row]:
-        """Say each option's value, as text, number or truth, and where it came from."""
+        """Return each option's value, as a string, number or boolean, and its origin."""
         return [
             Row(
                 option.name, _show(option, getattr(self, option.name)), self.origins[option.name][1]
@@ -116,7 +116,7 @@ class Config:
 
 
 def _winners(places: Iterable[Source]) -> dict[str, Source]:
-    """Return the strongest place for each option."""
+    """Return the strongest source of each option."""
     return {
         name: place
         for place in sorted(places, key=lambda place: place.strength)

@@ -1,4 +1,4 @@
-"""The table of options: every name an option goes by, its kind, its default and what it means."""
+"""The table of options: all names of each, its kind, its default and its help."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("dial_listen", ADDRESS, Address("127.0.0.1", 5676),
            "--dial-listen", "DAP_MUX_DIAL_LISTEN", "dialListen",
            ("attach", "run"),
-           "where ranks call that are told to (attach dial:N, run --dial -- LAUNCHER)"),
+           "where ranks that dial out connect (attach dial:N, run --dial -- LAUNCHER)"),
     Option("mesh", MESH, None,
            "--mesh", "DAP_MUX_MESH", "mesh",
            ALL, "how ranks are laid out, the last dimension varying fastest"),
@@ -62,7 +62,7 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "where log files go, one for each rank; a new temporary folder by default"),
     Option("verbosity", count(0, 3), 0,
            "-v", "DAP_MUX_VERBOSITY", "verbosity",
-           ALL, "say more: -v, -vv or -vvv"),
+           ALL, "more messages: -v, -vv or -vvv"),
     Option("wait", TRUTH, True,
            "--wait", "DAP_MUX_WAIT", "wait",
            RUN, "ranks wait for a debugger before their first line"),
@@ -86,25 +86,25 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "how long a class step waits for its slowest rank"),
     Option("request_timeout", seconds(3600), 5.0,
            "--request-timeout", "DAP_MUX_REQUEST_TIMEOUT", "requestTimeout",
-           ALL, "how long a rank may take to answer; an evaluate may take for ever"),
+           ALL, "how long a rank may take to reply; an evaluate is not limited"),
     Option("max_message", size(64 * 1024, 1024**3), 16 * 1024**2,
            "--max-message", "DAP_MUX_MAX_MESSAGE", "maxMessage",
-           ALL, "the largest message taken from an editor or a rank"),
+           ALL, "the largest message accepted from an editor or a rank"),
     Option("token_file", FILE, None,
            "--token-file", "DAP_MUX_TOKEN_FILE", "tokenFile",
-           (*ALL, *JOIN), "where the session's token is; a session makes it if it is missing"),
+           (*ALL, *JOIN), "file with the session's token; a session creates it if it is missing"),
     Option("tls_cert", FILE, None,
            "--tls-cert", "DAP_MUX_TLS_CERT", "tlsCert",
            ALL, "the certificate (PEM) for editors that connect by TLS"),
     Option("tls_key", FILE, None,
            "--tls-key", "DAP_MUX_TLS_KEY", "tlsKey",
-           ALL, "its private key, where that is in a file of its own"),
+           ALL, "its private key, if that is in a separate file"),
     Option("tls_ca", FILE, None,
            "--tls-ca", "DAP_MUX_TLS_CA", "tlsCa",
            JOIN, "connect by TLS; the certificate (PEM) that vouches for the session's"),
     Option("insecure", TRUTH, False,
            "--insecure", "DAP_MUX_INSECURE", "insecure",
-           (*ALL, *JOIN), "beyond loopback the token is enough, without TLS"),
+           (*ALL, *JOIN), "allow addresses beyond loopback with the token alone, without TLS"),
 )
 # fmt: on
 BY_NAME = {option.name: option for option in OPTIONS}

@@ -1,4 +1,4 @@
-"""The five places that options come from, each read into the same shape."""
+"""The five sources of options, each read into the same shape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 
 class Strength(IntEnum):
-    """Which place wins."""
+    """The precedence of sources."""
 
     DEFAULT = 0
     USER_FILE = 1
@@ -32,7 +32,7 @@ class Strength(IntEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Raw values by option name. `label` names the place; relative folders are under `base`."""
+    """Raw values by option name. `label` names the source; relative paths are under `base`."""
 
     strength: Strength
     values: Mapping[str, object]
@@ -40,7 +40,7 @@ class Source:
     base: Path | None = None
 
     def origin(self, name: str) -> str:
-        """Name the place of one value in the words that its user knows."""
+        """Name the origin of a value as the user knows it."""
         option = BY_NAME[name]
         own = {
             Strength.FLAG: f"flag {option.flag}",
@@ -50,19 +50,19 @@ class Source:
         return own.get(self.strength, self.label)
 
 
-# Secrets, who is believed to have them, and files that we would write or read for the project.
+# Secrets, trust, and files that we would read or write on behalf of the project.
 NOT_FOR_PROJECTS = frozenset({"insecure", "log_dir", "tls_ca", "tls_cert", "tls_key", "token_file"})
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 
 def from_flags(flags: Mapping[str, object], cwd: Path | None) -> Source:
-    """What the command line said; None is a flag not given."""
+    """Read the command line's flags; None is a flag not given."""
     given = {name: raw for name, raw in flags.items() if name in BY_NAME and raw is not None}
     return Source(Strength.FLAG, given, "flag", cwd)
 
 
 def from_variables(environ: Mapping[str, str], cwd: Path | None) -> Source:
-    """`DAP_MUX_*` variables; an empty one counts as unset."""
+    """Read `DAP_MUX_*` variables; an empty one counts as unset."""
     given = {
         option.name: environ[option.variable]
         for option in OPTIONS
@@ -72,7 +72,7 @@ def from_variables(environ: Mapping[str, str], cwd: Path | None) -> Source:
 
 
 def from_launch(launch: Mapping[str, object], cwd: Path | None) -> Source:
-    """Our attributes among those of a launch or attach request; all others are debugpy's."""
+    """Read our attributes of a launch or attach request; the others are debugpy's."""
     given = {
         option.name: launch[option.attribute]
         for option in OPTIONS
@@ -95,18 +95,18 @@ def from_project(cwd: Path) -> Source | None:
 
 
 def _check_project(source: Source) -> None:
-    """Somebody else's project must not open this machine, nor choose its secret."""
+    """Refuse options with which a project could open this machine, or choose its secret."""
     for name in sorted(NOT_FOR_PROJECTS & source.values.keys()):
         option = BY_NAME[name]
         raise UsageError(
-            f"{source.label}: {name!r} is not for a project to say; "
+            f"{source.label}: {name!r} cannot be set by a project; "
             f"use {option.flag}, {option.variable} or your own config file"
         )
 
 
 def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:
     """`dap-mux/config.toml` in the user's configuration folder. Raises UsageError."""
-    # The XDG rules say that a relative path there is to be ignored.
+    # By the XDG specification a relative path is ignored.
     given = Path(environ.get("XDG_CONFIG_HOME", ""))
     path = (given if given.is_absolute() else home / ".config") / "dap-mux" / "config.toml"
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Kinds of option values: how each is read from text, TOML or JSON, and how it is shown again."""
+"""Kinds of option values: how each is parsed from text, TOML or JSON, and formatted."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Address(NamedTuple):
         """Read `PORT`, `HOST:PORT` or `[IPv6]:PORT`; loopback without a host. Raises ValueError."""
         match = re.fullmatch(r"(?:(\[[0-9a-fA-F:.]+\]|[^:\s\[\]/]*):)?([0-9]{1,5})", text.strip())
         if match is None or int(match[2]) > 65535:
-            raise ValueError(f"{text!r} is no address")
+            raise ValueError(f"{text!r} is not an address")
         return cls((match[1] or "127.0.0.1").strip("[]"), int(match[2]))
 
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """`read` raises ValueError for what is not `allowed`; `show` gives text, number or truth."""
+    """`read` raises ValueError unless `allowed`; `show` returns a string, number or boolean."""
 
     allowed: str
     metavar: str
@@ -50,7 +50,7 @@ class Kind(Generic[T]):
 
 
 def _text(raw: object) -> str:
-    """Text or a number as text; anything else (lists, truth, null) is no value of ours."""
+    """Return a string or number as text. Raises ValueError for anything else."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         raise ValueError(raw)
     return str(raw).strip()
@@ -80,7 +80,7 @@ def count(lowest: int, highest: int, what: str = "a whole number") -> Kind[int]:
 
 
 def choice(*words: str) -> Kind[str]:
-    """One of a few words."""
+    """One of several names."""
 
     def read(raw: object) -> str:
         if raw not in words:

@@ -1,4 +1,4 @@
-"""What the agent does, in order: listen, say so, wait, run the program."""
+"""The agent's steps: listen, report that, wait for a debugger, run the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     place = place_of(os.environ)
     interrupted = "was interrupted while it waited for a debugger"
     if not options.module:
-        # Before anybody can ask which file this rank runs; so does debugpy itself.
+        # Before a debugger can ask which file this rank runs, as debugpy itself does.
         sys.argv[:] = options.script
     with dying_of_ctrl_c(lambda: say(place, interrupted)):
         _start(options, place)

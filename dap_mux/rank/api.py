@@ -1,7 +1,7 @@
-"""What programs call, and whoever starts them: listen, wait for a debugger, stop here.
+"""The API for programs and launchers: listen, wait for a debugger, stop here.
 
-A process has one debugger. Everything here may be called in many places and threads: the first
-call opens the port, the others find it open. `import dap_mux` brings `listen`,
+A process has one debugger. All functions may be called repeatedly and from any thread: the first
+call opens the port, later ones find it open. `import dap_mux` brings `listen`,
 `wait_for_client` and `settrace`.
 """
 
@@ -44,16 +44,16 @@ from dap_mux.rank.ready import (
 
 
 class _Started:
-    """What this process has started already."""
+    """What this process has already started."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.address: tuple[str, int] | None = None
         self.forked_from: tuple[str, int] | None = None
-        self.told = False  # in a forked child: that it is one
+        self.told = False  # in a forked child: that it has been reported
 
     def in_forked_child(self) -> None:
-        """It has our names and none of debugpy's threads: a stop in it would be for ever."""
+        """A forked child has none of debugpy's threads: a stop in it would last forever."""
         self.lock, self.forked_from = threading.Lock(), self.address
         if self.address is not None:
             run_on_without_debugger()
@@ -75,12 +75,12 @@ class Setup:
     ready_file: Path | None = None
     """Written once it listens; so is the folder that `DAP_MUX_RENDEZVOUS` names."""
     wait: bool = False
-    """For a debugger, at most `timeout` seconds (None: for ever)."""
+    """Whether to wait for a debugger, at most `timeout` seconds (None: forever)."""
     timeout: float | None = None
     on_timeout: OnTimeout = "exit"
     stop_on_entry: bool = False
     quiet: bool = False
-    """Who has started us knows where we listen, and tells the user."""
+    """Whether the starter of this process tells the user where it listens."""
     hold: float | None = post_mortem.DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
 
@@ -89,12 +89,14 @@ def start(setup: Setup) -> tuple[str, int]:
     """Make this process a rank under a debugger; what launchers call. Returns host and port.
 
     A second call finds the port open, and only waits. Raises `CannotListen`, `NoSuchPort`, and
-    ValueError for a variable that makes no sense.
+    ValueError for an invalid variable.
     """
     place = setup.place or place_of(os.environ)
     if _started.forked_from is not None:
         if not _started.told:
-            say(place, f"has no debugger in its forked child {os.getpid()}, which runs on without")
+            say(
+                place, f"has no debugger in its forked child {os.getpid()}, which continues without"
+            )
         _started.told = True
         return _started.forked_from
     address = _listen_once(place, setup)
@@ -112,7 +114,7 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     `DEBUG_PORT_NAME` names; a free one where that is taken. A process that has a debugger of
     somebody else's making gets port 0. Raises `CannotListen`, `NoSuchPort`.
     """
-    # A program of its own, with nobody else to look after it, waits for no debugger at its end.
+    # A program that was not launched by dap-mux does not wait for a debugger at its end.
     launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
     hold = post_mortem.DEFAULT_LIMIT_S if launched else 0
     return start(Setup(host=host, port=port, hold=hold))
@@ -121,7 +123,7 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
 def wait_for_client(timeout: float | None = None, on_timeout: OnTimeout | None = None) -> bool:
     """Wait until a debugger is attached, listening if need be. Whether one is.
 
-    At most `timeout` seconds (default: `DEBUG_TIMEOUT`, else for ever); then the process exits
+    At most `timeout` seconds (default: `DEBUG_TIMEOUT`, else forever); then the process exits
     with 124, or this returns False where `on_timeout` is "continue" (default:
     `DEBUG_ON_TIMEOUT`, else "exit").
     """
@@ -161,14 +163,14 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
                 told = _told_of_failures(setup)
                 post_mortem.arm(place, limit, "{}:{}".format(*_started.address), told)
         elif setup.port not in (None, 0, _started.address[1]):
-            say(place, f"listens on {_started.address[1]} already; port {setup.port} is not used")
+            say(place, f"already listens on {_started.address[1]}; port {setup.port} is not used")
         return _started.address
 
 
 def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     refuse_old_debugpy()
     if is_debugged():
-        say(place, "runs under debugpy already; a debugger attaches where that listens")
+        say(place, "already runs under debugpy; attach a debugger where that listens")
         hide_our_frames()
         note_debugger_visits()
         speed_up()
@@ -186,7 +188,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
 
 
 def _told_of_failures(setup: Setup) -> list[Path]:
-    """Files that whoever started this process reads."""
+    """Return the files in which the starter of this process looks for failures."""
     files = [setup.ready_file] if setup.ready_file is not None else []
     folder = os.environ.get(RENDEZVOUS)
     if folder and Path(folder).is_dir():
@@ -197,7 +199,7 @@ def _told_of_failures(setup: Setup) -> list[Path]:
 def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
     """The session knows from the call itself; whoever waits for a file learns that it was."""
     if not setup.quiet:
-        say(place, f"calls the debug session at {target}")
+        say(place, f"connects to the debug session at {target}")
     address = dial(place, target)
     hide_our_frames()
     record, folder = record_of(place, *address), os.environ.get(RENDEZVOUS)
@@ -227,7 +229,7 @@ def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
             f"listens for a debugger on {host}:{port} (pid {os.getpid()}): dap-mux attach {word}",
         )
     if host not in LOOPBACK:
-        say(place, f"lets anybody who reaches {host}:{port} run code: debugpy asks no password")
+        say(place, f"lets anyone who reaches {host}:{port} run code: debugpy has no authentication")
 
 
 if hasattr(os, "register_at_fork"):

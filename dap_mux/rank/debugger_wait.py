@@ -1,4 +1,4 @@
-"""Wait for a debugger before the program starts, but not for ever."""
+"""Waits for a debugger before the program starts, within a time limit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dap_mux.rank.starter import starter_is_gone
 OnTimeout: TypeAlias = Literal["exit", "continue"]
 
 STARTER_CHECK_INTERVAL_S = 0.5
-POLL_INTERVAL_S = 0.01  # s; debugpy's own wait looks every 0.02 s
+POLL_INTERVAL_S = 0.01  # debugpy's own wait polls every 0.02 s
 _visits: list[None] = []
-"""One for each time that a debugger has attached and configured: it may have gone since."""
+"""One entry for each debugger that has attached and configured; it may have left since."""
 
 
 def timeout_of(environ: Mapping[str, str]) -> float | None:
-    """`DEBUG_TIMEOUT` in seconds; None (for ever) where it is not set. Raises ValueError."""
+    """`DEBUG_TIMEOUT` in seconds; None (forever) where it is not set. Raises ValueError."""
     text = environ.get("DEBUG_TIMEOUT")
     try:
         return seconds(text) if text else None
@@ -76,18 +76,18 @@ def wait_or_end(
         if wait_for_debugger(timeout, with_starter=since_start):
             return True
     except StarterGone:
-        say(place, "was launched by an editor that left before its debugger was ready; it exits")
+        say(place, "was launched by an editor that left before its debugger was ready; exiting")
         _exit()
     late = f"had no debugger attached within {timeout:g} s"
     if on_timeout == "exit":
-        say(place, f"{late}; it exits (DEBUG_ON_TIMEOUT=continue would run it without one)")
+        say(place, f"{late}; exiting (DEBUG_ON_TIMEOUT=continue would run it without one)")
         _exit()
-    say(place, f"{late}; it runs on without one")
+    say(place, f"{late}; continuing without one")
     return False
 
 
 class StarterGone(Exception):
-    """Whoever launched this rank has gone, and no debugger has ever attached."""
+    """The process that launched this rank has gone, and no debugger has ever attached."""
 
 
 def _exit() -> NoReturn:

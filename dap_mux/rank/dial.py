@@ -1,4 +1,4 @@
-"""Call the session, where nothing may call in: `DAP_MUX_DIAL=HOST:PORT`.
+"""Connects to the session, for hosts that cannot be connected to: `DAP_MUX_DIAL=HOST:PORT`.
 
 The session plays the part of debugpy's adapter, so there is no adapter process and no port here.
 debugpy believes that it listens: what it takes for its listening socket is a `Line`, whose
@@ -38,20 +38,20 @@ ADDRESS = "DAP_MUX_DIAL"
 TOKEN = "DAP_MUX_DIAL_TOKEN"  # noqa: S105  (a variable's name)
 TOKEN_FILE = "DAP_MUX_DIAL_TOKEN_FILE"  # noqa: S105
 TIMEOUT = "DAP_MUX_DIAL_TIMEOUT"
-FIRST_CALL_TIMEOUT_S = 60.0  # s; a session that starts after its ranks is waited for
-CONNECT_TIMEOUT_S = 10.0  # s
+FIRST_CALL_TIMEOUT_S = 60.0  # to wait for a session that starts after its ranks
+CONNECT_TIMEOUT_S = 10.0
 BACKOFF_MIN_S, BACKOFF_MAX_S = 0.25, 10.0  # s
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 4), ("TCP_KEEPCNT", 3))
 _HOST_PORT = re.compile(r"(?:\[([^\]]+)\]|([^:\s\[\]]+)):([0-9]{1,5})")
 
 
 class CannotDial(CannotListen):
-    """The session was not reached, or did not take us; the text says why."""
+    """The session was not reached, or refused this rank; the message says why."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where to call, and what to prove."""
+    """The address to connect to, and the token to prove."""
 
     host: str
     port: int
@@ -64,7 +64,7 @@ class Target:
 
 
 def target_of(environ: Mapping[str, str]) -> Target | None:
-    """Where the variables say to call; None where they say nothing. Raises `CannotDial`."""
+    """Return the target that the variables name, if any. Raises `CannotDial`."""
     text = environ.get(ADDRESS)
     if not text:
         return None
@@ -92,7 +92,7 @@ def _token_of(environ: Mapping[str, str]) -> str:
     try:
         with Path(path).open(encoding="ascii") as file:
             if sys.platform != "win32" and os.fstat(file.fileno()).st_mode & 0o007:
-                raise CannotDial(f"others may read the token file {path}: chmod 600 it")
+                raise CannotDial(f"other users can read the token file {path}: chmod 600 it")
             token = file.read(4096).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CannotDial(f"cannot read the token file {path}: {error}") from None
@@ -102,9 +102,9 @@ def _token_of(environ: Mapping[str, str]) -> str:
 
 
 def dial(place: Place, target: Target) -> tuple[str, int]:
-    """Start debugpy, and return the session's address once it has taken the call.
+    """Start debugpy, and return the session's address once it has accepted the connection.
 
-    Raises `CannotDial` where it did not within `target.timeout` seconds, or says no.
+    Raises `CannotDial` if it does not within `target.timeout` seconds, or refuses.
     """
     import_module("debugpy.server.api")  # it brings pydevd
     debugpy.configure(subProcess=False)
@@ -251,7 +251,7 @@ def _listening_on(line: Line) -> Iterator[None]:
     try:
         usual = pydevd.create_server_socket
     except AttributeError:
-        raise CannotDial("this release of debugpy cannot be made to call; let it listen") from None
+        raise CannotDial("this release of debugpy cannot dial out; let it listen instead") from None
     vars(pydevd)["create_server_socket"] = lambda host, port: line
     try:
         yield

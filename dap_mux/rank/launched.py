@@ -1,7 +1,7 @@
-"""What the hook does in a process that is a rank: listen, say so, wait, let the program start.
+"""Makes a process a rank while Python starts: listen, report that, wait for a debugger.
 
-It runs while Python starts, before there is a `__main__`: nothing of ours is below the program's
-frames, and a failure has to end the process itself, for Python takes SystemExit there for a crash.
+This runs before there is a `__main__`, so none of our frames are below the program's. A failure
+must end the process directly: Python would treat SystemExit as a crash at this point.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class HookOptions:
 
 
 def take_part() -> None:
-    """Be a rank, if this process is one."""
+    """Become a rank, if this process is one."""
     orders = _orders()
     place = claimed_place(os.environ, orders.outer, sys.orig_argv, os.getpid())
     if place is not None:

@@ -1,4 +1,4 @@
-"""Start debugpy on a port of this rank's own."""
+"""Starts debugpy on this rank's port."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANY_PORT = 0
 
 
 class CannotListen(Exception):
-    """debugpy did not start to listen; the text says why."""
+    """debugpy did not start to listen; the message says why."""
 
 
 def candidate_ports(first: int, world_size: int) -> Iterator[int]:
@@ -58,7 +58,7 @@ def listen(host: str, ports: Iterable[int]) -> tuple[str, int]:
 
 
 def is_debugged() -> bool:
-    """Whether this process has a debugger that somebody else has started, on a port of its own."""
+    """Whether this process already runs under a debugger that was not started by us."""
     pydevd = sys.modules.get("pydevd")
     return pydevd is not None and pydevd.get_global_debugger() is not None
 

@@ -36,9 +36,9 @@ def options_of(words: list[str] | None = None) -> argparse.Namespace:
     program.add_argument("script", nargs=argparse.REMAINDER, help="run a script")
     options = parser.parse_args(words)
     if not (options.module or options.script):
-        parser.error("name a script, or -m and a module")
+        parser.error("give a script, or -m and a module")
     if options.script and not Path(options.script[0]).exists():
-        parser.error(f"can't open file {options.script[0]!r}: there is none in {Path.cwd()}")
+        parser.error(f"can't open file {options.script[0]!r}: no such file in {Path.cwd()}")
     return options
 
 
@@ -48,9 +48,11 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
         "--wait",
         action="store_true",
         default=True,
-        help="start the program when a debugger has attached (default)",
+        help="wait for a debugger before starting the program (default)",
     )
-    wait.add_argument("--no-wait", dest="wait", action="store_false", help="start it at once")
+    wait.add_argument(
+        "--no-wait", dest="wait", action="store_false", help="start the program at once"
+    )
     parser.add_argument(
         "--stop-on-entry",
         action="store_true",
@@ -61,7 +63,7 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         metavar="S",
         default=os.environ.get("DEBUG_TIMEOUT") or None,
-        help="wait at most S seconds (default: DEBUG_TIMEOUT, else for ever)",
+        help="wait at most S seconds (default: DEBUG_TIMEOUT, else forever)",
     )
     parser.add_argument(
         "--on-timeout",
@@ -86,7 +88,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
         "--ready-file",
         metavar="F",
         type=Path,
-        help="write this rank's record there, once it listens",
+        help="write this rank's record to this file once it listens",
     )
 
 

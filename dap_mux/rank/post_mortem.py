@@ -62,7 +62,7 @@ def limit_of(environ: Mapping[str, str], default: float | None) -> float | None:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise ValueError(f"{VARIABLE}={text}: give a number of seconds, `on` or `off`")
+        raise ValueError(f"{VARIABLE}={text}: must be a number of seconds, `on` or `off`")
     return seconds
 
 
@@ -141,9 +141,9 @@ class Watch:
         try:
             self._hold(error, trace)
         except KeyboardInterrupt:
-            say(self._place, "was interrupted while it was held at its failure; it ends")
+            say(self._place, "was interrupted while it was held at its failure; exiting")
         except Exception as failure:  # noqa: BLE001  (it must not hide the user's own)
-            say(self._place, f"cannot be held at its failure: {failure!r}; it ends")
+            say(self._place, f"cannot be held at its failure: {failure!r}; exiting")
 
     def _hold(self, error: BaseException, trace: TracebackType) -> None:
         why = f"failed: {_in_short(error, trace)}; it is held"
@@ -167,7 +167,7 @@ class Watch:
         self._tell(None)
         if came:
             return True
-        say(self._place, f"had no debugger attached within {self._limit:g} s; it ends")
+        say(self._place, f"had no debugger attached within {self._limit:g} s; exiting")
         return False
 
     def _tell(self, until: float | None) -> None:

@@ -20,7 +20,7 @@ MAX_MESSAGE = 64 * 1024  # bytes of one message
 
 
 class Refused(Exception):
-    """The session does not want us; `final`: nor will it later."""
+    """The session refuses this rank; `final`: trying again will not help."""
 
     def __init__(self, message: str, *, final: bool) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ def introduce(line: socket.socket, token: str, registration: dict[str, object]) 
         raise Refused(str(no.get("message")), final=no.get("final") is True)
     shown = str(_arguments(verdict, TAKEN).get("proof"))
     if not hmac.compare_digest(shown.encode(), proof(token, "session", theirs, ours).encode()):
-        raise Refused("whoever takes the call has another token than we have", final=True)
+        raise Refused("the peer has a different token", final=True)
 
 
 def proof(token: str, who: str, theirs: str, ours: str) -> str:
@@ -55,7 +55,7 @@ def proof(token: str, who: str, theirs: str, ours: str) -> str:
 def _arguments(message: dict[str, Any], command: str) -> dict[str, Any]:
     arguments = message.get("arguments")
     if message.get("command") != command or not isinstance(arguments, dict):
-        raise ValueError("whoever takes the call is no dap-mux session")
+        raise ValueError("the peer is not a dap-mux session")
     return arguments
 
 
@@ -73,26 +73,26 @@ def _answer(line: socket.socket, request: dict[str, Any], body: Mapping[str, obj
 
 
 def _read(line: socket.socket) -> dict[str, Any]:
-    """One message and not a byte more: what follows is for debugpy."""
+    """Read exactly one message: the following bytes are for debugpy."""
     header = b""
     while not header.endswith(b"\r\n\r\n"):
         header += _some(line, 1)
         if len(header) > 256:
-            raise ValueError("whoever takes the call is no dap-mux session")
+            raise ValueError("the peer is not a dap-mux session")
     name, _, length = header.strip().partition(b":")
     if name != b"Content-Length" or not length.strip().isdigit() or int(length) > MAX_MESSAGE:
-        raise ValueError("whoever takes the call is no dap-mux session")
+        raise ValueError("the peer is not a dap-mux session")
     body = b""
     while len(body) < int(length):
         body += _some(line, int(length) - len(body))
     message = json.loads(body)
     if not isinstance(message, dict):
-        raise ValueError("whoever takes the call is no dap-mux session")
+        raise ValueError("the peer is not a dap-mux session")
     return message
 
 
 def _some(line: socket.socket, most: int) -> bytes:
     data = line.recv(most)
     if not data:
-        raise ConnectionError("the call was cut off")
+        raise ConnectionError("the connection was closed")
     return data

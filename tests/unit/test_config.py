@@ -201,11 +201,11 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
         ("[tool.dap-mux]\nbase-prot = 1", r"no option 'base_prot'; did you mean base_port\?"),
         ("[tool.dap-mux]\nzzz = 1", r"no option 'zzz'; there are base_port, "),
         ("[tool]\ndap-mux = 3", "must be a table"),
-        ("[tool.dap-mux]\ninsecure = true", r"'insecure' is not for a project to say; use --ins"),
-        ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' is not for a project to say; use"),
-        ("[tool.dap-mux]\ntls-ca = 'a'", r"'tls_ca' is not for a project to say; use --tls-ca"),
-        ("[tool.dap-mux]\nlog-dir = 'a'", r"'log_dir' is not for a project to say; use"),
-        ("[tool.dap-mux]\ntls-key = 'a'", r"'tls_key' is not for a project to say; use"),
+        ("[tool.dap-mux]\ninsecure = true", r"'insecure' cannot be set by a project; use --ins"),
+        ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' cannot be set by a project; use"),
+        ("[tool.dap-mux]\ntls-ca = 'a'", r"'tls_ca' cannot be set by a project; use --tls-ca"),
+        ("[tool.dap-mux]\nlog-dir = 'a'", r"'log_dir' cannot be set by a project; use"),
+        ("[tool.dap-mux]\ntls-key = 'a'", r"'tls_key' cannot be set by a project; use"),
         (f"x = {'[' * 100_000}", r"pyproject\.toml cannot be read: it is nested too deeply"),
         ("[tool.dap-mux\n", r"pyproject\.toml cannot be read: "),
         ("[tool.dap-mux]\nbase-port = true", r"base_port = True .*: allowed: a port from 1"),
@@ -234,7 +234,7 @@ def test_addresses(text: str, address: Address) -> None:
 
 @pytest.mark.parametrize("text", ["", "host", "::1:5677", "h:65536", "h:-1", "http://h:1", "a b:1"])
 def test_no_addresses(text: str) -> None:
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         Address.parse(text)
 
 

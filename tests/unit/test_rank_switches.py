@@ -46,7 +46,7 @@ def test_how_long_a_failed_rank_is_held(text: str, limit: float | None) -> None:
 
 @pytest.mark.parametrize("text", ["soon", "-1", "inf", "nan"])
 def test_nonsense_there_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=f"{VARIABLE}={text}: give a number of seconds"):
+    with pytest.raises(ValueError, match=f"{VARIABLE}={text}: must be a number of seconds"):
         limit_of({VARIABLE: text}, None)
 
 

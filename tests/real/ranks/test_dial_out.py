@@ -377,7 +377,7 @@ async def test_nobody_takes_the_call(user: User) -> None:
     }
     (rank,) = await callers(user, [0], user.script("print('has run')\n"), told)
     assert await rank.ends() == 125
-    assert f"calls the debug session at 127.0.0.1:{port}" in rank.output
+    assert f"connects to the debug session at 127.0.0.1:{port}" in rank.output
     assert "within 3 s: " in rank.output
     assert "refused" in rank.output
     assert "x" * 43 not in rank.output

@@ -184,7 +184,7 @@ async def test_debug_timeout_ends_the_wait_with_a_message(python: Python, where:
     agent = await python(f"import dap_mux\n{source}\n", DEBUG_TIMEOUT="0.3", RANK="1")
     assert await agent.ends() == 124
     assert (
-        "dap-mux: rank 1 had no debugger attached within 0.3 s; it exits "
+        "dap-mux: rank 1 had no debugger attached within 0.3 s; exiting "
         "(DEBUG_ON_TIMEOUT=continue would run it without one)\n" in agent.text()
     )
     assert "never" not in agent.text()
@@ -201,8 +201,8 @@ async def test_or_the_program_runs_on(python: Python) -> None:
         DEBUG_ON_TIMEOUT="continue",
     )
     assert await agent.ends() == 0, agent.text()
-    assert "had no debugger attached within 0.1 s; it runs on without one\n" in agent.text()
-    assert "had no debugger attached within 0.3 s; it runs on without one\n" in agent.text()
+    assert "had no debugger attached within 0.1 s; continuing without one\n" in agent.text()
+    assert "had no debugger attached within 0.3 s; continuing without one\n" in agent.text()
     assert agent.text().endswith("on\n")
 
 
@@ -211,7 +211,7 @@ async def test_or_the_program_runs_on(python: Python) -> None:
     [
         ("DEBUG_TIMEOUT", "soon", "DEBUG_TIMEOUT: 'soon' is not a number of seconds"),
         ("DEBUG_ON_TIMEOUT", "stop", "DEBUG_ON_TIMEOUT: 'stop' is not one of exit, continue"),
-        ("DAP_MUX_POST_MORTEM", "x", "DAP_MUX_POST_MORTEM=x: give a number of seconds, `on` or"),
+        ("DAP_MUX_POST_MORTEM", "x", "DAP_MUX_POST_MORTEM=x: must be a number of seconds, `on` or"),
         ("DEBUG_PORT_NAME", "debug", "DEBUG_PORT_NAME is 'debug', but PAI_PORT_LIST___debug is"),
     ],
 )

@@ -186,7 +186,7 @@ async def test_nobody_attaches_in_time(
 async def test_nobody_attaches_in_time_and_the_program_runs(start: Start, script: Path) -> None:
     agent = await start("--timeout", "0.2", "--on-timeout", "continue", "script.py")
     assert await agent.ends() == 0
-    assert "runs on without one" in agent.text()
+    assert "continuing without one" in agent.text()
     assert "total 8" in agent.text()
 
 
@@ -216,7 +216,7 @@ async def test_an_interrupt_while_its_modules_load_is_quiet(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "name a script"),
+        ([], "give a script"),
         (["missing.py"], "missing.py"),
         (["--timeout", "soon", "script.py"], "'soon' is not a number of seconds"),
         (["--port", "65536", "script.py"], "'65536' is not a port"),
