@@ -124,7 +124,7 @@ def test_the_file_of_a_killed_session_is_removed_by_a_look_and_by_the_next_sessi
     folder: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     killed = SessionFile("127.0.0.1", 5677, pid=sleeper.pid)
-    started = process_start(sleeper.pid)
+    started = start_time(sleeper.pid)
     assert started is not None
     left = killed.write(folder)
     assert running(folder)
