@@ -76,6 +76,7 @@ class SessionFile:
         """Put this session's file in its folder, whole or not at all. Raises Refused, OSError."""
         folder = folder or session_folder()
         own_folder(folder)
+        _remove_left_behind(folder)
         started = self.started or start_time(self.pid) or time.time()
         text = json.dumps(asdict(replace(self, started=started)), indent=1)
         # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.

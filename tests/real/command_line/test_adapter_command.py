@@ -112,7 +112,7 @@ async def test_an_attach_that_names_no_ranks(
     [
         ({"env": [1]}, "`env` is an object of names and values"),
         ({"env": {"A=B": "x"}}, "`env`: 'A=B' is not a valid name of a variable"),
-        ({"args": ["a\0"]}, "`args`: .* holds a NUL"),
+        ({"args": ["a\0"]}, "`args`: .* contains a NUL"),
         ({"nproc": 100_000_000}, "`nproc` is the number of ranks"),
     ],
 )
