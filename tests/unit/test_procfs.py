@@ -59,12 +59,12 @@ def test_sockets(host: str) -> None:
         listener.listen()
         port = listener.getsockname()[1]
         with socket.create_connection((host, port)) as client:
-            rows = [row for row in procfs.tcp_sockets() if port in (row.port, row.remote_port)]
-            (waiting,) = (row for row in rows if row.state == procfs.LISTEN)
-            (ours,) = (row for row in rows if row.remote_port == port)
+            own = client.getsockname()[1]
+            rows = [row for row in procfs.tcp_sockets() if row.host == host]
+            (waiting,) = (one for one in rows if (one.port, one.state) == (port, procfs.LISTEN))
+            (ours,) = (one for one in rows if (one.port, one.remote_port) == (own, port))
             assert (waiting.host, waiting.port, waiting.queue) == (host, port, 1)
             assert waiting.local == procfs.encode_address(host, port)
             assert ours.state == procfs.ESTABLISHED
             assert ours.uid == os.getuid()
             assert ours.inode in procfs.socket_inodes("self")
-            assert ours.port == client.getsockname()[1]
