@@ -123,7 +123,7 @@ async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
         where = Address(host, server.port)
         print(
-            f"dap-mux: serving consoles on {where}; connect with `nc {where.host} {where.port}`",
+            f"dap-mux: serving consoles on {where}; try `nc {where.host} {where.port}`",
             file=sys.stderr,
         )
         try:
