@@ -15,6 +15,7 @@ class Settings:
     `lingers`: how long the session waits after its last rank for its launcher, or its pod, to
     start ranks again; inf: until the job is over.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
+    `key`: a secret by which ranks know this session again when its connection has broken.
     """
 
     view: str = "auto"
@@ -45,3 +46,4 @@ class Settings:
     seed: int = 0
     meshes: Mapping[str, Mesh] = field(default_factory=dict)
     default_group: str = "job"
+    key: str = field(default="", repr=False)

@@ -27,7 +27,11 @@ KEPT_AS = "dap_mux_adapter"
 START_TIMEOUT_S = 30.0
 PAUSES_S = (0.0, 0.5, 1.0, 2.0, 5.0)
 """Before each attempt to start it; after the last the rank has no port any more."""
-LOOK_EVERY_S = 2.0
+LOOK_EVERY_S = 1.0
+LOOK_CLOSELY_S = 60.0
+"""So long after a debugger has left, or the start. Later looks are fewer, for one costs 5 ms of CPU
+where the kernel's table of connections is large."""
+LOOK_LATER_EVERY_S = 10.0
 LOOKS = 3
 """So often in a row somebody has to wait to be accepted."""
 COMMAND = "import sys; sys.path[:1] = [] if sys.path[0] == '' else sys.path[:1];"
@@ -46,6 +50,14 @@ def keep_adapter(debugger: Any, program: str) -> None:
         keeper = Keeper(debugger, words[words.index("--for-server") :], program)
         setattr(debugger, KEPT_AS, keeper)
     keeper.watch()
+
+
+def keep_adapter_from_the_start(debugger: Any, program: str) -> None:
+    """The same right after `debugpy.listen`, before anybody has attached."""
+    keep_adapter(debugger, program)
+    keeper = getattr(debugger, KEPT_AS, None)
+    if keeper is not None:
+        keeper.look_while_nobody_is_here()
 
 
 class Keeper:
@@ -69,7 +81,7 @@ class Keeper:
 
         def leave() -> None:
             left()
-            self._nobody_is_here()
+            self.look_while_nobody_is_here()
 
         debugger.on_initialize, debugger.on_disconnect = meet, leave
 
@@ -136,7 +148,8 @@ class Keeper:
 
     # An adapter that lives and accepts nobody: only while nobody debugs the rank can that be.
 
-    def _nobody_is_here(self) -> None:
+    def look_while_nobody_is_here(self) -> None:
+        """Look whether somebody waits to be accepted, until a debugger comes."""
         if self._debugged.is_set() and Path("/proc/net/tcp").exists():
             self._debugged.clear()
             thread = threading.Thread(target=self._look, name="dap-mux adapter", daemon=True)
@@ -144,23 +157,26 @@ class Keeper:
             thread.start()
 
     def _look(self) -> None:
-        looks = 0
-        while not self._debugged.wait(LOOK_EVERY_S):
+        looks, closely_until = 0, time.monotonic() + LOOK_CLOSELY_S
+        pause = LOOK_EVERY_S
+        while not self._debugged.wait(pause):
             if self._debugger.pydb_disposed:
                 return
             with suppress(OSError, ValueError):
                 looks = looks + 1 if self._somebody_waits() else 0
                 if looks == LOOKS:
                     self._kill()
+            closely = looks > 0 or time.monotonic() < closely_until
+            pause = LOOK_EVERY_S if closely else LOOK_LATER_EVERY_S
 
     def _somebody_waits(self) -> bool:
         """Whether there is a connection to our port that the adapter has not accepted."""
         wanted = f":{int(self._arguments['--port']):04X}"
-        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-            for line in Path(table).read_text("ascii").splitlines()[1:]:
-                _, here, _, state, queues = line.split()[:5]
-                if state == "0A" and here.endswith(wanted) and int(queues.split(":")[1], 16):
-                    return True
+        table = "/proc/net/tcp6" if ":" in self._arguments["--host"] else "/proc/net/tcp"
+        for line in Path(table).read_text("ascii").splitlines()[1:]:
+            _, here, _, state, queues = line.split()[:5]
+            if state == "0A" and here.endswith(wanted) and int(queues.split(":")[1], 16):
+                return True
         return False
 
     def _kill(self) -> None:

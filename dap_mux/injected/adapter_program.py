@@ -1,4 +1,4 @@
-"""debugpy's adapter, which survives clients whose connection breaks.
+"""debugpy's adapter, which survives clients whose connection breaks, and lets them come back.
 
 The program of the process that `adapter_keeper` starts; otherwise it is what `debugpy.listen`
 starts. debugpy's own ends, or accepts nobody any more, when it writes to a client that has gone
@@ -8,9 +8,12 @@ last one still takes its leave.
 
 from __future__ import annotations
 
+import hmac
 import locale
+import os
 import socket
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -19,6 +22,11 @@ CLIENT_TIMEOUT_MS = 12_000
 """Of a client that acknowledges nothing: as long as a session waits for a rank's word. Without it
 the kernel tries for a quarter of an hour, and whoever comes meanwhile is told that the process is
 already being debugged."""
+KEY = "dapMuxKey"
+"""The argument of `attach` by which a session is known again; it goes no further than here."""
+FREE_WITHIN_S = 2.0
+"""Of a connection that its own session has replaced. debugpy holds a lock while it waits for the
+rank, and needs it to let go of the connection."""
 
 
 def survive_broken_clients() -> None:
@@ -50,6 +58,60 @@ def survive_broken_clients() -> None:
     sockets.serve = serve_for_ever
 
 
+def let_sessions_come_back() -> None:
+    """An `attach` takes the place of a connection whose own `attach` had the same key.
+
+    debugpy refuses it until the end of the old connection has come through and is dealt with. A
+    client without the key is refused as ever, and so is a client with another.
+    """
+    client: Any = import_module("debugpy.adapter.clients").Client
+    connection: Any = import_module("debugpy.adapter.servers").Connection
+    stream: Any = import_module("debugpy.common.messaging").JsonIOStream
+    attach, hold, log = client.attach_request, connection.attach_to_session, stream._log_message  # noqa: SLF001
+
+    def attach_with_key(self: Any, request: Any) -> Any:
+        vars(self)[KEY] = request.arguments.pop(KEY, None)
+        return attach(self, request)
+
+    def replace_and_hold(self: Any, session: Any) -> None:
+        holder = self.server
+        if holder is not None and _are_the_same(holder.session.client, session.client):
+            _replace(self, holder.session.client)
+        hold(self, session)
+
+    def log_without_key(self: Any, direction: str, data: Any, *rest: Any, **named: Any) -> Any:
+        arguments = data.get("arguments") if isinstance(data, dict) else None
+        if isinstance(arguments, dict) and KEY in arguments:
+            data = {**data, "arguments": {**arguments, KEY: "..."}}
+        return log(self, direction, data, *rest, **named)
+
+    client.attach_request, connection.attach_to_session = attach_with_key, replace_and_hold
+    stream._log_message = log_without_key  # noqa: SLF001
+
+
+def _are_the_same(old: Any, new: Any) -> bool:
+    keys = vars(old).get(KEY), vars(new).get(KEY)
+    texts = [key.encode() for key in keys if isinstance(key, str) and key]
+    return len(texts) == len(keys) and hmac.compare_digest(*texts)
+
+
+def _replace(connection: Any, client: Any) -> None:
+    """End `client`'s connection, and wait until it has let go of `connection`, the rank's.
+
+    If it does not, this process ends: the rank runs on, and starts another in its place. Not where
+    child processes are debugged through it, too.
+    """
+    with suppress(Exception):  # not by its channel, whose lock a blocked write holds
+        client.channel.stream._cleanup()  # noqa: SLF001
+    deadline = time.monotonic() + FREE_WITHIN_S
+    while connection.server is not None:
+        if time.monotonic() > deadline:
+            if len(import_module("debugpy.adapter.servers").connections()) == 1:
+                os._exit(1)
+            return
+        time.sleep(0.01)
+
+
 def run(parent: str) -> None:
     """Be the adapter until the rank has ended. `parent`: the folder that debugpy is in."""
     sys.path.insert(0, parent)
@@ -58,6 +120,8 @@ def run(parent: str) -> None:
     finally:
         del sys.path[0]
     survive_broken_clients()
+    with suppress(Exception):  # what it changes may be otherwise in another debugpy
+        let_sessions_come_back()
     with suppress(Exception):
         locale.setlocale(locale.LC_ALL, "")
     import_module("debugpy.adapter.__main__").main()

@@ -10,7 +10,13 @@ from contextlib import suppress
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected import conditions, evaluation, tracing
+from dap_mux.injected import (
+    adapter_keeper,
+    conditions,
+    evaluation,
+    source_of,
+    tracing,
+)
 
 OLDEST_DEBUGPY = (1, 8, 0)
 SUPPORTED_DEBUGPY = (
@@ -52,6 +58,7 @@ def listen(host: str, ports: Iterable[int]) -> tuple[str, int]:
                 raise CannotListen(str(error)) from error
             continue
         _send_without_delay()
+        _keep_adapter()
         _answer_to_the_program(used_host, used_port)
         return used_host, used_port
     raise CannotListen(f"no free port on {host}")
@@ -110,6 +117,13 @@ def _is_free(host: str, port: int) -> bool:
                 raise CannotListen(f"{host}: {error.strerror}") from error
             return False
     return True
+
+
+def _keep_adapter() -> None:
+    """From now on, and not only from the first attach on: a line may break in the midst of that."""
+    with suppress(Exception):
+        debugger = sys.modules["pydevd"].get_global_debugger()
+        adapter_keeper.keep_adapter_from_the_start(debugger, source_of("adapter_program"))
 
 
 def _send_without_delay() -> None:

@@ -19,7 +19,7 @@ from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.open_files import raise_limit, shortage
-from dap_mux.private_files import own_folder
+from dap_mux.private_files import new_token, own_folder
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.access import access_of, beyond_loopback
 from dap_mux.session.injected_sources import injected_sources
@@ -145,6 +145,7 @@ def settings_of(
         meshes=meshes,
         default_group=group,
         folder=str(Path.cwd()),
+        key=new_token(),
     )
 
 

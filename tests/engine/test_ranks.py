@@ -158,7 +158,7 @@ def test_a_line_that_breaks_again_and_again(play: Play) -> None:
 
 
 def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
-    """A rank that was attached is tried every 2 s, for half a minute."""
+    """A rank that was attached is tried every second, for half a minute."""
     book = play(2)
     client = attached(book)
     book.absent.add(("job", 1))
@@ -167,7 +167,7 @@ def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
         book.wait(20)
     book.absent.clear()
     with book.quietly("then somebody does"):
-        book.wait(2.1)
+        book.wait(1.1)
     assert states(client) == ["running", "running"]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 import anyio
@@ -14,6 +15,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output, ToClient, ToRank
+from dap_mux.private_files import new_token
 from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.session import RELEASE_TIMEOUT_S
 from dap_mux.shell.driver import Driver
@@ -108,6 +110,7 @@ async def session(
     ports: Sequence[int] = (), *, settings: Settings | None = None, ready: bool = True
 ) -> AsyncIterator[Session]:
     """Serve ranks that listen on `ports` until the block is left."""
+    settings = replace(settings or Settings(), key=new_token())
     driver = Driver(CheckedEngine(settings))
     server, port = await listen(driver, "127.0.0.1", 0)
     running = Session(driver, port)

@@ -13,8 +13,8 @@ from dap_mux.engine.state.model import Connection, Rank
 from dap_mux.engine.state.phases import Signal
 from dap_mux.engine.state.session import Core
 
-LOST_DOUBLINGS: Final = 3  # of the first pause
-LOST_TRIES: Final = 14  # before the pause is doubled further
+LOST_DOUBLINGS: Final = 2  # of the first pause
+LOST_TRIES: Final = 28  # before the pause is doubled further
 NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
 
 
@@ -94,8 +94,8 @@ class Connector:
     def _backoff(self, rank: Rank) -> float:
         """0.25 s doubling to 10 s, with jitter; never so soon that its adapter is overtaken.
 
-        A rank that was attached is tried every 2 s for half a minute before it is tried less often:
-        a line that breaks again and again may be down at two moments that lie far apart.
+        A rank that was attached is tried every second for half a minute, then less often: a line
+        that breaks again and again may be down at two moments that lie far apart.
         """
         settings = self._core.settings
         doublings = rank.attempts

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from dap_mux.engine.messages import to_ranks
@@ -31,6 +32,7 @@ from dap_mux.engine.state.session import Core
 from dap_mux.pathmap import HERE
 from dap_mux.protocol.rank_messages import Evaluated
 
+KEY: Final = "dapMuxKey"  # as in dap_mux/injected/adapter_program.py
 INITIALIZE_ARGUMENTS: Final[Body] = {
     "clientID": "dap-mux",
     "adapterID": "debugpy",
@@ -159,7 +161,15 @@ class Handshake:
         arguments.setdefault("subProcess", False)
         if self._core.settings.redirect_output:
             arguments.setdefault("redirectOutput", True)
+        if self._core.settings.key and not rank.endpoint.dials:
+            arguments[KEY] = self._key_of(rank)
         to_ranks.ask(self._core, rank, "attach", arguments, then, to_ranks.NO_DEADLINE)
+
+    def _key_of(self, rank: Rank) -> str:
+        """Of this process alone: two ranks at one port must not take each other's place."""
+        child = rank.endpoint.pid if rank.main else None
+        text = f"{self._core.settings.key} {rank.rank_id} {child}"
+        return sha256(text.encode()).hexdigest()
 
     def initialized(self, rank: Rank) -> None:
         """The rank's `initialized` event: patch it, give it its breakpoints, let it run on."""

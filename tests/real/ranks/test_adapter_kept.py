@@ -1,7 +1,11 @@
-"""A rank keeps its port: an adapter that has ended, or accepts nobody, is replaced."""
+"""A rank keeps its port: an adapter that has ended, or accepts nobody, is replaced.
+
+And by one that is better: a session whose connection has broken takes its own place there.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -11,11 +15,19 @@ from typing import Final
 
 import pytest
 
+from dap_mux.client import DapClient, RequestFailed
+from dap_mux.injected.adapter_program import KEY
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, let_end, steps_on
+from tests.real.ranks.agents import Agent, Start, attach, start
+from tests.real.ranks.agents import script as script_file
+from tests.support.faults import Orphan, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST, Rank
+from tests.support.processes.waiting import until
 from tests.support.session import session
+
+__all__ = ["script_file", "start"]
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
@@ -28,6 +40,16 @@ def hang_up_before_the_greeting(port: int) -> None:
     """What makes debugpy's own adapter accept nobody any more."""
     for _ in range(10):
         socket.create_connection((HOST, port)).close()
+
+
+async def given_ours(driver: Driver, rank: Rank) -> int:
+    """Rank 0 loses its adapter while it is attached; return the pid of the next one."""
+    adapter = proc_net.listener(rank.port)
+    assert adapter
+    os.kill(adapter, signal.SIGKILL)
+    await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
+    await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+    return proc_net.listener(rank.port) or 0
 
 
 async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path: Path) -> None:
@@ -71,3 +93,105 @@ async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path
         await third.leave()
         let_end(done)
         assert await rank.ended() == 0
+
+
+async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """Its connection has broken, and the rank is never told: it is attached again all the same."""
+    done, logs = tmp_path / "done", tmp_path / "logs"
+    logs.mkdir()
+    env = {"DEBUGPY_LOG_DIR": str(logs)}
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)], env=env)
+    async with proxied(rank.port) as tunnel, session([tunnel.port], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        adapter = await given_ours(driver, rank)
+        await tunnel.fail(Orphan())
+        await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
+        await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+        assert proc_net.listener(rank.port) == adapter
+        await tunnel.heal()
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+        let_end(done)
+        assert await rank.ended() == 0
+        told = [json.loads(body) for body in running.engine.told]
+    (key,) = {one["arguments"][KEY] for one in told if one["command"] == "attach"}
+    assert key not in (logs / f"debugpy.adapter-{adapter}.log").read_text("utf-8")
+
+
+async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """Another session, and clients with no key or a wrong one, are refused as ever."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    async with session([rank.port], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        await given_ours(driver, rank)
+        async with session([rank.port], settings=EAGER) as another:
+            stranger = await Driver.attach(another)
+            await stranger.until(lambda e: "already being debugged" in e[0]["reason"])
+        for arguments in ({}, {KEY: ""}, {KEY: None}, {KEY: "0" * 64}):
+            client = await DapClient.connect(HOST, rank.port)
+            await client.request("initialize", {"adapterID": "debugpy"}, timeout=LIMIT)
+            with pytest.raises(RequestFailed, match="already being debugged"):
+                await client.request("attach", arguments, timeout=LIMIT)
+            await client.close()
+        assert [entry["line"] for entry in await driver.entries()] == [COUNT]
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+        let_end(done)
+        assert await rank.ended() == 0
+
+
+async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Path) -> None:
+    """It waits for a rank that hangs while the session comes back: it ends, and is replaced."""
+    done = tmp_path / "done"
+    (rank,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
+    async with proxied(rank.port) as tunnel, session([tunnel.port], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        adapter = await given_ours(driver, rank)
+        rank.kill(signal.SIGSTOP)
+        await tunnel.fail(Orphan())
+        await until(
+            lambda: proc_net.listener(rank.port) != adapter, within=LIMIT, what="it has ended"
+        )
+        rank.kill(signal.SIGCONT)
+        await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+        let_end(done)
+        assert await rank.ended() == 0
+
+
+async def test_an_adapter_of_our_own_agent_ends_before_anybody_came(
+    start: Start, script_file: Path
+) -> None:
+    agent = await start("--port", str(proc_net.free_ports(1)), str(script_file))
+    adapter = proc_net.listener(agent.record["port"])
+    assert adapter
+    os.kill(adapter, signal.SIGKILL)
+    await another_listens(agent, adapter)
+    client = await attach(agent)
+    assert await agent.ends() == 0
+    await client.close()
+
+
+async def test_an_adapter_of_our_own_agent_accepts_nobody(start: Start, script_file: Path) -> None:
+    agent = await start("--port", str(proc_net.free_ports(1)), str(script_file))
+    adapter = proc_net.listener(agent.record["port"])
+    hang_up_before_the_greeting(agent.record["port"])
+    await another_listens(agent, adapter)
+    client = await attach(agent)
+    assert await agent.ends() == 0
+    await client.close()
+
+
+async def another_listens(agent: Agent, before: int | None) -> None:
+    """Another adapter has replaced that one, and the rank is connected to it."""
+
+    def ready() -> bool:
+        now = proc_net.listener(agent.record["port"])
+        return now not in (None, before) and proc_net.connected(agent.process.pid, now)
+
+    await until(ready, within=LIMIT, what="another adapter")

@@ -54,6 +54,9 @@ class LineSoak:
         self.away = {number: [] for number in range(len(self.tunnels))}
         self._began = time.monotonic()
         self._since: dict[int, float] = {}
+        self._whole_since: dict[int, float] = {}
+        self._whole: dict[int, float] = {}
+        self._longest_whole = 0.0
         ranks, engine = self.running.engine.core.ranks, self.running.engine
         self._stories = [Story(ranks["job", number], self._now) for number in self.away]
         engine.observers += [story.saw for story in self._stories]
@@ -87,6 +90,8 @@ class LineSoak:
                 f"rank {number}: away {len(times)} times, at most {max(times, default=0):.1f} s; "
                 f"now {rank.phase.label} {rank.reason}"
             )
+        whole = f"{self._longest_whole:.1f} s"
+        lines.append(f"no line was whole for more than {whole} while its rank was away")
         return "\n".join([*lines, *histogram(chain(*self.away.values())), *self._long])
 
     def _now(self) -> float:
@@ -98,13 +103,22 @@ class LineSoak:
 
     def _ends(self, number: int, how: str) -> None:
         """An absence is over, or the soak is."""
-        since = self._since.pop(number)
+        self._note_whole(number)
+        since, whole = self._since.pop(number), self._whole.pop(number, 0.0)
         seconds = time.monotonic() - since
         self.away[number].append(seconds)
+        self._longest_whole = max(self._longest_whole, whole)
         self._tell(number, f"{how} after {seconds:.1f} s")
         if seconds > LONG_S:
-            self._long.append(f"rank {number}, away for {seconds:.1f} s:")
+            line = f"its line whole for at most {whole:.1f} s on end"
+            self._long.append(f"rank {number}, away for {seconds:.1f} s, {line}:")
             self._long += self._stories[number].since(since - self._began)
+
+    def _note_whole(self, number: int) -> None:
+        """A line is cut, or its rank is back: how long could the rank have been reached?"""
+        if number in self._since and number in self._whole_since:
+            began = max(self._since[number], self._whole_since[number])
+            self._whole[number] = max(self._whole.get(number, 0.0), time.monotonic() - began)
 
     async def _cut_line(self, number: int, seconds: float) -> None:
         chance, tunnel = Random(f"{self.seed} {number}"), self.tunnels[number]
@@ -113,6 +127,8 @@ class LineSoak:
             fault = chance.choice(CUTS)(chance)
             name, phase = type(fault).__name__, self._phase(number)
             self._tell(number, f"{name} while {phase.label}")
+            self._note_whole(number)
+            self._whole_since.pop(number, None)
             self.cuts[name] += 1
             if isinstance(fault, faults.Cut):
                 tunnel.down.switch(fault)
@@ -121,6 +137,7 @@ class LineSoak:
             await asyncio.sleep(chance.uniform(*CUT_LASTS_S))
             await tunnel.heal()
             self._tell(number, "healed")
+            self._whole_since[number] = time.monotonic()
 
     async def _use(self) -> None:
         """A client evaluates, stops and steps meanwhile."""

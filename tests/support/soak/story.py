@@ -13,7 +13,7 @@ from dap_mux.engine.state.model import Rank
 
 REMEMBERED: Final = 400
 BEFORE_S: Final = 2.0
-MOST_LINES: Final = 120
+MOST_LINES: Final = 240
 OF_LINKS: Final = (inputs.LinkUp, inputs.LinkDown, inputs.LinkSaid)
 
 
