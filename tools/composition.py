@@ -3,7 +3,7 @@
 `python tools/composition.py [ROOT]` prints one line for each and exits 1 when there is one. A part
 that needs another takes it in its constructor, as a Protocol where the other stands above it. The
 engine decodes messages where they come in, and `PeerFault` is raised there; what only a defect
-raises is caught by `Core.guard` alone.
+raises is caught by `SessionState.guard` alone.
 """
 
 from __future__ import annotations

@@ -48,9 +48,10 @@ from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
+from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.listeners import RankMoves
-from dap_mux.engine.state.model import Client, ClientRequest, Dropped, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
@@ -68,7 +69,7 @@ class Engine:
     """The multiplexer. One input in, its outputs out; nothing else has effects."""
 
     def __init__(self, injected: InjectedSources, settings: Settings | None = None) -> None:
-        core = self.core = Core(injected, settings or Settings())
+        core = self.core = SessionState(injected, settings or Settings())
         self.view = View(core)
         self.files = Files(core)
         self.breakpoints = Breakpoints(core, self.files)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 
 from dap_mux.engine.breakpoints.store import Place
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.state.model import Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
 class BreakpointAcks:
     """Which places wait for which ranks, and for how long."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._joins: list[tuple[Place, Join[DebuggeeId]]] = []
 

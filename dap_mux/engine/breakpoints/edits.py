@@ -13,8 +13,10 @@ from dap_mux.engine.breakpoints.merge import Temporary, Wanted
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Client, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import RankId, fold
 
 OnTaken: TypeAlias = Callable[[], None]
@@ -27,7 +29,7 @@ def _nothing() -> None:
 class BreakpointEdits:
     """The engine's part that changes the book for commands."""
 
-    def __init__(self, core: Core, breakpoints: Breakpoints) -> None:
+    def __init__(self, core: SessionState, breakpoints: Breakpoints) -> None:
         self._core = core
         self._breakpoints = breakpoints
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix
 
 # What a filter is as an exception option, and which of two options stops more often.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from dap_mux.engine.breakpoints.merge import Wanted
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
-from dap_mux.engine.state.model import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Place: TypeAlias = str  # a client path, or one of:

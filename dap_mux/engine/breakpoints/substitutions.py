@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dap_mux.engine.state.model import Rank
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.threads import coords_of
 
 
-def values_of(core: Core, rank: Rank) -> dict[str, object]:
+def values_of(core: SessionState, rank: Rank) -> dict[str, object]:
     """Return the substitutions of one rank; a mesh dimension beats none of the fixed names."""
     world_size = sum(id[0] == rank.id[0] for id in core.mains)
     fixed = {"rank": rank.number, "world_size": world_size, "host": host_of(rank)}

@@ -21,11 +21,13 @@ from dap_mux.engine.breakpoints.union import Plan, plan
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import Edge
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.rank_messages import BreakpointStates
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -48,7 +50,7 @@ CONFIGURABLE: Final = frozenset({Phase.CONFIGURING, Phase.STARTING, Phase.LIVE})
 class Breakpoints:
     """The engine's part that owns the book."""
 
-    def __init__(self, core: Core, files: Files) -> None:
+    def __init__(self, core: SessionState, files: Files) -> None:
         self._core = core
         self._files = files
         files.changed.add(self.file_changed)

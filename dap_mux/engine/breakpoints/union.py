@@ -14,7 +14,7 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Wanted
 from dap_mux.engine.python_syntax import LONGEST, syntax_problem
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId
 

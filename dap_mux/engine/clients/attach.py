@@ -20,8 +20,9 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.source_files.path_mappings import mappings_of
-from dap_mux.engine.state.model import Body, Client, ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import (
@@ -61,7 +62,7 @@ class ClientAttach:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         lifecycle: Lifecycle,
         breakpoints: Breakpoints,
         client_events: ClientEvents,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 
 # Attributes of one client, or of its editor: they may differ.
 PERSONAL: Final = frozenset(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Client, Rank
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import fold
 
 QUIET_PERIOD_S: Final = 0.5  # attaching that is done by then needs no toast
@@ -19,7 +21,7 @@ DONE: Final = frozenset({Phase.LIVE, Phase.GONE, Phase.RELEASED, Phase.WAITING, 
 class Progress:
     """The engine's part that owns progress events (DAP: progressStart, -Update, -End)."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._clients: list[Client] = []
         self._id = ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dap_mux.engine.clients.translation_setup import TranslationSetup
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.capabilities import Capabilities
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.client_dialects import dialect_of
-from dap_mux.engine.state.model import ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.types import InitializeArguments, typed
 
 
 class ClientInitialize:
     """The engine's part that answers `initialize`."""
 
-    def __init__(self, core: Core, capabilities: Capabilities) -> None:
+    def __init__(self, core: SessionState, capabilities: Capabilities) -> None:
         self._core = core
         self._capabilities = capabilities
         self._translation = TranslationSetup(core)

@@ -9,9 +9,10 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import faults, to_clients
 from dap_mux.engine.outputs import CloseClient, EndJob
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.state.model import Body, Client, ClientRequest
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.types import DisconnectArguments, typed
 
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
@@ -20,7 +21,7 @@ NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it
 class ClientLeave:
     """The engine's part that sees clients off."""
 
-    def __init__(self, core: Core, lifecycle: Lifecycle, breakpoints: Breakpoints) -> None:
+    def __init__(self, core: SessionState, lifecycle: Lifecycle, breakpoints: Breakpoints) -> None:
         self._core = core
         self._lifecycle = lifecycle
         self._breakpoints = breakpoints
@@ -102,7 +103,7 @@ class ClientLeave:
                 to_clients.send_event(self._core, client, "terminated")
 
 
-def exit_code(core: Core) -> int | None:
+def exit_code(core: SessionState) -> int | None:
     """Return the job's exit code for the `exited` event, None where nobody saw the ranks end.
 
     Zero if all ended with zero; else the first failing rank's, a signal n as 128 + n.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Client
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
+from dap_mux.engine.state.session import SessionState
 
 
 class Notices:
     """The engine's part that tells controllers more than DAP has events for."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._lasting: list[str] = []
 

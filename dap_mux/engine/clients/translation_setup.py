@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dap_mux.engine.source_files.path_mappings import place_of
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.client_translation import Edge
-from dap_mux.engine.state.model import Body, Client
 from dap_mux.engine.state.path_translation import PathRoute, PathRoutes, Spelling, no_routes
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import PathMap, Place, is_windows
 from dap_mux.protocol.types import InitializeArguments
 
@@ -20,7 +21,7 @@ from dap_mux.protocol.types import InitializeArguments
 class TranslationSetup:
     """The engine's part that gives clients their edges."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
 
     def introduce(self, client: Client) -> None:
@@ -72,7 +73,7 @@ def _edge(about: InitializeArguments, spelling: Spelling | None) -> Edge | None:
 class _RouteTable:
     """The ways from a client's paths to the session's, over the ranks there are."""
 
-    def __init__(self, core: Core, client: PathMap, session: PathMap) -> None:
+    def __init__(self, core: SessionState, client: PathMap, session: PathMap) -> None:
         self._core = core
         self._client = client
         self._session = session

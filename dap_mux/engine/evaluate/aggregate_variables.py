@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.engine.state.model import Body, Rank, Stop
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.errors import StaleHandle
 
 MAX_TREES: Final = 1024  # trees that are kept: of running ranks none ever dies
@@ -31,7 +33,7 @@ class _Tree:
 class AggregateVariables:
     """The engine's part that owns the tops of trees."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._trees: OrderedDict[int, _Tree] = OrderedDict()
 

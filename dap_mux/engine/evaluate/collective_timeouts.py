@@ -15,9 +15,9 @@ import msgspec
 
 from dap_mux.engine.evaluate.timeout_probe import look, put_back
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.model import Rank, Reply
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
 from dap_mux.insight.clocks import Clocks, clocks
 from dap_mux.insight.threats import URGENT, Threat, extension, threats
@@ -31,7 +31,7 @@ TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in 
 class CollectiveTimeouts:
     """The engine's part that watches the clocks. Nothing of it runs where patience is 0."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._held: set[DebuggeeId] = set()  # stopped, or stepping from one stop to the next
         self._timer: int | None = None

@@ -21,9 +21,11 @@ from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import Broadcast, malformed
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.python_syntax import LONGEST, is_expression
-from dap_mux.engine.state.model import Body, Pending, Rank, Reply, Stop
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Pending, Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import Kind
@@ -73,7 +75,7 @@ class ReplyCollector:
     """
 
     def __init__(
-        self, core: Core, ranks: Iterable[RankId], then: OnAnswers, timeout: float
+        self, core: SessionState, ranks: Iterable[RankId], then: OnAnswers, timeout: float
     ) -> None:
         self._core = core
         self._then = then
@@ -144,7 +146,7 @@ class ReplyCollector:
 class FanOutEvaluator:
     """The engine's part that evaluates in many ranks."""
 
-    def __init__(self, core: Core, stop_waiters: StopWaiters) -> None:
+    def __init__(self, core: SessionState, stop_waiters: StopWaiters) -> None:
         self._core = core
         self._stop_waiters = stop_waiters
 
@@ -180,7 +182,7 @@ class _EncodedRequest:
     """One `evaluate`, encoded once for all ranks that get it with the same arguments."""
 
     def __init__(
-        self, core: Core, text: Text, *, raw: bool, stopped_only: str, depth: int | None
+        self, core: SessionState, text: Text, *, raw: bool, stopped_only: str, depth: int | None
     ) -> None:
         self._core = core
         self._depth = depth
@@ -255,7 +257,7 @@ def in_one_line(message: str) -> str:
     return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed with no error message"
 
 
-def handle_of(core: Core, rank: RankId, answer: Answer) -> int:
+def handle_of(core: SessionState, rank: RankId, answer: Answer) -> int:
     """Return the `variablesReference` that a client knows an answer by.
 
     Valid while `then` runs: later the rank may have run on.

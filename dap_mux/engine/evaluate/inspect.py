@@ -14,10 +14,12 @@ from msgspec import Raw
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
-from dap_mux.engine.state.model import ClientRequest, Rank, Reply, Stop
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused, looked_at
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle
@@ -45,7 +47,7 @@ class Inspector:
     """The engine's part that passes one client's question to one rank."""
 
     def __init__(
-        self, core: Core, view: View, client_events: ClientEvents, sources: Sources
+        self, core: SessionState, view: View, client_events: ClientEvents, sources: Sources
     ) -> None:
         self._core = core
         self._view = view

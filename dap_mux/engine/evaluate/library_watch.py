@@ -17,9 +17,9 @@ from dap_mux.engine.evaluate.meshes import OF_TORCH, Meshes
 from dap_mux.engine.evaluate.torch_probe import look, why_it_does_not_stop
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.model import Rank, Reply
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import plain
@@ -40,7 +40,7 @@ class Seen(msgspec.Struct):
 class LibraryWatch:
     """The engine's part that looks. Nothing of it runs where `library_patience` is 0."""
 
-    def __init__(self, core: Core, meshes: Meshes, breakpoints: Breakpoints) -> None:
+    def __init__(self, core: SessionState, meshes: Meshes, breakpoints: Breakpoints) -> None:
         self._core = core
         self._meshes = meshes
         self._breakpoints = breakpoints

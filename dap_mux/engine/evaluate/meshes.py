@@ -15,10 +15,11 @@ import msgspec
 
 from dap_mux.engine.evaluate.torch_probe import meshes
 from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.listeners import MoveListener
-from dap_mux.engine.state.model import ClientRequest, Rank, Reply
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
@@ -35,7 +36,7 @@ class Meshes:
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 
     def __init__(
-        self, core: Core, view: View, client_events: ClientEvents, ranks_event: MoveListener
+        self, core: SessionState, view: View, client_events: ClientEvents, ranks_event: MoveListener
     ) -> None:
         self._core = core
         self._view = view

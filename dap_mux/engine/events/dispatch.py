@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from dap_mux.engine.events.rank_events import RankEvents
-from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
 from dap_mux.protocol.messages import Message
 from dap_mux.protocol.rank_messages import event_body
 

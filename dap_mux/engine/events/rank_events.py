@@ -10,11 +10,12 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
 from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
 from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client_dialects import thread
-from dap_mux.engine.state.model import Body, Rank
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
@@ -30,7 +31,7 @@ class RankEvents:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         view: View,
         lifecycle: Lifecycle,
         stops: Stops,
@@ -229,7 +230,7 @@ def _identity(loaded: Body) -> str:
     return str(loaded.get("path") or loaded.get("name"))
 
 
-def _job(body: Body, core: Core) -> Body:
+def _job(body: Body, core: SessionState) -> Body:
     name = core.settings.job_name or str(body.get("name"))
     if core.single:
         return {**body, "name": name}

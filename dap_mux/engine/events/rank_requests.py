@@ -7,15 +7,15 @@ from typing import Final
 
 from dap_mux.engine.events.rank_events import RankEvents
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.state.model import Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import Message, Response, encode, plain
 from dap_mux.protocol.rank_messages import announces_child
 
 NO_CHILD: Final = "its configuration has no `subProcessId` that is a number"
 
 
-def answer_request(core: Core, events: RankEvents, rank: Rank, message: Message) -> None:
+def answer_request(core: SessionState, events: RankEvents, rank: Rank, message: Message) -> None:
     """Answer a rank's request (`runInTerminal` and the like)."""
     problem = "not supported"
     if message.command == "startDebugging":

@@ -9,9 +9,10 @@ from typing import Final
 
 from dap_mux.engine.commands.requests.list import counts_of, entry
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -22,7 +23,7 @@ COALESCE_WINDOW_S: Final = 0.05
 class RanksEvent:
     """The engine's part that tells what `list` would show anew."""
 
-    def __init__(self, core: Core, view: View) -> None:
+    def __init__(self, core: SessionState, view: View) -> None:
         self._core = core
         self._view = view
         self._changed: dict[DebuggeeId, Rank] = {}

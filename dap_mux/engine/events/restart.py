@@ -10,8 +10,8 @@ from typing import Final
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.outputs import RestartJob
-from dap_mux.engine.state.model import ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.session import SessionState
 
 NO_RESTART: Final = (
     "restart is for a job that this session has started (`dap-mux run` or a launch configuration); "
@@ -23,7 +23,7 @@ RESTARTING: Final = "the job is being restarted already"
 class JobRestart:
     """The engine's part that has the job started again."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
 
     def restart(self, request: ClientRequest) -> None:

@@ -15,7 +15,7 @@ from dap_mux.engine.outputs import Finished
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import fold
 
 MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
@@ -30,7 +30,7 @@ class SessionEnd:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         lifecycle: Lifecycle,
         leave: ClientLeave,
         notices: Notices,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.session import SessionState
 
 # What debugpy has offered for years: assumed until the first rank speaks.
 FILTERS: Final[list[Body]] = [
@@ -58,7 +58,7 @@ def _is_filter(item: object) -> bool:
 class Capabilities:
     """The engine's part that answers `initialize` and tells of changes."""
 
-    def __init__(self, core: Core, routed: Iterable[str]) -> None:
+    def __init__(self, core: SessionState, routed: Iterable[str]) -> None:
         self._core = core
         self._routed = frozenset(routed)
         self._counted = self._routed | {FILTERS_KEY}

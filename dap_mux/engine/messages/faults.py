@@ -3,8 +3,8 @@
 `Engine.receive` runs each input so, and so do the few loops that call several who wait for the
 same: one that fails does not keep the others from theirs. What has been put out before the
 exception stays out, because the state that goes with it has been changed too. The request on whose
-behalf something was done (`Core.cause`) is answered with an error, with the number under which the
-log has the traceback.
+behalf something was done (`SessionState.cause`) is answered with an error, with the number under
+which the log has the traceback.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from functools import partial
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import StaleHandle, UsageError
 
 EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
-def run(core: Core, cause: ClientRequest | None, call: Callable[[], None]) -> bool:
+def run(core: SessionState, cause: ClientRequest | None, call: Callable[[], None]) -> bool:
     """Call it on behalf of `cause`; False where it has failed, which is seen to here."""
     before, core.cause = core.cause, cause
     done = core.guard(call, partial(_caught, core))
@@ -28,7 +28,7 @@ def run(core: Core, cause: ClientRequest | None, call: Callable[[], None]) -> bo
     return done
 
 
-def _caught(core: Core, error: Exception) -> None:
+def _caught(core: SessionState, error: Exception) -> None:
     request = core.cause
     waits = request is not None and not request.answered
     text = str(error) if waits and isinstance(error, EXPECTED) else core.fault(error)

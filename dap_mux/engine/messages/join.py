@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from dap_mux.engine.messages import faults
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 
 K = TypeVar("K", bound=Hashable)
 
@@ -21,7 +21,7 @@ class Join(Generic[K]):
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         waiting: Iterable[K],
         done: Callable[[frozenset[K]], None],
         limit: float | None = None,

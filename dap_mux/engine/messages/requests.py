@@ -10,8 +10,9 @@ from msgspec import Raw, Struct
 
 from dap_mux.engine import admission
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Client, ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.protocol.arguments import NoArguments
 from dap_mux.protocol.messages import Message, raw
@@ -40,7 +41,9 @@ class Requests(Generic[PartsT]):
     Handlers are looked up in `parts` when they are called, so that parts may make requests too.
     """
 
-    def __init__(self, core: Core, routes: Mapping[str, Route[PartsT]], parts: PartsT) -> None:
+    def __init__(
+        self, core: SessionState, routes: Mapping[str, Route[PartsT]], parts: PartsT
+    ) -> None:
         self._core = core
         self._routes = routes
         self._parts = parts

@@ -7,9 +7,10 @@ from functools import partial
 from msgspec import UNSET, Raw, UnsetType
 
 from dap_mux.engine.outputs import ToClient
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.client_translation import Edge
-from dap_mux.engine.state.model import Body, Client, ClientRequest, Dropped
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.protocol.messages import Event, Response, encode, plain, raw
 from dap_mux.protocol.types import UNAUTHORIZED
@@ -23,7 +24,7 @@ class AnsweredTwice(DapMuxError):
     """A defect of ours: one request, two responses."""
 
 
-def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) -> None:
+def respond(core: SessionState, request: ClientRequest, body: Raw | Body | None = None) -> None:
     """Answer a request with success."""
     client = request.client
     if request.failed:
@@ -46,22 +47,22 @@ def respond(core: Core, request: ClientRequest, body: Raw | Body | None = None) 
     core.out.append(ToClient(client.id, encode(answer)))
 
 
-def refuse(core: Core, request: ClientRequest, message: str) -> None:
+def refuse(core: SessionState, request: ClientRequest, message: str) -> None:
     """Answer a request with an error that a person can read."""
     _fail(core, request, message, OWN_ERROR)
 
 
-def pass_failure(core: Core, request: ClientRequest, message: str) -> None:
+def pass_failure(core: SessionState, request: ClientRequest, message: str) -> None:
     """Answer with a rank's own failure, word for word; DAP wants a body, debugpy sends none."""
     _fail(core, request, message, RANK_ERROR)
 
 
-def turn_away(core: Core, request: ClientRequest, message: str) -> None:
+def turn_away(core: SessionState, request: ClientRequest, message: str) -> None:
     """Answer a client that has not shown the token."""
     _fail(core, request, message, UNAUTHORIZED)
 
 
-def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> None:
+def _fail(core: SessionState, request: ClientRequest, message: str, error_id: int) -> None:
     client = request.client
     if request.failed:
         return
@@ -77,7 +78,7 @@ def _fail(core: Core, request: ClientRequest, message: str, error_id: int) -> No
     core.out.append(ToClient(client.id, encode(answer)))
 
 
-def _take(core: Core, request: ClientRequest) -> bool:
+def _take(core: SessionState, request: ClientRequest) -> bool:
     """Mark as answered; False when the client has left meanwhile."""
     if request.answered:
         raise AnsweredTwice(f"{request.command} (seq {request.seq}) of client {request.client.id}")
@@ -87,7 +88,7 @@ def _take(core: Core, request: ClientRequest) -> bool:
 
 
 def send_event(
-    core: Core,
+    core: SessionState,
     client: Client,
     name: str,
     body: Raw | Body | None = None,
@@ -103,7 +104,7 @@ def send_event(
         core.guard(partial(_translate_event, core, client, client.edge, name, payload), core.fault)
 
 
-def _translate_event(core: Core, client: Client, edge: Edge, name: str, body: Raw) -> None:
+def _translate_event(core: SessionState, client: Client, edge: Edge, name: str, body: Raw) -> None:
     try:
         translated = edge.event(name, body)
     except PeerFault as error:
@@ -112,19 +113,19 @@ def _translate_event(core: Core, client: Client, edge: Edge, name: str, body: Ra
         _send_event(core, client, name, translated)
 
 
-def _send_event(core: Core, client: Client, name: str, body: Raw | UnsetType) -> None:
+def _send_event(core: SessionState, client: Client, name: str, body: Raw | UnsetType) -> None:
     client.seq += 1
     core.out.append(ToClient(client.id, encode(Event(client.seq, name, body))))
 
 
-def broadcast(core: Core, name: str, body: Body | None = None) -> None:
+def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:
     """Send one event to every configured controller; the body is encoded once."""
     payload = None if body is None else raw(body)
     for client in core.controllers():
         send_event(core, client, name, payload)
 
 
-def broadcast_output(core: Core, body: Body) -> None:
+def broadcast_output(core: SessionState, body: Body) -> None:
     """Send what ranks printed to every configured controller that reads."""
     payload = raw(body)
     for client in core.controllers():
@@ -139,7 +140,7 @@ def _drop(dropped: Dropped, text: str) -> None:
     dropped.size += len(text.encode("utf-8", "replace"))
 
 
-def reads_again(core: Core, client: Client) -> None:
+def reads_again(core: SessionState, client: Client) -> None:
     """The client reads what it is sent: say what it has lost meanwhile, if anything."""
     dropped, client.dropped = client.dropped, None
     if dropped and dropped.lines:

@@ -14,8 +14,9 @@ from msgspec import Raw
 
 from dap_mux.engine.messages import faults
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.state.model import Body, Connection, Pending, Rank, Reply
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message, Request, encode
 from dap_mux.protocol.rank_messages import MALFORMED, read
@@ -44,7 +45,7 @@ class Broadcast:
 
 
 def ask(
-    core: Core,
+    core: SessionState,
     rank: Rank,
     command: str,
     arguments: Raw | Body,
@@ -67,7 +68,7 @@ def ask(
 
 
 def ask_for(
-    core: Core,
+    core: SessionState,
     rank: Rank,
     command: str,
     arguments: Raw | Body,
@@ -91,7 +92,7 @@ def ask_for(
     ask(core, rank, command, arguments, decoded, timeout)
 
 
-def malformed(core: Core, rank: Rank, command: str, error: PeerFault) -> Reply:
+def malformed(core: SessionState, rank: Rank, command: str, error: PeerFault) -> Reply:
     """Log that a rank's answer is not what DAP says, and return why there is none."""
     core.warn("rank", f"{MALFORMED} to {command!r}: {error}", rank)
     return Reply(False, no_reply_reason=MALFORMED, rank=rank)
@@ -103,7 +104,7 @@ def _expire(connection: Connection, seq: int, limit: float) -> None:
         pending.then(Reply(False, no_reply_reason=f"no answer within {limit:g} s"))
 
 
-def answered(core: Core, rank: Rank, message: Message) -> None:
+def answered(core: SessionState, rank: Rank, message: Message) -> None:
     """A response came from a rank; one that is not awaited is dropped."""
     pending = rank.connection.pending.pop(message.request_seq, None)
     if pending is None or pending.command != message.command:
@@ -117,7 +118,7 @@ def answered(core: Core, rank: Rank, message: Message) -> None:
     pending.then(Reply(message.success, message.body, message.message, "", rank))
 
 
-def fail_pending(core: Core, rank: Rank, reason: str) -> None:
+def fail_pending(core: SessionState, rank: Rank, reason: str) -> None:
     """The link is gone: whatever the rank owed is answered by `reason`."""
     reason = reason or "its connection has ended"  # none is the rank's own answer
     owed, rank.connection.pending = rank.connection.pending, {}
@@ -129,7 +130,7 @@ def fail_pending(core: Core, rank: Rank, reason: str) -> None:
 
 
 def when_answered(
-    core: Core, rank: Rank, command: str, then: Callable[[], None], limit: float
+    core: SessionState, rank: Rank, command: str, then: Callable[[], None], limit: float
 ) -> None:
     """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
     owed = [
@@ -165,7 +166,7 @@ def _then_also(then: OnReply, index: int, left: set[int], over: Callable[[], Non
 
 
 def gather(
-    core: Core,
+    core: SessionState,
     ranks: Iterable[Rank],
     command: str,
     arguments: Mapping[DebuggeeId, Body] | Callable[[Rank], Body | Raw],

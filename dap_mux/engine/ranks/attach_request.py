@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 
 
 @dataclass

@@ -9,9 +9,9 @@ from dap_mux.backoff import Backoff
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.ranks.transitions import Transitions
-from dap_mux.engine.state.model import Connection, Rank
 from dap_mux.engine.state.phases import Signal
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Connection, Rank
+from dap_mux.engine.state.session import SessionState
 
 LOST_DOUBLINGS: Final = 2  # of the first pause
 LOST_TRIES: Final = 28  # before the pause is doubled further
@@ -31,7 +31,7 @@ class ConnectorOwner(Protocol):
 class Connector:
     """Opens and closes connections, and waits for the moment to try again."""
 
-    def __init__(self, core: Core, transitions: Transitions, owner: ConnectorOwner) -> None:
+    def __init__(self, core: SessionState, transitions: Transitions, owner: ConnectorOwner) -> None:
         self._core = core
         self._transitions = transitions
         self._owner = owner

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Final
 
 from dap_mux.engine.outputs import Tell
-from dap_mux.engine.state.model import Rank, Stop
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.rank_sets import RankId, fold
 
 COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
@@ -22,7 +23,7 @@ UNSEEN_END: Final = "has ended, and how is not known"
 class Deaths:
     """The engine's part that tells of ranks that have died."""
 
-    def __init__(self, core: Core, notice: Callable[[str], None]) -> None:
+    def __init__(self, core: SessionState, notice: Callable[[str], None]) -> None:
         self._core = core
         self._notice = notice
         self._untold: dict[str, list[RankId]] = {}

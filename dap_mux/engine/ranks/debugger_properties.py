@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.model import Body, ClientRequest, Rank, Reply
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -16,7 +18,7 @@ _TAKING = (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)  # in which a rank tak
 class DebuggerProperties:
     """The engine's part that keeps what each client has set, for ranks that are not up yet."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._kept: dict[int, Body] = {}  # by client
 

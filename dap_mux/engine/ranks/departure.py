@@ -15,9 +15,9 @@ from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.ranks.handshake import Handshake
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
-from dap_mux.engine.state.model import Rank
 from dap_mux.engine.state.phases import Phase, Signal
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 
 # Then a rank must run on, although a debugpy that is not patched may lose its adapter over it.
 EVALUATE_GRACE: Final = 0.8  # s
@@ -28,7 +28,7 @@ class Departure:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         transitions: Transitions,
         connector: Connector,
         handshake: Handshake,

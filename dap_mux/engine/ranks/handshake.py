@@ -26,9 +26,10 @@ from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.source_files.path_mappings import arguments_for, paths_of
 from dap_mux.engine.source_files.probe import WHERE
-from dap_mux.engine.state.model import Body, Rank, Reply
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase, Signal
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import HERE
 from dap_mux.protocol.rank_messages import Evaluated
 
@@ -80,7 +81,7 @@ class Handshake:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         transitions: Transitions,
         request: AttachRequest,
         outcome: Outcome,

@@ -21,9 +21,10 @@ from dap_mux.engine.ranks.handshake import Handshake
 from dap_mux.engine.ranks.process_watch import DEBUGGER_ENDED, ProcessWatch, not_listening
 from dap_mux.engine.ranks.subprocesses import Subprocesses
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
-from dap_mux.engine.state.model import Body, Fate, Lost, Rank
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Fate, Lost, Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import RankId
 
 ENDED: Final = "the process ended"
@@ -34,7 +35,7 @@ LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 class Lifecycle:
     """The engine's part that decides what becomes of ranks."""
 
-    def __init__(self, core: Core, watcher: Watcher) -> None:
+    def __init__(self, core: SessionState, watcher: Watcher) -> None:
         self._core = core
         self._watcher = watcher
         self.request = request = AttachRequest()

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from dap_mux.engine.outputs import WatchProcess
-from dap_mux.engine.state.model import Lost, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Lost, Rank
+from dap_mux.engine.state.session import SessionState
 
 DEBUGGER_ENDED: Final = "its debugger has ended"
 RUNS_ON: Final = f"{DEBUGGER_ENDED}, and its process runs on without one"
@@ -33,7 +33,7 @@ class ProcessOwner(Protocol):
 class ProcessWatch:
     """Looks at the processes of lost ranks."""
 
-    def __init__(self, core: Core, owner: ProcessOwner) -> None:
+    def __init__(self, core: SessionState, owner: ProcessOwner) -> None:
         self._core = core
         self._owner = owner
         self._looks: dict[int, Rank] = {}

@@ -13,9 +13,10 @@ from dataclasses import replace
 from itertools import count
 
 from dap_mux.engine.ranks.attach_request import AttachRequest
-from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import WorkerId
@@ -28,7 +29,7 @@ MAX_CHILDREN = 1024  # of one rank at once: its word alone has us open no more c
 class Subprocesses:
     """The children that ranks have announced, and their numbers as workers."""
 
-    def __init__(self, core: Core, request: AttachRequest) -> None:
+    def __init__(self, core: SessionState, request: AttachRequest) -> None:
         self._core = core
         self._request = request
         self._children: dict[tuple[RankId, int], Rank] = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dap_mux.engine.state.model import Rank
 from dap_mux.engine.state.phases import Signal, step
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 
 
 class Watcher(Protocol):
@@ -28,7 +28,7 @@ class Watcher(Protocol):
 class Transitions:
     """Changes phases, and ends what belongs to the phase before."""
 
-    def __init__(self, core: Core, watcher: Watcher) -> None:
+    def __init__(self, core: SessionState, watcher: Watcher) -> None:
         self._core = core
         self._watcher = watcher
 

@@ -21,9 +21,11 @@ from dap_mux.engine.messages.join import Join
 from dap_mux.engine.source_files import probe
 from dap_mux.engine.source_files.diagnosis import Files, local_path
 from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
-from dap_mux.engine.state.model import Body, Client, ClientRequest, Rank, Reply
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.client import Client, ClientRequest
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.errors import PeerFault, StaleHandle
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
@@ -47,7 +49,7 @@ class Remote:
 class Sources:
     """The engine's part that knows which files a client must be given as text."""
 
-    def __init__(self, core: Core, files: Files) -> None:
+    def __init__(self, core: SessionState, files: Files) -> None:
         self._core = core
         self._files = files
         self._numbers: Recent[tuple[str, str], int] = Recent(MAX_FILES)

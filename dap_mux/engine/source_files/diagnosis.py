@@ -26,12 +26,14 @@ from dap_mux.engine.source_files.comparison import (
 )
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.source_files.probe import Found
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.model import Body, Client, Rank, Reply
 from dap_mux.engine.state.path_translation import from_uri
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets import RankId
@@ -49,7 +51,7 @@ OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 class Files:
     """The engine's part that knows what files hold. `changed` tells of news about a path."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self.changed: Listeners[[str]] = Listeners()
         self._asked: dict[int, tuple[Client, OnDigests]] = {}

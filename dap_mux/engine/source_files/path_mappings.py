@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from dap_mux.engine.state.model import Body, Rank
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pathmap import PathMap, Place, RankPaths, is_windows, parse
 from dap_mux.rank_sets import World
 
@@ -33,12 +34,12 @@ def place_of(rank: Rank, cwd: str = "") -> Place:
     return Place(rank.rank_id, (host_of(rank), endpoint.host), endpoint.remote_root, cwd)
 
 
-def paths_of(core: Core, rank: Rank) -> RankPaths:
+def paths_of(core: SessionState, rank: Rank) -> RankPaths:
     """Return a rank's mappings, its working folder filled in where it is known."""
     return _paths(core, place_of(rank, core.folders.get(rank.rank_id, "")))
 
 
-def _paths(core: Core, place: Place) -> RankPaths:
+def _paths(core: SessionState, place: Place) -> RankPaths:
     entries = core.path_map.entries
     if not entries and not place.remote_root:
         return RankPaths()
@@ -46,7 +47,7 @@ def _paths(core: Core, place: Place) -> RankPaths:
     return core.path_map.for_rank(place, core.world() if by_rank else NOBODY)
 
 
-def arguments_for(core: Core, rank: Rank, arguments: Body) -> Body:
+def arguments_for(core: SessionState, rank: Rank, arguments: Body) -> Body:
     """Return a rank's `attach` arguments: with its own plain mappings, as debugpy takes them."""
     plain = _paths(core, place_of(rank)).plain
     if plain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, ParamSpec, Protocol
 
-from dap_mux.engine.state.model import Rank
+from dap_mux.engine.state.rank import Rank
 
 P = ParamSpec("P")
 

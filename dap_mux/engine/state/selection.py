@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.state.model import Client, Rank
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 SCOPES: Final = ("auto", "rank", "class", "all")
 STEPS: Final = ("next", "stepIn", "stepOut")
 
 
-def class_of(core: Core, rank: Rank) -> list[Rank]:
+def class_of(core: SessionState, rank: Rank) -> list[Rank]:
     """Return the stopped ranks of one group that stand where `rank` stands, in every frame."""
     place = rank.stop.frames if rank.stop else None
     if not place:
@@ -34,7 +35,7 @@ def _stands(other: Rank, rank: Rank, place: object) -> bool:
 
 
 def targets(
-    core: Core, client: Client, members: list[Rank], command: str, *, single: bool
+    core: SessionState, client: Client, members: list[Rank], command: str, *, single: bool
 ) -> list[Rank]:
     """Return the ranks a control request for a row (`members`) acts on.
 
@@ -59,7 +60,7 @@ def _mode(scope: str, command: str) -> str:
     return "class" if command in STEPS else "all"
 
 
-def focused(core: Core, client: Client) -> Rank | None:
+def focused(core: SessionState, client: Client) -> Rank | None:
     """Return the rank a client works on, or None when it has not looked at any."""
     rank = core.ranks.get(client.focus.rank) if client.focus.rank else None
     return rank if rank and rank.phase is Phase.LIVE else None
@@ -85,7 +86,7 @@ def give_focus(client: Client, rank: DebuggeeId) -> None:
     client.focus.beside.clear()
 
 
-def fallback(core: Core, gone: Rank) -> Rank | None:
+def fallback(core: SessionState, gone: Rank) -> Rank | None:
     """Return who gets the focus of a rank that is gone: its class's lowest, else any stopped."""
     live = (rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE and rank is not gone)
     stopped = [rank for rank in live if rank.stop]

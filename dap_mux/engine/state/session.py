@@ -12,9 +12,10 @@ from typing import Any, Final
 from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
 from dap_mux.engine.settings import Settings
+from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
-from dap_mux.engine.state.model import Client, ClientRequest, Rank
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
 from dap_mux.pathmap import PathMap
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -36,7 +37,7 @@ class Flow:
 TRACEBACKS: Final = 100  # as many are logged whole, for who brings them about may go on and on
 
 
-class Core:
+class SessionState:
     """Ranks, clients, handles and deadlines. Outputs collect in `out` until they are drained.
 
     `ranks` are all that is debugged, workers too; `mains` are the ranks alone.

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from dap_mux.engine.state.model import Client, Frame, Rank
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState, host_of
+from dap_mux.engine.state.stop import Frame
 from dap_mux.errors import StaleHandle
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -37,7 +39,7 @@ class Row:
 class View:
     """The rows of a session, as each client sees them."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._ids: dict[tuple[DebuggeeId, int | None], int] = {}
         self._owners: dict[int, tuple[DebuggeeId, int | None]] = {}
@@ -161,12 +163,12 @@ class View:
         return self.id_of(rank.id, thread if known and thread != main_thread(rank) else None)
 
 
-def _more_live_than(core: Core, limit: int) -> bool:
+def _more_live_than(core: SessionState, limit: int) -> bool:
     live = (rank for rank in core.ranks.values() if rank.phase is Phase.LIVE)
     return next(islice(live, limit, None), None) is not None
 
 
-def _live(core: Core) -> list[Rank]:
+def _live(core: SessionState) -> list[Rank]:
     return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
 
 
@@ -186,7 +188,7 @@ def _base(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def coords_of(core: Core, rank: Rank) -> dict[str, int]:
+def coords_of(core: SessionState, rank: Rank) -> dict[str, int]:
     """Return the rank's place in its mesh, {} where no mesh is known."""
     mesh = core.meshes.get(rank.id[0])
     coords = mesh.coords(rank.number) if mesh and rank.number in mesh else {}

@@ -18,10 +18,12 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.ranks.deaths import note_stop
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import RankMoves
-from dap_mux.engine.state.model import Body, Deferred, Frame, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Deferred, Frame, StepRun, Stop
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.protocol.rank_messages import (
     ExceptionInfo,
@@ -49,7 +51,7 @@ class Stops:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         client_events: ClientEvents,
         moves: RankMoves,
         output: HeldOutput,

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.client_dialects import RowStates, Script, continued, thread
-from dap_mux.engine.state.model import Body, Client, Rank, StepRun
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.selection import fallback, focused, give_focus
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import StepRun
 from dap_mux.engine.state.threads import View, main_thread
 
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
@@ -19,7 +22,7 @@ APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that ask
 class ClientEvents:
     """The engine's part that speaks to clients about threads."""
 
-    def __init__(self, core: Core, view: View, breakpoints: Breakpoints) -> None:
+    def __init__(self, core: SessionState, view: View, breakpoints: Breakpoints) -> None:
         self._core = core
         self._view = view
         self._breakpoints = breakpoints

@@ -14,20 +14,14 @@ from typing import Protocol, TypeAlias
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.listeners import RankMoves
-from dap_mux.engine.state.model import (
-    Body,
-    Client,
-    ClientRequest,
-    Deferred,
-    Rank,
-    Reply,
-    StepRun,
-    Stop,
-)
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.client_events import ClientEvents
@@ -52,7 +46,7 @@ class Control:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         view: View,
         client_events: ClientEvents,
         attached: AttachedRanks,

@@ -8,9 +8,11 @@ from functools import partial
 from typing import TypeAlias
 
 from dap_mux.engine.messages import faults
-from dap_mux.engine.state.model import ClientRequest, Rank, Stop
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OnStop: TypeAlias = Callable[[Rank], None]
@@ -26,7 +28,7 @@ class _Waiter:
 class StopWaiters:
     """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
 

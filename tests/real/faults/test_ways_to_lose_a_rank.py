@@ -21,8 +21,8 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.ranks import departure
-from dap_mux.engine.state.model import Rank as EngineRank
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank as EngineRank
 from tests.real.driving import Driver, line_of, script
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.state.model import Rank
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
 from dap_mux.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.fake_rank.children import addressed, door

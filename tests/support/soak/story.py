@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dap_mux.engine import inputs, outputs
 from dap_mux.engine.outputs import Output
-from dap_mux.engine.state.model import Rank
+from dap_mux.engine.state.rank import Rank
 
 REMEMBERED: Final = 400
 BEFORE_S: Final = 2.0

@@ -10,7 +10,7 @@ from typing import Final
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.console import COMMANDS, PYTHON_TOO, RANKS
 from dap_mux.engine.python_syntax import LONGEST
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import World, complete, parse, split_leading
 from dap_mux.rank_sets.tokens import NAME

@@ -15,9 +15,11 @@ from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.state.model import Body, ClientRequest, Rank
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.selection import focused
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
@@ -36,7 +38,7 @@ class Console:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         view: View,
         meshes: Meshes,
         values: Values,

@@ -15,9 +15,11 @@ from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.model import Body, ClientRequest, Rank, Reply
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import UsageError
 from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import plain, raw
@@ -39,7 +41,7 @@ class Evaluation:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         inspector: Inspector,
         console: Console,
         values: Values,

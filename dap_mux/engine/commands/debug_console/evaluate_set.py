@@ -7,8 +7,9 @@ from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import ClientRequest, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Tolerance
 
 
@@ -16,7 +17,7 @@ class RankSetEvaluator:
     """The engine's part that evaluates in several ranks for `evaluate` and `%compare`."""
 
     def __init__(
-        self, core: Core, fan_out: FanOutEvaluator, meshes: Meshes, values: Values
+        self, core: SessionState, fan_out: FanOutEvaluator, meshes: Meshes, values: Values
     ) -> None:
         self._core = core
         self._fan_out = fan_out

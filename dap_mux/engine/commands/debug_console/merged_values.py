@@ -10,8 +10,9 @@ from dap_mux.engine.commands.requests.compare import comparison_of
 from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, handle_of
 from dap_mux.engine.evaluate.fold import most_first
-from dap_mux.engine.state.model import Body, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Comparison, Statistics, Tolerance, compare, sparkline
 from dap_mux.rank_sets import RankId, parse
 
@@ -19,7 +20,7 @@ from dap_mux.rank_sets import RankId, parse
 class Values:
     """Makes the body of `evaluate` from answers."""
 
-    def __init__(self, core: Core, trees: AggregateVariables) -> None:
+    def __init__(self, core: SessionState, trees: AggregateVariables) -> None:
         self._core = core
         self.trees = trees
 

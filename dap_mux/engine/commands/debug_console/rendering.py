@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_rows import (
     COLUMNS,
     FOLD_ABOVE,

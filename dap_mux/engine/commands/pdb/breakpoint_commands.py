@@ -16,7 +16,8 @@ from dap_mux.engine.commands.pdb.locations import selected
 from dap_mux.engine.evaluate.fan_out import Answer, ReplyCollector
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.python_syntax import LONGEST, syntax_problem
-from dap_mux.engine.state.model import Body, Rank
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dap_mux.engine.evaluate.fan_out import Answers, ReplyCollector
-from dap_mux.engine.state.model import Client, Rank
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 
 RUNNING = "running"
 
@@ -21,7 +22,7 @@ class Invocation:
     `timeout` is in seconds; `then` is called once.
     """
 
-    core: Core
+    core: SessionState
     client: Client
     ranks: list[Rank]
     command: str

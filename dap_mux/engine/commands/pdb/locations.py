@@ -8,7 +8,8 @@ from typing import Final
 
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator, ReplyCollector
-from dap_mux.engine.state.model import Frame, Rank, Stop
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.stop import Frame, Stop
 from dap_mux.rank_sets import RankId
 
 LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling too

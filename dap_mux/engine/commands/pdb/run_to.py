@@ -11,8 +11,8 @@ from dap_mux.engine.breakpoints.merge import Wanted
 from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, problem_of
 from dap_mux.engine.evaluate.fan_out import Answer
-from dap_mux.engine.state.model import Rank
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.errors import UsageError
 from dap_mux.pathmap import is_windows

@@ -25,9 +25,11 @@ from dap_mux.engine.evaluate.fan_out import (
 )
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.state.model import Body, Rank, Reply, Stop
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import UsageError
@@ -40,7 +42,7 @@ class StepCommands:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         fan_out: FanOutEvaluator,
         stop_waiters: StopWaiters,
         control: Control,

@@ -14,7 +14,8 @@ from dap_mux.engine.commands.pdb.locations import Places, selected, stack
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.python_syntax import LONGEST, is_expression
-from dap_mux.engine.state.model import Client, Rank
+from dap_mux.engine.state.client import Client
+from dap_mux.engine.state.rank import Rank
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId
 

@@ -23,8 +23,10 @@ from dap_mux.engine.evaluate.fold import folded
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.state.model import Body, ClientRequest, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.aggregate import STACK_TIMEOUT
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.stops.stop_waiters import StopWaiters
@@ -40,7 +42,7 @@ class Cast:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         meshes: Meshes,
         fan_out: FanOutEvaluator,
         stop_waiters: StopWaiters,
@@ -94,7 +96,7 @@ class Cast:
         to_clients.respond(self._core, request, body_of(self._core, answers))
 
 
-def body_of(core: Core, answers: Answers) -> Body:
+def body_of(core: SessionState, answers: Answers) -> Body:
     """Return the body of `cast`: equal answers folded, most ranks first."""
     label = partial(named, core)
     values = {id: (answer.value, answer.type) for id, answer in answers.values.items()}
@@ -105,7 +107,7 @@ def body_of(core: Core, answers: Answers) -> Body:
     return {**body, "missing": label(answers.missing), "inMain": label(answered)}
 
 
-def named(core: Core, ranks: Iterable[RankId]) -> str:
+def named(core: SessionState, ranks: Iterable[RankId]) -> str:
     """Return ranks as a rank set, with their group wherever that is not the only one."""
     ids = list(ranks)
     text = fold(ids, core.default_group())

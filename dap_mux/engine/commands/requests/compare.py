@@ -10,8 +10,10 @@ from dap_mux.engine.evaluate.fold import most_first
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, ClientRequest, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Comparison, Tolerance, compare
 from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
 
@@ -19,7 +21,7 @@ from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
 class Compare:
     """The engine's part that answers `compare`."""
 
-    def __init__(self, core: Core, fan_out: FanOutEvaluator, meshes: Meshes) -> None:
+    def __init__(self, core: SessionState, fan_out: FanOutEvaluator, meshes: Meshes) -> None:
         self._core = core
         self._fan_out = fan_out
         self._meshes = meshes
@@ -52,7 +54,7 @@ def comparison_of(answers: Answers, tolerance: Tolerance) -> Comparison:
     return compare({rank: answer.value for rank, answer in answers.values.items()}, tolerance)
 
 
-def body_of(core: Core, answers: Answers, tolerance: Tolerance) -> Body:
+def body_of(core: SessionState, answers: Answers, tolerance: Tolerance) -> Body:
     """Return the body of `compare`; every key is always there."""
     found = comparison_of(answers, tolerance)
     return {

@@ -9,8 +9,9 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import UsageError
 from dap_mux.protocol.types import GroupDefinition, GroupsArguments, typed
 from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
@@ -21,7 +22,7 @@ MAX_NAMES: Final = 1024
 class Groups:
     """The engine's part that keeps the names."""
 
-    def __init__(self, core: Core, meshes: Meshes, edits: BreakpointEdits) -> None:
+    def __init__(self, core: SessionState, meshes: Meshes, edits: BreakpointEdits) -> None:
         self._core = core
         self._meshes = meshes
         self._edits = edits

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dap_mux.engine.ranks.deaths import held
-from dap_mux.engine.state.model import Body, Rank
-from dap_mux.engine.state.session import Core, host_of
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import STATES
 
 
-def listing(core: Core, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
+def listing(core: SessionState, view: View, ranks: Iterable[Rank], states: list[str]) -> Body:
     """Return the `list` body; `states` filters the entries, `counts` is of all chosen ranks."""
     _check(states)
     chosen = sorted(ranks, key=lambda rank: rank.id)
@@ -32,7 +33,7 @@ def _check(states: list[str]) -> None:
         raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
 
 
-def entry(core: Core, view: View, rank: Rank) -> Body:
+def entry(core: SessionState, view: View, rank: Rank) -> Body:
     """Return what is known of one rank or worker."""
     stop = rank.stop if rank.stop and rank.stop.settled else None
     frame = stop.frames[stop.own] if stop and stop.frames else None

@@ -13,8 +13,9 @@ from dap_mux.engine.breakpoints.merge import Wanted
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, ClientRequest
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.session import SessionState
 
 EVENT: Final = "breakpoints"
 COALESCE_WINDOW_S: Final = 0.05
@@ -23,7 +24,9 @@ COALESCE_WINDOW_S: Final = 0.05
 class AllBreakpoints:
     """The engine's part that answers `breakpoints`, and says when to ask again."""
 
-    def __init__(self, core: Core, breakpoints: Breakpoints, edits: BreakpointEdits) -> None:
+    def __init__(
+        self, core: SessionState, breakpoints: Breakpoints, edits: BreakpointEdits
+    ) -> None:
         self._core = core
         self._breakpoints = breakpoints
         self._edits = edits

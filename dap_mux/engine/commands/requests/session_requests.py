@@ -6,9 +6,11 @@ from dap_mux.engine.commands.requests.list import listing
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.ranks.lifecycle import Lifecycle
-from dap_mux.engine.state.model import Body, ClientRequest, Rank
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.selection import SCOPES
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import VIEWS, View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
@@ -27,7 +29,7 @@ class SessionRequests:
 
     def __init__(
         self,
-        core: Core,
+        core: SessionState,
         view: View,
         meshes: Meshes,
         control: Control,

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from dap_mux.engine.events.output.lines import Line
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Ranks: TypeAlias = "tuple[DebuggeeId, ...]"

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 LINE_COST: Final = 128

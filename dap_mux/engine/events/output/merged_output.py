@@ -19,7 +19,7 @@ from typing import Final
 
 from dap_mux.engine.events.output.bodies import Folded, Label, OutputBodies
 from dap_mux.engine.events.output.lines import LINE_COST, Line, LineQueue
-from dap_mux.engine.state.model import Body
+from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 MAX_HELD: Final = 1024 * 1024

@@ -6,15 +6,16 @@ from collections.abc import Collection, Iterable
 
 from dap_mux.engine.events.output.merged_output import OutputFolder
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.model import Body, Rank
-from dap_mux.engine.state.session import Core
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 
 class RankOutput:
     """The engine's part that sends the ranks' output; it keeps the folder's time."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
         self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
         self._timer: int | None = None

@@ -1,7 +1,6 @@
-"""The nouns of a session: a rank, a client, a client's request, a stop. State only, no behaviour.
+"""A rank, its connection and the requests that it has not answered: state only.
 
-Who may change what: `lifecycle` a rank's link, `stops` and `control` its stop and step,
-`clients` a client's place in the session.
+`ranks` changes a rank's connection, `stops` its stop and its steps.
 """
 
 from __future__ import annotations
@@ -9,22 +8,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from msgspec import Raw, Struct
 
-from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.state.client_dialects import GENERIC, Dialect
-from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
-from dap_mux.pathmap import PathMap
+from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.protocol.messages import NO_RAW
-from dap_mux.protocol.types import InitializeArguments
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
-Body: TypeAlias = dict[str, Any]
 NO_REASON: Final = "debugpy refused it and gave no reason"
 
 
@@ -53,59 +49,6 @@ class Pending(Struct):
     then: Callable[[Reply], None]
     deadline: int | None
     cause: ClientRequest | None = None  # the client's request that it is asked for
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One stack frame as far as classes compare it: (client path, function, line)."""
-
-    path: str
-    name: str
-    line: int
-
-
-@dataclass
-class Stop:
-    """Why and where a rank is stopped; `thread` is debugpy's id of the causing thread."""
-
-    thread: int
-    reason: str
-    details: Body
-    frames: tuple[Frame, ...] | None = None
-    frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
-    line_text: str | None = None  # of the innermost frame's line; None: not known
-    own: int = 0  # the innermost frame of the user's own files, where an exception was raised
-    selected: int = 0  # the frame that `u` and `d` went to, `own` at first
-    unhandled: bool = False  # an uncaught exception, or perhaps: it ends when it runs on
-    settled: bool = False  # where it stands is known, and it does not run on by itself
-    announced: bool = False
-
-    @property
-    def frame_id(self) -> int | None:
-        """Debugpy's id of the selected frame; None where the stack is not known."""
-        return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
-
-
-@dataclass
-class StepRun:
-    """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
-
-    members: set[DebuggeeId]
-    pending: set[DebuggeeId]
-    overdue: bool = False
-
-
-@dataclass(frozen=True)
-class Deferred:
-    """What a rank must do on its own when it arrives, to keep up with its class.
-
-    `place` is where the class stood when it was told; None for a continue.
-    """
-
-    command: str
-    arguments: Body
-    place: tuple[Frame, ...] | None
-    run: StepRun | None = None
 
 
 @dataclass(eq=False)
@@ -208,79 +151,3 @@ class Rank:
             stopped = self.stop is not None and self.stop.settled
             return "stopped" if stopped else "pausing" if self.pausing else "running"
         return "lost" if self.lost else self.phase.state
-
-
-@dataclass
-class Focus:
-    """The rank a client works on, and how strongly it said so (scopes beat stackTrace)."""
-
-    rank: DebuggeeId | None = None
-    explicit: bool = False
-    beside: set[DebuggeeId] = field(default_factory=set)  # stops shown without moving the focus
-    held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
-
-
-@dataclass
-class Dropped:
-    """How much output a client has lost since it stopped reading; `size` in bytes of UTF-8."""
-
-    lines: int = 0
-    size: int = 0
-
-
-@dataclass
-class StopSync:
-    """Whether a client has applied the last `allThreadsStopped` that it was sent.
-
-    Until then it is not told which rows run: applying the stop would undo that.
-    """
-
-    replies: int = 0  # to `threads`, that may come before it is applied, or apply it
-    row: int | None = None  # that was said to have stopped; None: nothing is left to be applied
-    timer: int | None = None  # for a client that asks nothing
-
-
-@dataclass(eq=False)
-class Client:
-    """A DAP client of the session. Its `clientID` sets `dialect`, its attach sets `role`."""
-
-    id: int
-    dialect: Dialect = GENERIC
-    role: str = ""
-    trusted: bool = True
-    token: Token | None = None  # what it must show, unless it is trusted
-    initialized: bool = False
-    configured: bool = False
-    leaving: bool = False
-    terminated: bool = False  # it was told `terminated`: no event follows
-    seq: int = 0
-    launched: bool = False
-    about: InitializeArguments = field(default_factory=InitializeArguments)
-    edge: Edge | None = None  # None: it counts and spells as the session does
-    arguments: Body = field(default_factory=dict)
-    path_map: PathMap = field(default_factory=PathMap)
-    attach: ClientRequest | None = None
-    open: dict[int, ClientRequest] = field(default_factory=dict)
-    focus: Focus = field(default_factory=Focus)
-    events: frozenset[str] = frozenset()
-    dropped: Dropped | None = None  # it does not read at present
-    sync: StopSync = field(default_factory=StopSync)
-
-    @property
-    def listening(self) -> bool:
-        """It is a configured controller: told of stops, threads and output."""
-        return self.role == "controller" and self.configured
-
-
-class ClientRequest(Struct, eq=False):
-    """A request that one client waits on; answered exactly once."""
-
-    client: Client
-    seq: int
-    command: str
-    arguments: Raw
-    number: int = 0
-    answered: bool = False
-    failed: bool = False  # by a defect of ours: whoever answers it later comes too late
-    # Asked by us on the client's behalf: takes the body, or why there is none.
-    reply: Callable[[Body, str], None] | None = None
