@@ -8,11 +8,12 @@ is over, so it becomes an error rather than somebody else's data later.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from msgspec import Raw
 
-from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages import faults, to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
@@ -91,7 +92,8 @@ class Inspector:
         for one in early:
             self._core.cancel(one.timer)
             if one.request.client.id in self._core.clients:
-                self._ask(one.request, rank, one.arguments)
+                ask = partial(self._ask, one.request, rank, one.arguments)
+                faults.run(self._core, one.request, ask)
 
     def source(self, request: ClientRequest) -> None:
         """`source`: a text that is kept or fetched; else the rank's own word on it."""

@@ -6,13 +6,15 @@ is down, its deadline passed). A reply that comes later than that is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from dap_mux.engine.messages import faults
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
@@ -133,65 +135,34 @@ def when_answered(
     core: SessionState, rank: Rank, command: str, then: Callable[[], None], limit: float
 ) -> None:
     """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
-    owed = [
-        (seq, pending)
-        for seq, pending in rank.connection.pending.items()
-        if pending.command == command
-    ]
-    left = set(range(len(owed)))
+    pending = rank.connection.pending
+    owed = {seq: each for seq, each in pending.items() if each.command == command}
+    join = Join(core, owed, lambda missing: then(), limit)
 
-    def over() -> None:
-        left.clear()
-        core.cancel(timer)
-        then()
+    def answered(seq: int, reply: Reply) -> None:
+        owed[seq].then(reply)
+        join.arrive(seq)
 
-    if not owed:
-        then()
-        return
-    timer = core.after(limit, over)
-    for index, (seq, pending) in enumerate(owed):
-        also = _then_also(pending.then, index, left, over)
-        rank.connection.pending[seq] = Pending(command, also, pending.deadline, pending.cause)
-
-
-def _then_also(then: OnReply, index: int, left: set[int], over: Callable[[], None]) -> OnReply:
-    def answered(reply: Reply) -> None:
-        then(reply)
-        if index in left:
-            left.discard(index)
-            if not left:
-                over()
-
-    return answered
+    for seq, each in owed.items():
+        pending[seq] = replace(each, then=partial(answered, seq))
 
 
 def gather(
     core: SessionState,
     ranks: Iterable[Rank],
     command: str,
-    arguments: Mapping[DebuggeeId, Body] | Callable[[Rank], Body | Raw],
+    arguments: Callable[[Rank], Body | Raw],
     then: Callable[[dict[DebuggeeId, Reply]], None],
     timeout: float | None = None,
 ) -> None:
     """Fan out one request and call `then` once, when every rank answered or is given up."""
     asked = list(ranks)
     replies: dict[DebuggeeId, Reply] = {}
-    if not asked:
-        then(replies)
+    join = Join(core, (rank.id for rank in asked), lambda missing: then(replies))
+
+    def answered(id: DebuggeeId, reply: Reply) -> None:
+        replies[id] = reply
+        join.arrive(id)
+
     for rank in asked:
-        body = arguments(rank) if callable(arguments) else arguments[rank.id]
-        ask(core, rank, command, body, _collector(rank.id, replies, len(asked), then), timeout)
-
-
-def _collector(
-    rank: DebuggeeId,
-    replies: dict[DebuggeeId, Reply],
-    expected: int,
-    then: Callable[[dict[DebuggeeId, Reply]], None],
-) -> Callable[[Reply], None]:
-    def collect(reply: Reply) -> None:
-        replies[rank] = reply
-        if len(replies) == expected:
-            then(replies)
-
-    return collect
+        ask(core, rank, command, arguments(rank), partial(answered, rank.id), timeout)
