@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
+from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.timeout_probe import look, put_back
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.errors import PeerFault
-from dap_mux.insight.clocks import Clocks, clocks
+from dap_mux.insight.clocks import Clocks
 from dap_mux.insight.threats import URGENT, Threat, extension, threats
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 RESUMED_PAUSE_S: Final = 0.05  # that no rank is stopped, before time-outs are put back
@@ -87,14 +85,15 @@ class CollectiveTimeouts:
         if self._asked is not None and extends:
             self._asked.update(rank.id for rank in asked)
         expression = look(self._core.injected.timeout_probe, extends=extends)
-        arguments = {"expression": expression, "context": "watch"}
-        to_ranks.gather(self._core, asked, "evaluate", lambda _: arguments, self._answered)
+        gather_results(self._core, asked, lambda _: expression, Clocks, self._answered)
 
-    def _answered(self, replies: dict[DebuggeeId, Reply]) -> None:
+    def _answered(self, results: dict[DebuggeeId, Result[Clocks]]) -> None:
         if self._asked is None:
             return  # they run on: it is over already
         ranks = self._core.ranks
-        told = {ranks[id].rank_id: _read(reply) for id, reply in replies.items() if id in ranks}
+        told = {
+            ranks[id].rank_id: _clocks(*result) for id, result in results.items() if id in ranks
+        }
         group = self._core.default_group()
         longer = extension(told, group)
         if longer:
@@ -151,11 +150,8 @@ class CollectiveTimeouts:
         return undone
 
 
-def _read(reply: Reply) -> Clocks:
-    """Return what a rank tells; nothing where it cannot be read."""
-    if reply.ok:
-        try:
-            return clocks(plain(reply.body).get("result"))
-        except (PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return Clocks(problem="the rank's answer makes no sense")
-    return Clocks()
+def _clocks(told: Clocks | None, reply: Reply) -> Clocks:
+    """Return what a rank tells; a rank that does not answer has no problem that is known."""
+    if told is None and reply.no_reply_reason == MALFORMED:
+        return Clocks(problem="the rank's answer makes no sense")
+    return told or Clocks()

@@ -7,22 +7,21 @@ ever more seldom, and once more after a stop; where torch has not come within a 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.meshes import OF_TORCH, Meshes
 from dap_mux.engine.evaluate.torch_probe import look, why_it_does_not_stop
-from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
-from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 SLOWEST_S: Final = 64.0
@@ -77,15 +76,12 @@ class LibraryWatch:
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
         source = self._core.injected.torch_state
-        to_ranks.gather(
+        gather_results(
             self._core,
             live,
-            "evaluate",
-            lambda rank: {
-                "expression": look(source, list(places[rank.id]), rank.id[0] in meshless),
-                "context": "watch",
-            },
-            lambda replies: self._learn(places, replies),
+            lambda rank: look(source, list(places[rank.id]), rank.id[0] in meshless),
+            Seen,
+            partial(self._learn, places),
         )
 
     def _without_a_place(self, ranks: list[Rank]) -> set[str]:
@@ -109,9 +105,9 @@ class LibraryWatch:
     def _learn(
         self,
         places: dict[DebuggeeId, dict[BreakpointPlace, BreakpointPlace]],
-        replies: dict[DebuggeeId, Reply],
+        results: dict[DebuggeeId, Result[Seen]],
     ) -> None:
-        seen = {id: _read(reply) for id, reply in replies.items()}
+        seen = {id: told or Seen() for id, (told, _) in results.items()}
         self._torch = self._torch or any(each.torch for each in seen.values())
         if not self._torch and self._delay == SLOWEST_S:
             self._core.cancel(self._timer)
@@ -140,13 +136,3 @@ class LibraryWatch:
         changed = set(before.items()) ^ set(self._core.compiled.items())
         for path in sorted({path for (path, _), _ in changed}):
             self._breakpoints.file_changed(path)
-
-
-def _read(reply: Reply) -> Seen:
-    """Return what a rank tells; nothing where it cannot be read: ranks' bytes are hostile too."""
-    if reply.ok:
-        try:
-            return msgspec.json.decode(str(plain(reply.body).get("result", "")), type=Seen)
-        except (PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return Seen()
-    return Seen()

@@ -8,23 +8,21 @@ renamed or reshaped shows up with the first rank set that speaks of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
 from typing import Final
 
-import msgspec
-
+from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.torch_probe import meshes
-from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.messages import faults, to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.listeners import MoveListener
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle, UsageError
 from dap_mux.insight.device_mesh import mesh_of, united
-from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets import RankSet, UnknownDimension, parse
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -74,17 +72,17 @@ class Meshes:
         if len(waiting) > 1:
             return
         live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
-        arguments = {"expression": meshes(self._core.injected.torch_state), "context": "watch"}
-        to_ranks.gather(
-            self._core, live, "evaluate", lambda _: arguments, lambda r: self._learned(group, r)
+        expression = meshes(self._core.injected.torch_state)
+        gather_results(
+            self._core, live, lambda _: expression, object, partial(self._learned, group)
         )
 
     def _members(self, group: str) -> list[Rank]:
         return [rank for rank in self._core.sorted_mains() if rank.id[0] == group]
 
-    def _learned(self, group: str, replies: dict[DebuggeeId, Reply]) -> None:
+    def _learned(self, group: str, results: dict[DebuggeeId, Result[object]]) -> None:
         waiting = self._waiting.pop(group)
-        self.learn(group, {id: _report(reply) for id, reply in replies.items()})
+        self.learn(group, {id: report for id, (report, _) in results.items()})
         for then, cause in waiting:
             faults.run(self._core, cause, then)
 
@@ -126,11 +124,3 @@ def _told(reports: dict[int, object]) -> dict[int, object]:
         else report
         for rank, report in reports.items()
     }
-
-
-def _report(reply: Reply) -> object:
-    """Return what a rank says of its meshes; None where it says nothing that can be read."""
-    if reply.ok:
-        with suppress(PeerFault, msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return msgspec.json.decode(str(plain(reply.body).get("result", "")))
-    return None

@@ -1,0 +1,48 @@
+"""One expression of ours to many ranks, whose result is JSON that is decoded where it comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, TypeVar
+
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.rank_messages import MALFORMED, Evaluated, read, read_text
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+T = TypeVar("T")
+Result: TypeAlias = "tuple[T | None, Reply]"
+"""What a rank's expression made, or None and the reply that says why."""
+
+
+def gather_results(
+    core: SessionState,
+    ranks: Iterable[Rank],
+    expression: Callable[[Rank], str],
+    kind: type[T],
+    then: Callable[[dict[DebuggeeId, Result[T]]], None],
+) -> None:
+    """Evaluate in each rank; `then` is called once every rank has answered or is given up."""
+
+    def answered(replies: dict[DebuggeeId, Reply]) -> None:
+        then({id: _result(reply, kind) for id, reply in replies.items()})
+
+    to_ranks.gather(
+        core,
+        ranks,
+        "evaluate",
+        lambda rank: {"expression": expression(rank), "context": "watch"},
+        answered,
+    )
+
+
+def _result(reply: Reply, kind: type[T]) -> Result[T]:
+    """Decode one; what is malformed is not logged, because ranks are asked again and again."""
+    if not reply.ok:
+        return None, reply
+    try:
+        return read_text(read(reply.body, Evaluated).result, kind), reply
+    except PeerFault:
+        return None, Reply(False, no_reply_reason=MALFORMED, rank=reply.rank)
