@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.attach_progress import Progress
+from dap_mux.engine.clients.client_inputs import ClientInputs
 from dap_mux.engine.clients.initialize import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices
@@ -36,10 +36,10 @@ from dap_mux.engine.events.ranks_event import RanksEvent
 from dap_mux.engine.events.restart import JobRestart
 from dap_mux.engine.events.session_end import SessionEnd
 from dap_mux.engine.injected_sources import InjectedSources
-from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.messages.requests import Requests
-from dap_mux.engine.outputs import CloseClient, Output
+from dap_mux.engine.outputs import Output
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.ranks.lifecycle import Lifecycle
@@ -48,7 +48,6 @@ from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
-from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -57,12 +56,10 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import NO_RAW, Message
+from dap_mux.protocol.messages import Message
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
-
-NOT_INTRODUCED: Final = "the first request is `initialize`"
 
 
 class Engine:
@@ -136,7 +133,8 @@ class Engine:
     def _add_commands(self) -> None:
         """Those that answer requests beyond the ranks' own (`routes`)."""
         core, meshes, edits = self.core, self.meshes, self.edits
-        self._requests = Requests[Parts](core, ROUTES, self)
+        requests = Requests[Parts](core, ROUTES, self)
+        self._client_inputs = ClientInputs(core, requests.hear, self.leave)
         self.job = JobRestart(core)
         self.inspector = Inspector(core, self.view, self.client_events, Sources(core, self.files))
         self.commands = SessionRequests(
@@ -149,8 +147,7 @@ class Engine:
         self.all_breakpoints = AllBreakpoints(core, self.breakpoints, edits)
         values = Values(core, AggregateVariables(core))
         evaluator = RankSetEvaluator(core, fan_out, meshes, values)
-        on_behalf = self._requests.on_behalf
-        console = Console(core, self.view, meshes, values, evaluator, on_behalf)
+        console = Console(core, self.view, meshes, values, evaluator, requests.on_behalf)
         self.evaluation = Evaluation(core, self.inspector, console, values, evaluator)
 
     def receive(self, event: inputs.Input) -> list[Output]:
@@ -168,7 +165,7 @@ class Engine:
             case inputs.LinkSaid():
                 self._link_said(event)
             case inputs.ClientSaid():
-                self._client_said(event)
+                self._client_inputs.said(event)
             case inputs.Deadline():
                 self.core.fire(event.token)
             case (
@@ -178,7 +175,7 @@ class Engine:
                 | inputs.ClientStalled()
                 | inputs.ClientReads()
             ):
-                self._of_client(event)
+                self._client_inputs.take(event)
             case (
                 inputs.RankKnown()
                 | inputs.RankExited()
@@ -190,27 +187,6 @@ class Engine:
                 self._of_rank(event)
             case _:
                 self._of_session(event)
-
-    def _of_client(self, event: inputs.OfClient) -> None:
-        if isinstance(event, inputs.ClientConnected):
-            client = Client(event.client, trusted=event.trusted, token=event.token)
-            self.core.clients[client.id] = client
-            return
-        known = self.core.clients.get(event.client)
-        if known is None:
-            return
-        match event:
-            case inputs.ClientBabbled():
-                if not known.leaving:
-                    self._send_away(known, event.seq, event.command, event.problem)
-            case inputs.ClientGone():
-                self.leave.gone(known)
-            case inputs.ClientStalled():
-                known.dropped = Dropped()
-            case inputs.ClientReads():
-                to_clients.reads_again(self.core, known)
-            case _:
-                inputs.assert_never(event)
 
     def _of_rank(self, event: inputs.OfRank) -> None:
         match event:
@@ -279,26 +255,6 @@ class Engine:
         rank = self.core.links.get(link)
         owes = rank is not None and rank.connection.pending
         return not owes and last.type == "response" and last.command in QUESTIONS
-
-    # Clients
-
-    def _client_said(self, event: inputs.ClientSaid) -> None:
-        client = self.core.clients.get(event.client)
-        message = event.message
-        if client is None:
-            return
-        if client.initialized or message.command == "initialize":
-            self._requests.hear(client, message)
-        elif not client.leaving:
-            seq = message.seq if message.type == "request" else None
-            self._send_away(client, seq, message.command, NOT_INTRODUCED)
-
-    def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
-        """Say what was wrong, where there is a request to answer, and hang up."""
-        if seq is not None:
-            to_clients.refuse(self.core, ClientRequest(client, seq, command, NO_RAW), problem)
-        self.leave.gone(client)
-        self.core.out.append(CloseClient(client.id))
 
     # Ranks
 

@@ -1,0 +1,68 @@
+"""Clients' connections and messages, up to the request that a message is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from dap_mux.engine import inputs
+from dap_mux.engine.clients.leave import ClientLeave
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.outputs import CloseClient
+from dap_mux.engine.state.client import Client, ClientRequest, Dropped
+from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.messages import NO_RAW, Message
+
+NOT_INTRODUCED: Final = "the first request is `initialize`"
+
+
+class ClientInputs:
+    """The engine's part that takes the inputs of clients. `hear` takes their messages on."""
+
+    def __init__(
+        self, core: SessionState, hear: Callable[[Client, Message], None], leave: ClientLeave
+    ) -> None:
+        self._core = core
+        self._hear = hear
+        self._leave = leave
+
+    def said(self, event: inputs.ClientSaid) -> None:
+        """A client has sent a message; before `initialize` there is nothing else to say."""
+        client = self._core.clients.get(event.client)
+        message = event.message
+        if client is None:
+            return
+        if client.initialized or message.command == "initialize":
+            self._hear(client, message)
+        elif not client.leaving:
+            seq = message.seq if message.type == "request" else None
+            self._send_away(client, seq, message.command, NOT_INTRODUCED)
+
+    def take(self, event: inputs.OfClient) -> None:
+        """A client's connection has changed."""
+        if isinstance(event, inputs.ClientConnected):
+            client = Client(event.client, trusted=event.trusted, token=event.token)
+            self._core.clients[client.id] = client
+            return
+        known = self._core.clients.get(event.client)
+        if known is None:
+            return
+        match event:
+            case inputs.ClientBabbled():
+                if not known.leaving:
+                    self._send_away(known, event.seq, event.command, event.problem)
+            case inputs.ClientGone():
+                self._leave.gone(known)
+            case inputs.ClientStalled():
+                known.dropped = Dropped()
+            case inputs.ClientReads():
+                to_clients.reads_again(self._core, known)
+            case _:
+                inputs.assert_never(event)
+
+    def _send_away(self, client: Client, seq: int | None, command: str, problem: str) -> None:
+        """Say what was wrong, where there is a request to answer, and hang up."""
+        if seq is not None:
+            to_clients.refuse(self._core, ClientRequest(client, seq, command, NO_RAW), problem)
+        self._leave.gone(client)
+        self._core.out.append(CloseClient(client.id))
