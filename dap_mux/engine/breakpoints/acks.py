@@ -1,4 +1,4 @@
-"""Answers to clients that wait until ranks have taken up a place's breakpoints."""
+"""Responses that wait until ranks have acknowledged a place's breakpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
 class BreakpointAcks:
-    """Which places wait for which ranks, and for how long."""
+    """Tracks which ranks still have to acknowledge the breakpoints of which place."""
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
@@ -21,15 +21,15 @@ class BreakpointAcks:
     def wait(
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
     ) -> None:
-        """Call `then` once all of these have taken the place up, after `limit` seconds at most."""
+        """Call `then` once all these ranks have acknowledged, after `limit` seconds at most."""
         self._forget_ended()
         join = Join(self._core, (rank.id for rank in ranks), lambda missing: then(), limit)
         self._joins.append((place, join))
 
     def arrived(self, rank: Rank, place: Place | None) -> None:
-        """A rank has taken up this place; None: nothing more is to be expected of it."""
-        for wanted, join in list(self._joins):
-            if place in (wanted, None):
+        """A rank has acknowledged this place; None: all places, because it is gone."""
+        for awaited, join in list(self._joins):
+            if place in (awaited, None):
                 join.arrive(rank.id)
         self._forget_ended()
 

@@ -1,7 +1,8 @@
-"""Breakpoints that commands make, change and take away, rank by rank, in the one book of all.
+"""Breakpoints that commands set, change and remove for some ranks, in the common store.
 
-They are their client's like any other, but belong to the ranks that the command named. A change
-for some of a breakpoint's ranks splits it in two. Temporary ones end by themselves.
+They belong to the client that gave the command, like its other breakpoints, but only to the ranks
+that it named. A change for some of a breakpoint's ranks splits it in two. Temporary ones are
+removed when they have done their work.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from dap_mux.engine.breakpoints.merge import Temporary, Wanted
+from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
@@ -27,43 +28,43 @@ def _nothing() -> None:
 
 
 class BreakpointEdits:
-    """The engine's part that changes the book for commands."""
+    """Changes the breakpoint store for commands."""
 
     def __init__(self, core: SessionState, breakpoints: Breakpoints) -> None:
         self._core = core
         self._breakpoints = breakpoints
 
-    def items(self) -> list[tuple[Place, Wanted]]:
-        """Return every client's breakpoints, by id; the session's own left out."""
+    def items(self) -> list[tuple[Place, Breakpoint]]:
+        """Return every client's breakpoints, by id, without the session's own."""
         return [
-            (place, item) for place, item in self._breakpoints.book.items() if item.client != OWN
+            (place, item) for place, item in self._breakpoints.store.items() if item.client != OWN
         ]
 
-    def ranks_of(self, item: Wanted) -> set[RankId]:
-        """Return the ranks that have it, disabled ones too."""
+    def ranks_of(self, item: Breakpoint) -> set[RankId]:
+        """Return the ranks that have it, including those where it is disabled."""
         disabled, item.disabled = item.disabled, set()
         chosen = item.selection(self._core.world())
         item.disabled = disabled
         return chosen
 
-    # Making and taking away
+    # Setting and removing
 
     def make(
         self, client: int, place: Place, body: Body, ranks: Iterable[Rank], kind: Temporary = ""
-    ) -> Wanted:
-        """Put one down for these ranks; `send` makes it true."""
+    ) -> Breakpoint:
+        """Add one for these ranks to the store; `send` sends it."""
         item = self._add(place, client, body, {rank.rank_id for rank in ranks})
         item.temporary = kind
         return item
 
-    def _add(self, place: Place, client: int, body: Body, ranks: set[RankId]) -> Wanted:
+    def _add(self, place: Place, client: int, body: Body, ranks: set[RankId]) -> Breakpoint:
         item = self._breakpoints.new(client, body)
         item.only, item.by_command = frozenset(ranks), True
-        self._breakpoints.book.add(place, item)
+        self._breakpoints.store.add(place, item)
         return item
 
-    def split(self, place: Place, item: Wanted, ranks: set[RankId]) -> Wanted:
-        """Return the part of it that belongs to these ranks: all of it, or a new one."""
+    def split(self, place: Place, item: Breakpoint, ranks: set[RankId]) -> Breakpoint:
+        """Return the part of it that belongs to these ranks: itself, or a new one split off."""
         if self.ranks_of(item) <= ranks:
             return item
         part = self._add(place, item.client, dict(item.body), ranks)
@@ -72,34 +73,34 @@ class BreakpointEdits:
         item.off |= ranks
         return part
 
-    def cut(self, place: Place, item: Wanted, ranks: set[RankId]) -> None:
-        """Take it from these ranks; without any left it is gone, and its client is told."""
+    def cut(self, place: Place, item: Breakpoint, ranks: set[RankId]) -> None:
+        """Remove it from these ranks; if no rank is left, remove it and tell its client."""
         item.off |= ranks
         if not self.ranks_of(item):
-            self._breakpoints.book.of(place, item.client).remove(item)
+            self._breakpoints.store.of(place, item.client).remove(item)
             self._breakpoints.tell(place, item, "removed")
 
     def send(self, place: Place, ranks: Iterable[Rank], then: OnTaken, limit: float) -> None:
-        """Tell these ranks with their workers, and nobody else, what is wanted now."""
+        """Send a place's breakpoints to these ranks and their workers only."""
         ids = {rank.rank_id for rank in ranks}
         family = [one for one in self._core.sorted_ranks() if one.rank_id in ids]
         self._breakpoints.resend(place, family, then, limit)
 
     def reselect(self) -> None:
-        """A name means other ranks now: so may breakpoints that speak of it."""
+        """A named set has changed: send the breakpoints again that may use it."""
         limit = self._core.settings.breakpoint_timeout
-        places = [place for place, item in self._breakpoints.book.items() if item.sets]
+        places = [place for place, item in self._breakpoints.store.items() if item.sets]
         for place in dict.fromkeys(places):
             self._breakpoints.resend(place, self._core.sorted_ranks(), _nothing, limit)
 
     # Temporary ones
 
     def stopped(self, rank: Rank, body: Body) -> None:
-        """A rank has stopped: what was temporary there and has done its work is taken away."""
+        """A rank has stopped: remove its temporary breakpoints that have done their work."""
         hit = self._breakpoints.hit(rank, body.get("hitBreakpointIds"))
         over = [
             (place, item)
-            for place, item in self._breakpoints.book.items()
+            for place, item in self._breakpoints.store.items()
             if item in hit or (item.temporary == "stop" and rank.main is None)
             if item.temporary
             if rank.rank_id in self.ranks_of(item)
@@ -111,20 +112,20 @@ class BreakpointEdits:
             self.send(place, [rank], _nothing, limit)
 
     def lost(self, rank: Rank) -> None:
-        """A rank's connection is gone: it comes back, if it does, without what was for one stop."""
-        for place, item in list(self._breakpoints.book.items()):
+        """A rank's connection is gone: drop its breakpoints that were for one stop only."""
+        for place, item in list(self._breakpoints.store.items()):
             if item.temporary == "stop" and not rank.main and rank.rank_id in self.ranks_of(item):
                 self.cut(place, item, {rank.rank_id})
 
     # Telling
 
-    def made(self, place: Place, item: Wanted) -> None:
-        """Its client is told by DAP's event; the others read a line, for it is not theirs."""
+    def made(self, place: Place, item: Breakpoint) -> None:
+        """Tell its client by DAP's event, the others by a line of output: it is not theirs."""
         self._breakpoints.tell(place, item, "new")
         self.mention(item, f"set {where(place, item)}")
 
-    def mention(self, item: Wanted, what: str) -> None:
-        """Let every other client read what has become of it."""
+    def mention(self, item: Breakpoint, what: str) -> None:
+        """Print a line for every other client that says what was done with it."""
         ranks = fold(self.ranks_of(item), self._core.default_group())
         on = f" on ranks {ranks}" if ranks else ""
         text = f"dap-mux: another client {what}{on}\n"
@@ -134,17 +135,17 @@ class BreakpointEdits:
                 to_clients.send_event(self._core, client, "output", output)
 
 
-def where(place: Place, item: Wanted) -> str:
+def where(place: Place, item: Breakpoint) -> str:
     """Return `breakpoint 7 at /job/train.py:41`."""
     spot = f"function {item.body['name']}" if place == FUNCTIONS else f"{place}:{_line(item)}"
     return f"breakpoint {item.id} at {spot}"
 
 
-def _line(item: Wanted) -> object:
+def _line(item: Breakpoint) -> object:
     told = item.told or item.body
     return told.get("line", item.body.get("line"))
 
 
-def belongs(item: Wanted, client: Client) -> bool:
+def belongs(item: Breakpoint, client: Client) -> bool:
     """Whether it is this client's to change."""
     return item.client == client.id

@@ -1,8 +1,8 @@
 """Exception filters of several clients, each with an optional rank set, for one rank.
 
 debugpy looks at `filters` only where there are no `exceptionOptions`, keeps the last of those
-for one exception, and knows neither `filterOptions` nor conditions (read in 1.8.22): so all of
-it is turned into what it understands, rank by rank.
+for one exception, and supports neither `filterOptions` nor conditions (read in 1.8.22). So all of
+them are converted, for each rank, to arguments that it understands.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Final
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix
 
-# What a filter is as an exception option, and which of two options stops more often.
+# The break mode that equals each filter, and the modes in the order of how often they stop.
 MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")
 EVERYTHING: Final = [{"names": ["Python Exceptions"]}]
 NO_CONDITIONS: Final = "debugpy knows no conditions for exceptions; only a rank set may stand here"
 
 
-def exceptions_for(wanted: Iterable[Body], rank: RankId, world: World) -> Body:
+def exceptions_for(requests: Iterable[Body], rank: RankId, world: World) -> Body:
     """Return `setExceptionBreakpoints` arguments for one rank: the union of all clients'."""
-    asked = list(wanted)
+    asked = list(requests)
     names = [name for arguments in asked for name in _filters(arguments, rank, world)]
     filters = list(dict.fromkeys(names))
     options = [option for arguments in asked for option in arguments.get("exceptionOptions") or []]
@@ -46,7 +46,7 @@ def _filters(arguments: Body, rank: RankId, world: World) -> Iterator[str]:
 
 
 def _ranks(option: Body, world: World) -> tuple[set[RankId] | None, str]:
-    """Return the ranks that a filter option is for (None for all), and what is wrong with it."""
+    """Return the ranks that a filter option selects (None: all), and the problem with it."""
     try:
         prefix = split_prefix(str(option.get("condition") or ""))
         if prefix.rest or prefix.barrier:
@@ -57,7 +57,7 @@ def _ranks(option: Body, world: World) -> tuple[set[RankId] | None, str]:
 
 
 def states_of(arguments: Body, world: World) -> list[Body]:
-    """Return the DAP Breakpoints of filters and filter options; [] where nobody needs them."""
+    """Return the DAP Breakpoints of filters and filter options; [] where there are no options."""
     options = arguments.get("filterOptions") or []
     if not options:
         return []

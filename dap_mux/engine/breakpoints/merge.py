@@ -1,8 +1,8 @@
-"""One breakpoint over many ranks: what each rank is sent, and what the client is told.
+"""One breakpoint over many ranks: which ranks have it, and what its client is told.
 
 A condition, hit condition or log message may begin with a rank set: `ranks(2): loss > 3`. The
-prefix picks the ranks; the rest goes to them unchanged but for `$rank` and its like. Those that
-meet on one line are united before they are sent: see `union`.
+prefix selects the ranks; the rest goes to them unchanged, except for `$rank` and the like. Several
+on one line are united before they are sent: see `union`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NO_BARRIER: Final = "barrier breakpoints are not built yet; use ranks(...) with 
 
 
 @dataclass(eq=False)
-class Wanted:
-    """A breakpoint as one client asked for it, and what each rank made of it.
+class Breakpoint:
+    """A breakpoint that one client has asked for, and its state in each rank.
 
-    `since`: the id it had when its client first asked for it; editors send all again each time.
-    `only`: the ranks a command named, None for any. `off`, `disabled`: those it was taken from.
-    `temporary`: over in a rank with its first `hit`, or with any `stop`.
+    `since`: its id when its client first sent it; editors send the whole list each time. `only`:
+    the ranks that a command named, None for all. `off`, `disabled`: the ranks that it was removed
+    from, or disabled in. `temporary`: removed from a rank at its first `hit`, or at any `stop`.
     """
 
     id: int
@@ -51,15 +51,15 @@ class Wanted:
     off: set[RankId] = field(default_factory=set)
     disabled: set[RankId] = field(default_factory=set)
     temporary: Temporary = ""
-    by_command: bool = False  # clients' own lists need not repeat it
-    adopted: bool = False  # but this client's list does, so leaving it out there takes it away
+    by_command: bool = False  # it stays although its client's list does not contain it
+    adopted: bool = False  # this client's list does contain it, so leaving it out removes it
 
-    def replaces(self, older: Wanted) -> None:
-        """This is the same breakpoint, sent again: what commands made of it stays."""
+    def replaces(self, older: Breakpoint) -> None:
+        """Keep the changes that commands have made to the same breakpoint, sent before."""
         self.since = min(self.since, older.since)
         self.off, self.disabled = older.off, older.disabled
 
-    def succeeds(self, older: Wanted) -> bool:
+    def succeeds(self, older: Breakpoint) -> bool:
         """Whether this is the same breakpoint, sent again."""
         same = ("line", "column", "name")
         return (LOG in self.body) == (LOG in older.body) and all(
@@ -67,25 +67,25 @@ class Wanted:
         )
 
     def verified_in(self, rank: DebuggeeId) -> bool:
-        """Whether a rank has it."""
+        """Whether a rank has verified it."""
         return bool(self.states.get(rank, {}).get("verified"))
 
     def line_in(self, rank: DebuggeeId) -> object:
-        """Return the line it has in a rank: debugpy moves it where there is no code."""
+        """Return its line in a rank: debugpy moves it if the line has no code."""
         moved = self.states[rank].get("line") if self.verified_in(rank) else None
         return moved if isinstance(moved, int) else self.body.get("line")
 
     def spot_in(self, rank: DebuggeeId) -> tuple[object, object]:
-        """Return its line, or its function's name: debugpy has one breakpoint on each."""
+        """Return its line, or its function's name: debugpy keeps one breakpoint for each."""
         name = self.body.get("name")
         return (None if name else self.line_in(rank)), name
 
     def selects(self, rank: DebuggeeId, world: World) -> bool:
-        """Whether this rank shall have it."""
+        """Whether this rank should have it."""
         return not self.refusal and rank_of(rank) in self.selection(world)
 
     def selection(self, world: World) -> set[RankId]:
-        """Return the ranks that shall have it, of those known now."""
+        """Return the known ranks that should have it."""
         chosen = set(world.ranks)
         for ranks in self.sets:
             chosen &= _select(ranks, world)
@@ -95,9 +95,9 @@ class Wanted:
 
 
 def updated(state: Body, event: Body) -> Body:
-    """Return what a rank has made of a breakpoint, after its event about it.
+    """Return the state of a breakpoint in a rank after its `breakpoint` event.
 
-    Fields that DAP does not know are passed on, and kept until the next event only.
+    Fields that are not DAP's are passed on, but kept only until the next event.
     """
     return {name: value for name, value in state.items() if name in _FIELDS} | event
 
@@ -106,26 +106,26 @@ def _select(ranks: RankSet, world: World) -> set[RankId]:
     try:
         return set(ranks.select(world, strict=False))
     except RankSetError:
-        return set()  # the ranks it names are not known yet; it is asked again when they are
+        return set()  # the ranks it names are not known yet; selected again when they are
 
 
-def want(id: int, client: int, body: Body, world: World) -> Wanted:
-    """Read a client's breakpoint; what is wrong with it ends up in `refusal`."""
-    wanted = Wanted(id, client, body, since=id, clean=dict(body))
+def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoint:
+    """Read a client's breakpoint; if something is wrong with it, `refusal` says what."""
+    breakpoint = Breakpoint(id, client, body, since=id, clean=dict(body))
     try:
         for name in PREFIXED:
-            _read_prefix(wanted, name)
-        for ranks in wanted.sets:
+            _read_prefix(breakpoint, name)
+        for ranks in breakpoint.sets:
             ranks.select(world, strict=False)
     except RankSetError as error:
-        wanted.refusal = str(error)
-    return wanted
+        breakpoint.refusal = str(error)
+    return breakpoint
 
 
-def adopted(known: Iterable[Wanted], body: Body) -> Wanted | None:
-    """Return the breakpoint of a command that a client's list means by `body`.
+def adopt(known: Iterable[Breakpoint], body: Body) -> Breakpoint | None:
+    """Return the breakpoint set by a command that `body` in a client's list stands for.
 
-    Some editors take a breakpoint that they are told of for their own, and then send its line.
+    Some editors add a breakpoint that they are told of to their own list, and then send its line.
     """
     for one in known:
         line = (one.told or one.body).get("line")
@@ -136,47 +136,54 @@ def adopted(known: Iterable[Wanted], body: Body) -> Wanted | None:
     return None
 
 
-def _read_prefix(wanted: Wanted, name: str) -> None:
-    text = wanted.body.get(name)
+def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
+    text = breakpoint.body.get(name)
     if not isinstance(text, str):
         return
     prefix = split_prefix(text)
     if prefix.barrier:
-        wanted.refusal = NO_BARRIER
+        breakpoint.refusal = NO_BARRIER
     if prefix.ranks is not None:
-        wanted.sets += (prefix.ranks,)
+        breakpoint.sets += (prefix.ranks,)
     elif name == CONDITION and _BARE.fullmatch(text):
-        wanted.hint = f"this is Python as it stands; if it means ranks, add a colon: {text}:"
-    wanted.clean[name] = prefix.rest
+        breakpoint.hint = f"this is Python as it stands; if it means ranks, add a colon: {text}:"
+    breakpoint.clean[name] = prefix.rest
     if not prefix.rest:
-        del wanted.clean[name]
+        del breakpoint.clean[name]
 
 
 NONE_UP: Final = "no rank is up yet; set when they come"
 
 
 def merged(
-    wanted: Wanted, world: World, default_group: str, about: AboutFile = NOTHING_WRONG
+    breakpoint: Breakpoint, world: World, default_group: str, about: AboutFile = NOTHING_WRONG
 ) -> Body:
-    """Return the DAP Breakpoint that the client sees for all its ranks.
+    """Return the DAP Breakpoint that the client sees, for all ranks together.
 
-    `about`: in which ranks its file is missing or another one.
+    `about`: the ranks where its file is missing or differs.
     """
-    if wanted.refusal:
-        return {"id": wanted.id, "verified": False, "message": wanted.refusal} | _place(wanted.body)
-    selected = sorted(wanted.selection(world))
-    verified = [rank for rank in selected if wanted.states.get(rank, {}).get("verified")]
-    answered = verified or [rank for rank in selected if rank in wanted.states]
-    body = dict(wanted.states[answered[0]]) if answered else _place(wanted.body)
+    if breakpoint.refusal:
+        return {"id": breakpoint.id, "verified": False, "message": breakpoint.refusal} | _place(
+            breakpoint.body
+        )
+    selected = sorted(breakpoint.selection(world))
+    verified = [rank for rank in selected if breakpoint.states.get(rank, {}).get("verified")]
+    answered = verified or [rank for rank in selected if rank in breakpoint.states]
+    body = dict(breakpoint.states[answered[0]]) if answered else _place(breakpoint.body)
     others = [rank for rank in selected if rank not in about.missing]
-    reasons = _reasons(wanted, others, verified, default_group, alone=len(selected) == 1)
-    message = "; ".join([*reasons, *about.sentences]) or wanted.hint
-    if not wanted.states and not wanted.disabled and not about.sentences and _none_up(world):
+    reasons = _reasons(breakpoint, others, verified, default_group, alone=len(selected) == 1)
+    message = "; ".join([*reasons, *about.sentences]) or breakpoint.hint
+    if (
+        not breakpoint.states
+        and not breakpoint.disabled
+        and not about.sentences
+        and _none_up(world)
+    ):
         message = NONE_UP
     elif not selected:
-        message = "disabled" if wanted.disabled else "no rank of this session is selected"
+        message = "disabled" if breakpoint.disabled else "no rank of this session is selected"
     body.pop("message", None)
-    body |= {"id": wanted.id, "verified": bool(verified)}
+    body |= {"id": breakpoint.id, "verified": bool(verified)}
     return body | ({"message": message} if message else {})
 
 
@@ -184,16 +191,16 @@ def _none_up(world: World) -> bool:
     return all(state in ("waiting", "connecting") for state in world.states.values())
 
 
-def problem(wanted: Wanted, world: World, default_group: str, about: AboutFile) -> str:
-    """Return what is wrong with it in the ranks that have answered; "" where nothing is."""
-    if wanted.refusal:
-        return wanted.refusal
-    answered = sorted(rank for rank in wanted.selection(world) if rank in wanted.states)
-    verified = [rank for rank in answered if wanted.verified_in(rank)]
+def problem(breakpoint: Breakpoint, world: World, default_group: str, about: AboutFile) -> str:
+    """Return what is wrong with it in the ranks that have answered, "" if nothing is."""
+    if breakpoint.refusal:
+        return breakpoint.refusal
+    answered = sorted(rank for rank in breakpoint.selection(world) if rank in breakpoint.states)
+    verified = [rank for rank in answered if breakpoint.verified_in(rank)]
     others = [rank for rank in answered if rank not in about.missing]
-    alone = len(wanted.selection(world)) == 1
-    reasons = _reasons(wanted, others, verified, default_group, alone=alone)
-    return "; ".join([*reasons, *about.sentences]) or wanted.hint
+    alone = len(breakpoint.selection(world)) == 1
+    reasons = _reasons(breakpoint, others, verified, default_group, alone=alone)
+    return "; ".join([*reasons, *about.sentences]) or breakpoint.hint
 
 
 def _place(body: Body) -> Body:
@@ -201,18 +208,18 @@ def _place(body: Body) -> Body:
 
 
 def _reasons(
-    wanted: Wanted,
+    breakpoint: Breakpoint,
     ranks: list[RankId],
     verified: list[RankId],
     default_group: str,
     *,
     alone: bool,
 ) -> list[str]:
-    """Return why it is not verified in these ranks, `alone` without naming the only one."""
+    """Return why it is not verified in these ranks; `alone`: without naming the only one."""
     reasons: dict[str, list[RankId]] = {}
     for rank in ranks:
-        if rank not in verified or wanted.states[rank].get("message"):
-            reasons.setdefault(_reason(wanted, rank), []).append(rank)
+        if rank not in verified or breakpoint.states[rank].get("message"):
+            reasons.setdefault(_reason(breakpoint, rank), []).append(rank)
     if alone:
         return list(reasons)
     return [
@@ -221,8 +228,8 @@ def _reasons(
     ]
 
 
-def _reason(wanted: Wanted, rank: RankId) -> str:
-    state = wanted.states.get(rank)
+def _reason(breakpoint: Breakpoint, rank: RankId) -> str:
+    state = breakpoint.states.get(rank)
     if state is None:
         return "not attached yet"
     return str(state.get("message") or "not verified")

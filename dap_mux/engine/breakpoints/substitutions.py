@@ -1,4 +1,4 @@
-"""What `$rank` and its like stand for in one rank's conditions and log messages."""
+"""The values of `$rank` and the like in one rank's conditions and log messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dap_mux.engine.state.threads import coords_of
 
 
 def values_of(core: SessionState, rank: Rank) -> dict[str, object]:
-    """Return the substitutions of one rank; a mesh dimension beats none of the fixed names."""
+    """Return the substitutions of one rank; the fixed names beat mesh dimensions."""
     world_size = sum(id[0] == rank.id[0] for id in core.mains)
     fixed = {"rank": rank.number, "world_size": world_size, "host": host_of(rank)}
     return {**coords_of(core, rank), **fixed}

@@ -1,9 +1,9 @@
-"""Breakpoints of every client, remembered, sent to the ranks they select, and replayed.
+"""Breakpoints of every client, stored, sent to the ranks that they select, and replayed.
 
-One `Book` holds what each client wants, by place: a source path, or function breakpoints. A
-rank is sent the union for a place at once when it is configured; ranks that come later get all
-of it before they run on. The answer to a client waits for connected and connecting ranks (at
-most `breakpoint_timeout`); what changes after that is told by `breakpoint` events.
+One `BreakpointStore` holds each client's breakpoints by place: a source path, or the functions. A
+configured rank is sent the union for a place at once; ranks that come later get everything before
+they run on. The response to a client waits for connected and connecting ranks (at most
+`breakpoint_timeout`); later changes are told by `breakpoint` events.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.acks import BreakpointAcks
 from dap_mux.engine.breakpoints.exception_filters import exceptions_for, states_of
-from dap_mux.engine.breakpoints.merge import Wanted, adopted, merged, problem, updated, want
-from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, Book, Place, RankIds
+from dap_mux.engine.breakpoints.merge import (
+    Breakpoint,
+    adopt,
+    merged,
+    problem,
+    read_breakpoint,
+    updated,
+)
+from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.union import Plan, plan
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -23,7 +30,7 @@ from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Pro
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
-from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
@@ -32,8 +39,8 @@ from dap_mux.protocol.messages import plain
 from dap_mux.protocol.rank_messages import BreakpointStates
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-OWN: Final = 0  # in a client's place: the session's, told to nobody
-# Ranks that have the breakpoints or soon will: an answer waits for them.
+OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
+# Ranks that have the breakpoints or soon will: a response waits for them.
 EXPECTED: Final = frozenset(
     {
         Phase.CONNECTING,
@@ -48,20 +55,20 @@ CONFIGURABLE: Final = frozenset({Phase.CONFIGURING, Phase.STARTING, Phase.LIVE})
 
 
 class Breakpoints:
-    """The engine's part that owns the book."""
+    """Owns the breakpoint store, and keeps ranks and clients in step with it."""
 
     def __init__(self, core: SessionState, files: Files) -> None:
         self._core = core
         self._files = files
         files.changed.add(self.file_changed)
-        self.touched: Listeners[[]] = Listeners()  # what `described` returns may be new
-        self._book = Book()
+        self.touched: Listeners[[]] = Listeners()  # the result of `described` may have changed
+        self._store = BreakpointStore()
         self._ids = 0
         self._acks = BreakpointAcks(core)
         self._rank_ids = RankIds()
         self._newest: dict[tuple[DebuggeeId, Place], int] = {}
 
-    # What clients ask for
+    # Clients' requests
 
     def set_source(self, request: ClientRequest) -> None:
         """`setBreakpoints`."""
@@ -71,8 +78,8 @@ class Breakpoints:
         if path is None:
             to_clients.refuse(self._core, request, "a breakpoint needs a source with a path")
             return
-        source.pop("sourceReference", None)  # ours, or another rank's
-        self._book.sources[path] = source
+        source.pop("sourceReference", None)  # an id of ours, or of another rank
+        self._store.sources[path] = source
         if bodies is None:
             bodies = [{"line": line} for line in arguments.get("lines", ())]
         self._set(request, path, bodies)
@@ -83,135 +90,138 @@ class Breakpoints:
         self._set(request, FUNCTIONS, plain(request.arguments)["breakpoints"])
 
     def set_exceptions(self, request: ClientRequest) -> None:
-        """`setExceptionBreakpoints`: the union of what the clients chose."""
-        wanted = self._book.exceptions[request.client.id] = plain(request.arguments)
-        states = states_of(wanted, self._core.world())
+        """`setExceptionBreakpoints`: ranks get the union of the clients' filters."""
+        chosen = self._store.exceptions[request.client.id] = plain(request.arguments)
+        states = states_of(chosen, self._core.world())
         body: Body | None = {"breakpoints": states} if states else None
         self._apply_for(request, EXCEPTIONS, lambda: to_clients.respond(self._core, request, body))
 
     def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
         client = request.client
         world = self._core.world()
-        known = self._book.of(place, client.id)
-        wanted = [
-            adopted(known, body) or want(self._next_id(), client.id, body, world) for body in bodies
+        known = self._store.of(place, client.id)
+        breakpoints = [
+            adopt(known, body) or read_breakpoint(self._next_id(), client.id, body, world)
+            for body in bodies
         ]
-        self._book.put(place, client.id, wanted)
-        self._apply_for(request, place, lambda: self._answer(request, place, wanted))
+        self._store.put(place, client.id, breakpoints)
+        self._apply_for(request, place, lambda: self._answer(request, place, breakpoints))
 
     def _apply_for(self, request: ClientRequest, place: Place, then: Callable[[], None]) -> None:
-        """Who has not attached changes nothing in the ranks yet."""
+        """Send it to the ranks, unless the client has not attached yet."""
         if request.client.role == "controller":
             self._apply(place, then)
         else:
             then()
 
-    def admit(self, client: Client, before: Edge | None) -> None:
-        """A client has become a controller: what it has set already counts from now on.
+    def admit(self, client: Client, before: ClientTranslation | None) -> None:
+        """A client has become a controller: send the breakpoints that it has already set.
 
-        `before`: the edge it had when it set that; its files may be known by other paths now.
+        `before`: its translation when it set them; attaching may have changed its paths.
         """
-        for place in self._book.places_of(client.id):
+        for place in self._store.places_of(client.id):
             self._apply(self._moved(client, before, place), lambda: None)
-        if client.id in self._book.exceptions:
+        if client.id in self._store.exceptions:
             self._apply(EXCEPTIONS, lambda: None)
 
-    def _moved(self, client: Client, before: Edge | None, place: Place) -> Place:
-        spelling = before.spelling if before else None
-        sent = spelling.to_client(place) if spelling else place
-        now = client.edge.path(sent) if client.edge and place != FUNCTIONS else place
+    def _moved(self, client: Client, before: ClientTranslation | None, place: Place) -> Place:
+        paths = before.paths if before else None
+        sent = paths.to_client(place) if paths else place
+        now = client.translation.path(sent) if client.translation and place != FUNCTIONS else place
         if now != place:
-            self._book.move(client.id, place, now)
+            self._store.move(client.id, place, now)
         return now
 
     def _next_id(self) -> int:
         self._ids += 1
         return self._ids
 
-    def _answer(self, request: ClientRequest, place: Place, wanted: list[Wanted]) -> None:
-        for item in wanted:
+    def _answer(self, request: ClientRequest, place: Place, breakpoints: list[Breakpoint]) -> None:
+        for item in breakpoints:
             item.told = self._merged(item)
-        to_clients.respond(self._core, request, {"breakpoints": [item.told for item in wanted]})
-        if not wanted:
+        to_clients.respond(
+            self._core, request, {"breakpoints": [each.told for each in breakpoints]}
+        )
+        if not breakpoints:
             self._forget_empty(place)
         self.touched.tell()
 
     def _forget_empty(self, place: Place) -> None:
-        """Nobody wants anything there any more: nothing of it is to be kept."""
-        if place != FUNCTIONS and self._book.drop_empty(place):
+        """Forget a place that has no breakpoints left."""
+        if place != FUNCTIONS and self._store.drop_empty(place):
             for rank in self._core.ranks:
                 self._newest.pop((rank, place), None)
                 self._rank_ids.drop(rank, place)
 
-    def _merged(self, wanted: Wanted) -> Body:
-        about = self._about(wanted)
-        return merged(wanted, self._core.world(), self._core.settings.default_group, about)
+    def _merged(self, breakpoint: Breakpoint) -> Body:
+        about = self._about(breakpoint)
+        return merged(breakpoint, self._core.world(), self._core.settings.default_group, about)
 
-    def _about(self, wanted: Wanted) -> AboutFile:
-        client, place = self._core.clients.get(wanted.client), self._book.place_of(wanted)
+    def _about(self, breakpoint: Breakpoint) -> AboutFile:
+        client, place = self._core.clients.get(breakpoint.client), self._store.place_of(breakpoint)
         if place in (None, FUNCTIONS):
             return NOTHING_WRONG
-        about = self._files.about(client, place, wanted.states)
-        compiled = self._core.compiled.get((place, wanted.body.get("line", 0)))
+        about = self._files.about(client, place, breakpoint.states)
+        compiled = self._core.compiled.get((place, breakpoint.body.get("line", 0)))
         return replace(about, sentences=(*about.sentences, compiled)) if compiled else about
 
-    def described(self, wanted: Wanted) -> tuple[Body, str, tuple[Proposal, ...]]:
-        """Return what its client is told of it, what is wrong with it, and what would help."""
-        about = self._about(wanted)
-        told = wanted.told or self._merged(wanted)
-        wrong = problem(wanted, self._core.world(), self._core.settings.default_group, about)
+    def described(self, breakpoint: Breakpoint) -> tuple[Body, str, tuple[Proposal, ...]]:
+        """Return the body its client was sent, the problem, and mappings that would help."""
+        about = self._about(breakpoint)
+        told = breakpoint.told or self._merged(breakpoint)
+        wrong = problem(breakpoint, self._core.world(), self._core.settings.default_group, about)
         return told, wrong, about.proposals
 
     def forget(self, client: Client) -> None:
-        """A client left: its breakpoints go, those of others stay."""
+        """Remove the breakpoints of a client that has left; those of others stay."""
         self._files.gone(client)
-        places = self._book.places_of(client.id)
+        places = self._store.places_of(client.id)
         for place in places:
-            del self._book.wanted[place][client.id]
-        had_filters = self._book.exceptions.pop(client.id, None) is not None
+            del self._store.by_place[place][client.id]
+        had_filters = self._store.exceptions.pop(client.id, None) is not None
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
-            self._book.tidy(place)
+            self._store.tidy(place)
         self.touched.tell()
 
-    # What commands ask for
+    # Changes by commands
 
     @property
-    def book(self) -> Book:
-        """All that is wanted; a change of it is nothing yet before `resend`."""
-        return self._book
+    def store(self) -> BreakpointStore:
+        """All breakpoints; `resend` makes a change of them take effect."""
+        return self._store
 
-    def new(self, client: int, body: Body) -> Wanted:
-        """Read a breakpoint, with an id that no other has."""
-        return want(self._next_id(), client, body, self._core.world())
+    def new(self, client: int, body: Body) -> Breakpoint:
+        """Read a breakpoint and give it a new id."""
+        return read_breakpoint(self._next_id(), client, body, self._core.world())
 
-    def hit(self, rank: Rank, hits: object) -> list[Wanted]:
-        """Return what a rank's `hitBreakpointIds` stand for."""
+    def hit(self, rank: Rank, hits: object) -> list[Breakpoint]:
+        """Return the breakpoints that a rank's `hitBreakpointIds` stand for."""
         ids = hits if isinstance(hits, list) else []
         return [item for id in ids for item in self._rank_ids.find(rank.id, id)[1]]
 
-    def tell(self, place: Place, item: Wanted, reason: str) -> None:
-        """Tell its client that a command made (`new`) or took away (`removed`) this one."""
+    def tell(self, place: Place, item: Breakpoint, reason: str) -> None:
+        """Tell its client that a command has set (`new`) or removed (`removed`) it."""
         self.touched.tell()
         client = self._core.clients.get(item.client)
         if client is None:
             return
         item.told = told = self._merged(item)
-        named = told if place == FUNCTIONS else {**told, "source": self._book.sources[place]}
+        named = told if place == FUNCTIONS else {**told, "source": self._store.sources[place]}
         body = {"reason": reason, "breakpoint": named}
         to_clients.send_event(self._core, client, "breakpoint", body)
 
-    # What ranks are sent
+    # Sending to ranks
 
     def _apply(self, place: Place, then: Callable[[], None]) -> None:
-        """Send a place's breakpoints to every rank that can take them, and wait for the rest."""
+        """Send a place's breakpoints to every rank; call `then` when they have answered."""
         limit = self._core.settings.breakpoint_timeout
         self.resend(place, self._core.sorted_ranks(), then, limit)
 
     def resend(
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
     ) -> None:
-        """Send a place's breakpoints to these ranks; wait `limit` seconds at most."""
+        """Send a place's breakpoints to these ranks; `then` waits `limit` seconds at most."""
         expected = [rank for rank in ranks if rank.phase in EXPECTED]
         self._acks.wait(place, expected, then, limit)
         for rank in expected:
@@ -219,10 +229,10 @@ class Breakpoints:
                 self._send(rank, place)
 
     def configure(self, rank: Rank) -> None:
-        """Send everything to a rank that has just become ready for it, and has nothing yet."""
-        for place in self._book.wanted:
+        """Send everything to a rank that has just become ready for breakpoints."""
+        for place in self._store.by_place:
             self._send(rank, place)
-        if self._book.exceptions:
+        if self._store.exceptions:
             self._send(rank, EXCEPTIONS)
 
     def _send(self, rank: Rank, place: Place) -> None:
@@ -237,7 +247,7 @@ class Breakpoints:
         command = "setFunctionBreakpoints"
         if place != FUNCTIONS:
             command = "setBreakpoints"
-            arguments["source"] = self._book.sources[place]
+            arguments["source"] = self._store.sources[place]
             arguments["lines"] = [body.get("line", 1) for body in bodies]
         to_ranks.ask_for(
             self._core,
@@ -249,7 +259,7 @@ class Breakpoints:
         )
 
     def _plan(self, rank: Rank, place: Place) -> Plan:
-        by_client = self._book.wanted[place]
+        by_client = self._store.by_place[place]
         items = [item for id in self._controllers(by_client) for item in by_client[id]]
         return plan(items, rank.id, self._core.world(), values_of(self._core, rank))
 
@@ -268,7 +278,7 @@ class Breakpoints:
         said: BreakpointStates | None,
         reply: Reply,
     ) -> None:
-        """A rank answered for a place; an answer overtaken by a newer request is not kept."""
+        """Keep a rank's answer for a place, unless a newer request has overtaken it."""
         if self._newest.get((rank.id, place)) != version:
             return
         ids = self._rank_ids.renew(rank.id, place, stopped=rank.stop is not None)
@@ -277,8 +287,8 @@ class Breakpoints:
             state = states[index] if index < len(states) else None
             state = state or _failure(reply)
             if isinstance(state.get("id"), int):
-                ids[state["id"]] = slot.wanted
-            self._keep(rank, slot.wanted, state)
+                ids[state["id"]] = slot.breakpoints
+            self._keep(rank, slot.breakpoints, state)
         for item, reason in planned.refused:
             self._keep(rank, (item,), {"verified": False, "message": reason})
         if not self._sent_again(rank, place):
@@ -287,21 +297,21 @@ class Breakpoints:
             self._files.taken(rank, place, [state for state in states if state])
 
     def _sent_again(self, rank: Rank, place: Place) -> bool:
-        """Unite those that debugpy has moved onto one line, of which it keeps the last only."""
+        """Send again, united, what debugpy has moved onto one line: it keeps only the last."""
         met = self._rank_ids.met(rank.id, place)
         if met:
             self._send(rank, place)
         return met
 
-    def _keep(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
-        for item in wanted:
+    def _keep(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
+        for item in breakpoints:
             item.states[rank.id] = state
             self._tell_change(item)
 
     def _send_exceptions(self, rank: Rank) -> None:
-        by_client = self._book.exceptions
-        wanted = [by_client[id] for id in self._controllers(by_client)]
-        arguments = exceptions_for(wanted, rank.rank_id, self._core.world())
+        by_client = self._store.exceptions
+        chosen = [by_client[id] for id in self._controllers(by_client)]
+        arguments = exceptions_for(chosen, rank.rank_id, self._core.world())
         to_ranks.ask(
             self._core,
             rank,
@@ -310,52 +320,52 @@ class Breakpoints:
             lambda reply: self._acks.arrived(rank, EXCEPTIONS),
         )
 
-    # What clients are told
+    # Telling clients
 
     def changed(self, rank: Rank, state: Body) -> None:
-        """A rank's `breakpoint` event: it verified, moved or lost one of ours."""
-        place, wanted = self._rank_ids.find(rank.id, state.get("id"))
-        self._keep_changed(rank, wanted, state)
+        """Handle a rank's `breakpoint` event: it has verified, moved or lost one of ours."""
+        place, breakpoints = self._rank_ids.find(rank.id, state.get("id"))
+        self._keep_changed(rank, breakpoints, state)
         if place is not None:
             self._sent_again(rank, place)
 
-    def _keep_changed(self, rank: Rank, wanted: tuple[Wanted, ...], state: Body) -> None:
-        for item in wanted:
+    def _keep_changed(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
+        for item in breakpoints:
             item.states[rank.id] = updated(item.states.get(rank.id, {}), state)
             self._tell_change(item)
 
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
-        """Return a client's own ids for a rank's `hitBreakpointIds`: what it has on those lines."""
+        """Return the ids of a client's breakpoints on the lines of a rank's hit ids."""
         spots: dict[Place, set[object]] = {}
         for id in hits if isinstance(hits, list) else []:
-            place, wanted = self._rank_ids.find(rank.id, id)
+            place, breakpoints = self._rank_ids.find(rank.id, id)
             if place is not None:
-                spots.setdefault(place, set()).update(item.spot_in(rank.id) for item in wanted)
-        found = (self._book.hit(client.id, rank.id, *spot) for spot in spots.items())
+                spots.setdefault(place, set()).update(item.spot_in(rank.id) for item in breakpoints)
+        found = (self._store.hit(client.id, rank.id, *spot) for spot in spots.items())
         return [id for ids in found for id in ids]
 
-    def _tell_change(self, wanted: Wanted) -> None:
+    def _tell_change(self, breakpoint: Breakpoint) -> None:
         self.touched.tell()
-        client = self._core.clients.get(wanted.client)
-        if wanted.told is None or client is None or self._book.place_of(wanted) is None:
+        client = self._core.clients.get(breakpoint.client)
+        if breakpoint.told is None or client is None or self._store.place_of(breakpoint) is None:
             return
-        now = self._merged(wanted)
-        if now != wanted.told:
-            wanted.told = now
+        now = self._merged(breakpoint)
+        if now != breakpoint.told:
+            breakpoint.told = now
             body: Body = {"reason": "changed", "breakpoint": now}
             to_clients.send_event(self._core, client, "breakpoint", body)
 
     def file_changed(self, place: Place) -> None:
-        """There is news about a file: tell those who have breakpoints in it."""
-        for items in self._book.wanted.get(place, {}).values():
+        """There is news about a file: tell the clients that have breakpoints in it."""
+        for items in self._store.by_place.get(place, {}).values():
             for item in items:
                 self._tell_change(item)
 
     def unavailable(self, rank: Rank) -> None:
-        """A rank's connection is gone: nobody waits for it, and what it said is forgotten."""
+        """A rank's connection is gone: forget its answers, and wait for it no longer."""
         self._rank_ids.forget(rank.id)
         self.touched.tell()
-        for by_client in self._book.wanted.values():
+        for by_client in self._store.by_place.values():
             for items in by_client.values():
                 for item in items:
                     item.states.pop(rank.id, None)

@@ -1,9 +1,10 @@
-"""Breakpoints that meet on one line of one rank: sent as one, each with its own meaning.
+"""Several breakpoints on one line of one rank: united into one that does the same.
 
-debugpy keeps only the last of several on a line. It stops where the condition *or* the
-hit condition holds, and takes a hit condition that it does not know for Python, with `@HIT@`
-for the count (both read in 1.8.22): so stops unite exactly. A logpoint never stops; where one
-meets a stop, or a logpoint for other cases, the later of the two is refused with a message.
+debugpy keeps only the last of several on a line. It stops where the condition *or* the hit
+condition holds, and evaluates a hit condition that it does not recognise as Python, with `@HIT@`
+replaced by the count (both read in 1.8.22), so breakpoints that stop can be united exactly. A
+logpoint never stops: next to one that stops, or to a logpoint with another condition, the newer of
+the two is refused with a message.
 """
 
 from __future__ import annotations
@@ -12,54 +13,56 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Wanted
+from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint
 from dap_mux.engine.python_syntax import LONGEST, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-COUNT: Final = "@HIT@"  # debugpy's word for how often a breakpoint was reached
+COUNT: Final = "@HIT@"  # debugpy replaces it by how often the breakpoint was reached
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One breakpoint as a rank is sent it, and the wanted ones that it stands for."""
+    """One breakpoint as it is sent to a rank, and the breakpoints that it unites."""
 
     body: Body
-    wanted: tuple[Wanted, ...]
+    breakpoints: tuple[Breakpoint, ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one rank is sent for one place, and who is refused there, with the reason."""
+    """The breakpoints sent to one rank for one place, and the refused ones with the reason."""
 
     slots: tuple[Slot, ...]
-    refused: tuple[tuple[Wanted, str], ...]
+    refused: tuple[tuple[Breakpoint, str], ...]
 
 
 def plan(
-    wanted: Iterable[Wanted], rank: DebuggeeId, world: World, values: Mapping[str, object]
+    breakpoints: Iterable[Breakpoint], rank: DebuggeeId, world: World, values: Mapping[str, object]
 ) -> Plan:
-    """Unite those that select the rank, line by line; the columns of one line are one to debugpy.
+    """Unite those that select the rank, line by line: debugpy ignores the column.
 
-    A line that the rank is known to have moved counts where it went.
+    A breakpoint that the rank has moved counts for the line that it was moved to.
     """
-    spots: dict[object, list[Wanted]] = {}
-    for item in sorted(wanted, key=lambda item: item.since):
+    spots: dict[object, list[Breakpoint]] = {}
+    for item in sorted(breakpoints, key=lambda item: item.since):
         if item.selects(rank, world):
             spots.setdefault(item.spot_in(rank), []).append(item)
-    met = [_Meeting(items, rank, values) for items in spots.values()]
-    slots = tuple(one.slot for one in met if one.accepted)
-    return Plan(slots, tuple(refusal for one in met for refusal in one.refused))
+    lines = [_SameLine(items, rank, values) for items in spots.values()]
+    slots = tuple(one.slot for one in lines if one.accepted)
+    return Plan(slots, tuple(refusal for one in lines for refusal in one.refused))
 
 
-class _Meeting:
-    """All that is wanted on one line, the oldest first."""
+class _SameLine:
+    """All breakpoints on one line, the oldest first."""
 
-    def __init__(self, items: list[Wanted], rank: DebuggeeId, values: Mapping[str, object]) -> None:
+    def __init__(
+        self, items: list[Breakpoint], rank: DebuggeeId, values: Mapping[str, object]
+    ) -> None:
         self._rank = rank
-        self.accepted: list[tuple[Wanted, Body]] = []
-        self.refused: list[tuple[Wanted, str]] = []
+        self.accepted: list[tuple[Breakpoint, Body]] = []
+        self.refused: list[tuple[Breakpoint, str]] = []
         for item in items:
             body = _substituted(item.clean, values)
             problem = self._problem(item, body) if len(items) > 1 else ""
@@ -76,8 +79,8 @@ class _Meeting:
         placed = {**body, "line": line} if "line" in body else body
         return Slot(placed, tuple(item for item, _ in self.accepted))
 
-    def _problem(self, item: Wanted, body: Body) -> str:
-        """Return why `item` cannot join those before it, '' if it can."""
+    def _problem(self, item: Breakpoint, body: Body) -> str:
+        """Return why `item` cannot be united with those before it, '' if it can."""
         fault = _fault(body.get(CONDITION, ""))
         if fault:
             return f"another breakpoint is on this line, and this condition is no Python: {fault}"
@@ -99,7 +102,7 @@ def _when(body: Body) -> tuple[str, str]:
 
 
 def _fault(condition: str) -> str:
-    """Return what is wrong with a condition: in a union it would be everybody's fault."""
+    """Return what is wrong with a condition: in a union it would break the others too."""
     if len(condition) > LONGEST:
         return f"longer than {LONGEST:,} characters"
     return syntax_problem(condition.strip() or "0", "eval")
@@ -124,7 +127,7 @@ def either(name: str, bodies: Iterable[Body]) -> Body:
     """Unite the conditions under `name`: two become `(a) or (b)`; {} where there is none."""
     conditions = list(_each(body[name] for body in bodies if body.get(name)))
     if len(conditions) > 1:
-        # a comment would hide the bracket behind it
+        # a comment would hide the closing parenthesis
         ended = (text + "\n" if "#" in text else text for text in conditions)
         return {name: " or ".join(f"({text})" for text in ended)}
     return {name: conditions[0]} if conditions else {}

@@ -155,7 +155,7 @@ class ClientAttach:
             raise
 
     def _enter(self, client: Client) -> None:
-        joins, before = self._lifecycle.request.wanted, client.edge
+        joins, before = self._lifecycle.request.wanted, client.translation
         if joins:
             self._translation.join(client)
         else:

@@ -1,4 +1,4 @@
-"""Which client needs an edge: decided when it introduces itself, and when it attaches.
+"""Gives clients their translation: at `initialize`, and again at `attach`.
 
 The session's paths are those of its first controller. A joiner with other local roots is
 translated: its path to the ranks' by its own `pathMappings`, from there by the session's.
@@ -11,22 +11,22 @@ from collections.abc import Iterator, Sequence
 from dap_mux.engine.source_files.path_mappings import place_of
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
-from dap_mux.engine.state.client_translation import Edge
-from dap_mux.engine.state.path_translation import PathRoute, PathRoutes, Spelling, no_routes
+from dap_mux.engine.state.client_translation import ClientTranslation
+from dap_mux.engine.state.path_translation import PathRoute, PathRoutes, PathTranslation, no_routes
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import PathMap, Place, is_windows
 from dap_mux.protocol.types import InitializeArguments
 
 
 class TranslationSetup:
-    """The engine's part that gives clients their edges."""
+    """Decides which clients need a translation of lines, columns and paths."""
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
 
     def introduce(self, client: Client) -> None:
         """`initialize` has told how the client counts."""
-        client.edge = _edge(client.about, _spelling(client.about, windows=False))
+        client.translation = _translation(client.about, _paths(client.about, windows=False))
 
     def lead(self, client: Client) -> None:
         """The first controller: its paths are the session's; everybody else's lead to them."""
@@ -43,7 +43,9 @@ class TranslationSetup:
         # On Windows a root may be spelt in many ways: the way there and back makes it one.
         leads_there = own.entries and (windows or own.entries != session.entries)
         routes = _RouteTable(self._core, own, session).now if leads_there else no_routes
-        client.edge = _edge(client.about, _spelling(client.about, windows=windows, routes=routes))
+        client.translation = _translation(
+            client.about, _paths(client.about, windows=windows, routes=routes)
+        )
 
 
 def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
@@ -54,20 +56,22 @@ def is_on_windows(arguments: Body, path_map: PathMap) -> bool:
     return any(is_windows(entry.local) for entry in path_map.entries)
 
 
-def _spelling(
+def _paths(
     about: InitializeArguments, *, windows: bool, routes: PathRoutes = no_routes
-) -> Spelling | None:
+) -> PathTranslation | None:
     uri = about.pathFormat == "uri"
     if not uri and not windows and routes is no_routes:
         return None
-    return Spelling(uri=uri, routes=routes)
+    return PathTranslation(uri=uri, routes=routes)
 
 
-def _edge(about: InitializeArguments, spelling: Spelling | None) -> Edge | None:
-    if about.linesStartAt1 and about.columnsStartAt1 and spelling is None:
+def _translation(
+    about: InitializeArguments, paths: PathTranslation | None
+) -> ClientTranslation | None:
+    if about.linesStartAt1 and about.columnsStartAt1 and paths is None:
         return None
     lines, columns = int(about.linesStartAt1), int(about.columnsStartAt1)
-    return Edge(lines=lines, columns=columns, spelling=spelling)
+    return ClientTranslation(lines=lines, columns=columns, paths=paths)
 
 
 class _RouteTable:

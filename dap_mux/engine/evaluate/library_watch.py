@@ -93,7 +93,7 @@ class LibraryWatch:
         """Return where a rank has breakpoints: its own paths and lines, and whose they are."""
         found: dict[BreakpointPlace, BreakpointPlace] = {}
         paths = paths_of(self._core, rank)
-        for place, by_client in self._breakpoints.book.wanted.items():
+        for place, by_client in self._breakpoints.store.by_place.items():
             remote = paths.to_remote(place) if place != FUNCTIONS else None
             for item in (item for items in by_client.values() for item in items):
                 line, wanted = item.states.get(rank.id, {}).get("line"), item.body.get("line")

@@ -78,12 +78,12 @@ class Requests(Generic[PartsT]):
         if handler is None:
             to_clients.refuse(self._core, request, self._refusal(request))
             return
-        edge = request.client.edge
+        translation = request.client.translation
         self._core.cause = request
         try:
             request.arguments = self._checked(request)
-            if edge is not None:
-                request.arguments = edge.arguments(request.command, request.arguments)
+            if translation is not None:
+                request.arguments = translation.arguments(request.command, request.arguments)
             handler(self._parts)(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))

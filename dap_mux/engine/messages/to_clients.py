@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 from dap_mux.engine.outputs import ToClient
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped
-from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.protocol.messages import Event, Response, encode, plain, raw
@@ -34,9 +34,9 @@ def respond(core: SessionState, request: ClientRequest, body: Raw | Body | None 
         request.reply(plain(raw(body)) if body else {}, "")
         return
     payload = UNSET if body is None else body
-    if client.edge is not None and body is not None:
+    if client.translation is not None and body is not None:
         try:
-            payload = client.edge.body(request.command, raw(body))
+            payload = client.translation.body(request.command, raw(body))
         except PeerFault as error:
             refuse(core, request, f"malformed response: {error}")
             return
@@ -98,15 +98,19 @@ def send_event(
         return
     client.terminated = name == "terminated"
     payload = UNSET if body is None else raw(body)
-    if client.edge is None or payload is UNSET:
+    if client.translation is None or payload is UNSET:
         _send_event(core, client, name, payload)
     else:  # one client's translation that fails does not keep the others from their event
-        core.guard(partial(_translate_event, core, client, client.edge, name, payload), core.fault)
+        core.guard(
+            partial(_translate_event, core, client, client.translation, name, payload), core.fault
+        )
 
 
-def _translate_event(core: SessionState, client: Client, edge: Edge, name: str, body: Raw) -> None:
+def _translate_event(
+    core: SessionState, client: Client, translation: ClientTranslation, name: str, body: Raw
+) -> None:
     try:
-        translated = edge.event(name, body)
+        translated = translation.event(name, body)
     except PeerFault as error:
         core.warn("client", f"dropped a malformed {name!r} event: {error}")
     else:

@@ -234,5 +234,5 @@ class Files:
 
 def local_path(client: Client, path: str) -> str:
     """Return a session's path as the client's own machine knows it."""
-    spelling = client.edge.spelling if client.edge else None
-    return from_uri(spelling.to_client(path)) if spelling else path
+    paths = client.translation.paths if client.translation else None
+    return from_uri(paths.to_client(path)) if paths else path

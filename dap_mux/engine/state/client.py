@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from dap_mux.engine.admission import Token
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client_dialects import GENERIC, Dialect
-from dap_mux.engine.state.client_translation import Edge
+from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.types import InitializeArguments
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -62,7 +62,7 @@ class Client:
     seq: int = 0
     launched: bool = False
     about: InitializeArguments = field(default_factory=InitializeArguments)
-    edge: Edge | None = None  # None: it counts and spells as the session does
+    translation: ClientTranslation | None = None  # None: it counts and spells as the session does
     arguments: Body = field(default_factory=dict)
     path_map: PathMap = field(default_factory=PathMap)
     attach: ClientRequest | None = None

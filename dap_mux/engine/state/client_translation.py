@@ -1,7 +1,7 @@
-"""The edge of a client: lines, columns and paths as it counts and spells them.
+"""A client's lines, columns and paths, translated to the session's and back.
 
-The inside of the engine, and every rank, only ever sees lines and columns from 1 and the paths
-of the session. A client with DAP's defaults has no edge, and its messages pass as they are.
+The engine and the ranks only see lines and columns that count from 1, and the session's paths. A
+client with DAP's defaults has no translation: its messages pass unchanged.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
-from dap_mux.engine.state.path_translation import Spelling
+from dap_mux.engine.state.path_translation import PathTranslation
 from dap_mux.protocol.handle_fields import exchange
 from dap_mux.protocol.handle_paths import Fields, Id, Kind, Translate
 from dap_mux.protocol.place_fields import PLACE_EVENTS, PLACE_REQUESTS, PLACE_RESPONSES
 
 
-class Edge:
-    """What is exchanged in the messages of one client. `spelling` None: paths are the session's.
+class ClientTranslation:
+    """Translates the messages of one client.
 
-    `lines` and `columns`: what the client counts its first one as, 0 or 1.
+    `lines` and `columns`: the number of the client's first one, 0 or 1. `paths` is None where the
+    client uses the session's paths.
     """
 
-    def __init__(self, *, lines: int, columns: int, spelling: Spelling | None) -> None:
+    def __init__(self, *, lines: int, columns: int, paths: PathTranslation | None) -> None:
         self._first = {Kind.LINE: lines, Kind.COLUMN: columns}
-        self.spelling = spelling
+        self.paths = paths
 
     def arguments(self, command: str, arguments: Raw) -> Raw:
         """Return a request's arguments as the session understands them. Raises PeerFault."""
@@ -40,7 +41,7 @@ class Edge:
 
     def path(self, path: str) -> str:
         """Return the session's path for a client's."""
-        return self.spelling.to_session(path) if self.spelling else path
+        return self.paths.to_session(path) if self.paths else path
 
     def _inward(self, kind: Kind, value: Id) -> Id:
         if isinstance(value, str):
@@ -48,9 +49,9 @@ class Edge:
         return value + 1 - self._first[kind]
 
     def _outward(self, kind: Kind, value: Id) -> Id:
-        """0 is what adapters say for no line at all: nobody counts below his first."""
+        """Adapters send line 0 for "no line", so the result is never negative."""
         if isinstance(value, str):
-            return self.spelling.to_client(value) if self.spelling else value
+            return self.paths.to_client(value) if self.paths else value
         return max(value - 1 + self._first[kind], 0)
 
 

@@ -54,7 +54,7 @@ def no_routes() -> Sequence[PathRoute]:
     return ()
 
 
-class Spelling:
+class PathTranslation:
     """Exchanges paths. What a client has sent comes back to it as it was sent."""
 
     def __init__(self, *, uri: bool = False, routes: PathRoutes = no_routes) -> None:

@@ -192,13 +192,13 @@ class SessionState:
         return World(
             ranks=tuple(sorted(self.mains)),
             meshes=self.meshes,
-            states=States(self.mains),
+            states=RankStates(self.mains),
             names=self.names,
             default_group=self.settings.default_group,
         )
 
 
-class States(Mapping[RankId, str]):
+class RankStates(Mapping[RankId, str]):
     """The ranks' states, looked up when they are asked for: few rank sets speak of them."""
 
     def __init__(self, ranks: Mapping[RankId, Rank]) -> None:

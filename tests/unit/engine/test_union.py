@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.engine.breakpoints.exception_filters import NO_CONDITIONS, exceptions_for, states_of
-from dap_mux.engine.breakpoints.merge import Wanted, want
+from dap_mux.engine.breakpoints.merge import Breakpoint, read_breakpoint
 from dap_mux.engine.breakpoints.union import Plan, plan
 from dap_mux.rank_sets import World
 
@@ -24,8 +24,8 @@ def planned(*bodies: Json) -> Plan:
     return plan(wanted(bodies), RANK, WORLD, {})
 
 
-def wanted(bodies: tuple[Json, ...]) -> list[Wanted]:
-    return [want(n, n, {"line": 6, **body}, WORLD) for n, body in enumerate(bodies, 1)]
+def wanted(bodies: tuple[Json, ...]) -> list[Breakpoint]:
+    return [read_breakpoint(n, n, {"line": 6, **body}, WORLD) for n, body in enumerate(bodies, 1)]
 
 
 def sent(*bodies: Json) -> Json:
@@ -132,7 +132,7 @@ def test_the_later_of_two_that_cannot_meet_is_refused(
 def test_who_was_there_first_stays_when_it_is_sent_again() -> None:
     """Editors send all breakpoints of a file again with each change: that makes none later."""
     stop, log = wanted(({}, LOG))
-    again = want(9, 1, {"line": 6, "condition": "x"}, WORLD)
+    again = read_breakpoint(9, 1, {"line": 6, "condition": "x"}, WORLD)
     assert again.succeeds(stop)
     assert not again.succeeds(log)
     again.since = stop.since
@@ -152,16 +152,19 @@ def test_a_condition_that_is_no_python_spoils_nobody_elses(bad: str) -> None:
 
 
 def test_the_clients_own_other_breakpoint_is_called_so() -> None:
-    items = [want(1, 1, {"line": 6}, WORLD), want(2, 1, {"line": 6, "column": 4, **LOG}, WORLD)]
+    items = [
+        read_breakpoint(1, 1, {"line": 6}, WORLD),
+        read_breakpoint(2, 1, {"line": 6, "column": 4, **LOG}, WORLD),
+    ]
     ((_, why),) = plan(items, RANK, WORLD, {}).refused
     assert why.startswith("your other breakpoint stops")
 
 
 def test_other_lines_other_functions_and_other_ranks_do_not_meet() -> None:
     bodies: list[Json] = [{"line": 6}, {"line": 7}, {"line": 6, "logMessage": "ranks(1): x"}]
-    items = [want(n, n, body, WORLD) for n, body in enumerate(bodies, 1)]
+    items = [read_breakpoint(n, n, body, WORLD) for n, body in enumerate(bodies, 1)]
     assert [slot.body for slot in plan(items, RANK, WORLD, {}).slots] == bodies[:2]
-    functions = [want(n, n, {"name": name}, WORLD) for n, name in enumerate("fgf", 1)]
+    functions = [read_breakpoint(n, n, {"name": name}, WORLD) for n, name in enumerate("fgf", 1)]
     assert [slot.body for slot in plan(functions, RANK, WORLD, {}).slots] == [
         {"name": "f"},
         {"name": "g"},
@@ -169,13 +172,16 @@ def test_other_lines_other_functions_and_other_ranks_do_not_meet() -> None:
 
 
 def test_two_that_the_rank_has_moved_onto_one_line_meet() -> None:
-    items = [want(1, 1, {"line": 5, "condition": "a"}, WORLD), *wanted(({"condition": "b"},))]
+    items = [
+        read_breakpoint(1, 1, {"line": 5, "condition": "a"}, WORLD),
+        *wanted(({"condition": "b"},)),
+    ]
     items[1].since = 2
     assert len(plan(items, RANK, WORLD, {}).slots) == 2
     items[0].states[RANK] = {"verified": True, "line": 6}
     (slot,) = plan(items, RANK, WORLD, {}).slots
     assert slot.body == {"line": 6, "condition": "(a) or (b)"}
-    assert slot.wanted == tuple(items)
+    assert slot.breakpoints == tuple(items)
 
 
 # Exceptions

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits, belongs, where
-from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Temporary, Wanted
+from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import EXPECTED
 from dap_mux.engine.commands.pdb.command import Invocation, Run
@@ -34,7 +34,7 @@ _FUNCTION: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class BreakpointCommands:
-    """Commands that change the book of breakpoints."""
+    """Commands that set, change and remove breakpoints."""
 
     def __init__(self, edits: BreakpointEdits) -> None:
         self._edits = edits
@@ -88,14 +88,14 @@ class BreakpointCommands:
 
     def _path(self, invocation: Invocation, rank: Rank, file: str) -> Place:
         """Return what a file's name means in this rank: of its stack, or known at all; else ''."""
-        sent = invocation.client.edge.path(file) if invocation.client.edge else file
+        sent = invocation.client.translation.path(file) if invocation.client.translation else file
         if _is_absolute(sent):
             return sent
         frames = [frame.path for frame in (rank.stop.frames or () if rank.stop else ())]
         ranks = invocation.core.sorted_ranks()
         others = [f.path for r in ranks if r.stop for f in r.stop.frames or ()]
-        book = [place for place, _ in self._edits.items()]
-        known = [path for path in (*frames, *book, *others) if _ends_with(path, sent)]
+        places = [place for place, _ in self._edits.items()]
+        known = [path for path in (*frames, *places, *others) if _ends_with(path, sent)]
         if known:
             return known[0]
         if frames:
@@ -108,8 +108,8 @@ class BreakpointCommands:
         invocation: Invocation,
         collector: ReplyCollector,
         place: Place,
-        items: Mapping[Wanted, list[Rank]],
-        told: Callable[[Place, Wanted], None],
+        items: Mapping[Breakpoint, list[Rank]],
+        told: Callable[[Place, Breakpoint], None],
     ) -> None:
         """Send a place to the ranks, then answer with what they made of the new breakpoint."""
 
@@ -140,7 +140,7 @@ class BreakpointCommands:
         _check_controller(invocation)
         chosen = self._chosen(invocation, invocation.argument)
 
-        def cut(place: Place, item: Wanted, ranks: set[RankId]) -> str:
+        def cut(place: Place, item: Breakpoint, ranks: set[RankId]) -> str:
             self._edits.mention(item, f"cleared {where(place, item)}")
             self._edits.cut(place, item, ranks)
             return f"deleted {where(place, item)}"
@@ -154,7 +154,7 @@ class BreakpointCommands:
                 f"{invocation.command!r} needs the numbers of breakpoints; `b` lists them"
             )
 
-        def switch(place: Place, item: Wanted, ranks: set[RankId]) -> str:
+        def switch(place: Place, item: Breakpoint, ranks: set[RankId]) -> str:
             item.disabled = item.disabled - ranks if on else item.disabled | ranks
             return f"{'enabled' if on else 'disabled'} {where(place, item)}"
 
@@ -189,9 +189,9 @@ class BreakpointCommands:
             raise UsageError(
                 f"{invocation.command!r} needs the number of a breakpoint; `b` lists them"
             )
-        new: list[tuple[Place, Wanted]] = []
+        new: list[tuple[Place, Breakpoint]] = []
 
-        def alter(place: Place, item: Wanted, ranks: set[RankId]) -> str:
+        def alter(place: Place, item: Breakpoint, ranks: set[RankId]) -> str:
             part = self._edits.split(place, item, ranks)
             for body in (part.body, part.clean):
                 body.pop(name, None)
@@ -207,8 +207,8 @@ class BreakpointCommands:
     def _change(
         self,
         invocation: Invocation,
-        chosen: list[tuple[Place, Wanted]],
-        change: Callable[[Place, Wanted, set[RankId]], str],
+        chosen: list[tuple[Place, Breakpoint]],
+        change: Callable[[Place, Breakpoint, set[RankId]], str],
     ) -> None:
         collector = invocation.collector()
         named = {rank.rank_id: rank for rank in invocation.ranks}
@@ -244,7 +244,7 @@ class BreakpointCommands:
             then = partial(join.arrive, place)
             self._edits.send(place, ranks.values(), then, invocation.timeout * 0.9)
 
-    def _chosen(self, invocation: Invocation, argument: str) -> list[tuple[Place, Wanted]]:
+    def _chosen(self, invocation: Invocation, argument: str) -> list[tuple[Place, Breakpoint]]:
         """Return the breakpoints that are meant: by number, by place, or all of this client's."""
         mine = [(p, item) for p, item in self._edits.items() if belongs(item, invocation.client)]
         match = _FILE_LINE.fullmatch(argument)
@@ -260,7 +260,7 @@ class BreakpointCommands:
             return mine
         return [self._numbered(invocation, number) for number in argument.split()]
 
-    def _numbered(self, invocation: Invocation, number: str) -> tuple[Place, Wanted]:
+    def _numbered(self, invocation: Invocation, number: str) -> tuple[Place, Breakpoint]:
         for place, item in self._edits.items():
             if number == str(item.id):
                 if not belongs(item, invocation.client):
@@ -269,12 +269,12 @@ class BreakpointCommands:
         raise UsageError(f"no breakpoint {number}; `b` lists them")
 
 
-def ranks_of(items: Mapping[Wanted, list[Rank]]) -> list[Rank]:
+def ranks_of(items: Mapping[Breakpoint, list[Rank]]) -> list[Rank]:
     """Return the ranks of all these."""
     return [rank for ranks in items.values() for rank in ranks]
 
 
-def _answer_new(collector: ReplyCollector, place: Place, item: Wanted, rank: Rank) -> None:
+def _answer_new(collector: ReplyCollector, place: Place, item: Breakpoint, rank: Rank) -> None:
     state = item.states.get(rank.rank_id)
     text = where(place, item)
     if item.refusal:
@@ -293,7 +293,7 @@ def _end_with(collector: ReplyCollector, ranks: list[Rank]) -> None:
         collector.end()
 
 
-def _line_of(invocation: Invocation, rank: RankId, place: Place, item: Wanted) -> str:
+def _line_of(invocation: Invocation, rank: RankId, place: Place, item: Breakpoint) -> str:
     """Return a line of `b`, as pdb's: number, kind, whether it is on, place, condition."""
     enabled = "no " if rank in item.disabled else "yes"
     kind = "del " if item.temporary else "keep"

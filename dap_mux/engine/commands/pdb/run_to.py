@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.breakpoints.merge import Wanted
+from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, problem_of
 from dap_mux.engine.evaluate.fan_out import Answer
@@ -34,9 +34,9 @@ def place_of(invocation: Invocation) -> tuple[str, int] | None:
     file = match["file"].strip()
     if not (file.startswith(("/", "file:")) or is_windows(file)):
         raise UsageError(f"'unt' needs the whole path of a file, not {file!r}")
-    return (invocation.client.edge.path(file) if invocation.client.edge else file), int(
-        match["line"]
-    )
+    return (
+        invocation.client.translation.path(file) if invocation.client.translation else file
+    ), int(match["line"])
 
 
 class RunTo:
@@ -66,7 +66,7 @@ class RunTo:
             return True
         return False
 
-    def _in_place(self, item: Wanted, ranks: list[Rank]) -> None:
+    def _in_place(self, item: Breakpoint, ranks: list[Rank]) -> None:
         there = [rank for rank in ranks if self._has_stopped(rank)]
         ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
         self._give_up(item, [rank for rank in ranks if rank not in there + ready])
@@ -81,7 +81,7 @@ class RunTo:
         """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
         return rank.stop is not None and rank.stop is not self._stops[rank.id]
 
-    def _give_up(self, item: Wanted, ranks: list[Rank]) -> None:
+    def _give_up(self, item: Breakpoint, ranks: list[Rank]) -> None:
         for rank in ranks:
             why = item.states.get(rank.id, {}).get("message")
             self._collector.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)

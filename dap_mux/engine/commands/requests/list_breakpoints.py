@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.breakpoints.merge import Wanted
+from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
@@ -39,7 +39,7 @@ class AllBreakpoints:
         body: Body = {"breakpoints": [self._entry(place, item) for place, item in items]}
         to_clients.respond(self._core, request, body)
 
-    def _entry(self, place: Place, item: Wanted) -> Body:
+    def _entry(self, place: Place, item: Breakpoint) -> Body:
         told, wrong, proposals = self._breakpoints.described(item)
         return {
             "id": item.id,

@@ -40,8 +40,8 @@ def stands(client: Client, thread: int) -> tuple[str, int]:
 
 
 def edges(book: Playbook) -> list[bool]:
-    """Which clients have an edge."""
-    return [client.edge is not None for client in book.engine.core.clients.values()]
+    """Which clients have a translation."""
+    return [client.translation is not None for client in book.engine.core.clients.values()]
 
 
 def test_lines_from_0(play: Play) -> None:
