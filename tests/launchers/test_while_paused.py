@@ -14,7 +14,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine.evaluate.timeout_probe import look
 from dap_mux.injected import source_of
-from dap_mux.insight.clocks import LONG
+from dap_mux.insight.timeouts import RAISED_TIMEOUT_S
 from tests.doctor.conftest import Doctor
 from tests.launchers.tools import environment
 from tests.support.processes import proc_net
@@ -131,7 +131,7 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         assert "torch's time-outs (4 min) are 24 h on ranks 0-3" in extended
         assert "ranks 0-1,3 wait in all_reduce, whose time-out of 4 min cannot" in endangered
         assert "torchrun then ends all ranks" in endangered
-        await clocks.are(LONG)
+        await clocks.are(RAISED_TIMEOUT_S)
         clock = await Doctor(user).only("clock")
         assert clock["ranks"] == "0-1,3"
         assert "wait in all_reduce, whose time-out of 4 min" in clock["evidence"][0]
@@ -142,7 +142,7 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         # Rank 2 has left its first stop behind, so that what is seen is the second one.
         await until((folder / "short-2").exists, within=LIMIT, what="rank 2 after the first sum")
         await stopped_thread(client)
-        await clocks.are(LONG)
+        await clocks.are(RAISED_TIMEOUT_S)
         job.go("short")
         await clocks.until(LOOK, lambda values: waits_longer(values, SHORT * 1.5))
         await client.request("continue", thread, timeout=LIMIT)

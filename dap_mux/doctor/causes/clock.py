@@ -13,8 +13,8 @@ from dap_mux.doctor.snapshot import SessionSnapshot
 from dap_mux.engine.evaluate.timeout_probe import look
 from dap_mux.errors import DapMuxError
 from dap_mux.injected import source_of
-from dap_mux.insight.clocks import Clocks, clocks
-from dap_mux.insight.threats import Threat, threats
+from dap_mux.insight.timeout_warnings import TimeoutWarning, timeout_warnings
+from dap_mux.insight.timeouts import TimeoutReport, read_report
 from dap_mux.rank_sets import RankId, fold, parse
 from dap_mux.rank_sets.world import World
 
@@ -24,10 +24,10 @@ CAUSE: Final = "clock"
 async def examine(observed: Observations) -> list[Finding]:
     """Ask the ranks of every session for their time limits."""
     return [
-        _finding(threat, snapshot)
+        _finding(warning, snapshot)
         for snapshot in observed.snapshots
-        for threat in await _threats(snapshot)
-        if threat.urgent and (threat.kind != "collective" or _waits_for_us(snapshot))
+        for warning in await _warnings(snapshot)
+        if warning.urgent and (warning.kind != "collective" or _waits_for_us(snapshot))
     ]
 
 
@@ -36,29 +36,29 @@ def _waits_for_us(snapshot: SessionSnapshot) -> bool:
     return any(entry["state"] in ("stopped", "pausing") for entry in snapshot.attached)
 
 
-async def _threats(snapshot: SessionSnapshot) -> list[Threat]:
-    told: dict[RankId, Clocks] = {}
-    limits: dict[str, Clocks] = {}  # asked once for each job
+async def _warnings(snapshot: SessionSnapshot) -> list[TimeoutWarning]:
+    told: dict[RankId, TimeoutReport] = {}
+    limits: dict[str, TimeoutReport] = {}  # asked once for each job
     question = look(source_of("timeout_probe"), extends=False)
     for ranks, said in (await snapshot.ask(question)).items():
         try:
-            one = clocks(said)
+            one = read_report(said)
         except ValueError:
             continue
         if one.job and one.left is None:
             limits[one.job] = limits.get(one.job) or await _limit(one.job)
             one = replace(one, left=limits[one.job].left)
         told.update(dict.fromkeys(_ranks(ranks, snapshot), one))
-    return threats(told, snapshot.default_group)
+    return timeout_warnings(told, snapshot.default_group)
 
 
-async def _limit(job: str) -> Clocks:
+async def _limit(job: str) -> TimeoutReport:
     """Ask SLURM if the rank does not know: older releases do not tell a job its limit."""
     try:
         left = await time_left(job)
     except DapMuxError:  # its commands are not on this machine
         left = None
-    return Clocks(job=job, left=left.total_seconds() if left is not None else None)
+    return TimeoutReport(job=job, left=left.total_seconds() if left is not None else None)
 
 
 def _ranks(text: str, snapshot: SessionSnapshot) -> list[RankId]:
@@ -67,11 +67,11 @@ def _ranks(text: str, snapshot: SessionSnapshot) -> list[RankId]:
     return list(parse(text.replace("; ", " | ")).select(world, strict=False))
 
 
-def _finding(threat: Threat, snapshot: SessionSnapshot) -> Finding:
+def _finding(warning: TimeoutWarning, snapshot: SessionSnapshot) -> Finding:
     return Finding(
         CAUSE,
         "a time limit of the job is about to expire",
-        (threat.text,),
+        (warning.text,),
         (
             "continue the stopped ranks in time (`release` detaches them)",
             (
@@ -79,6 +79,6 @@ def _finding(threat: Threat, snapshot: SessionSnapshot) -> Finding:
                 "a matching limit of the scheduler"
             ),
         ),
-        ranks=fold(threat.ranks, snapshot.default_group),
+        ranks=fold(warning.ranks, snapshot.default_group),
         where=f"session {snapshot.address}",
     )

@@ -1,9 +1,9 @@
-"""While ranks are paused: keep alive what can be, and say what would end the job all the same.
+"""Raises the time-outs of collectives while ranks are stopped, and warns of those that it cannot.
 
-A stop that lasts makes every rank be asked once, running ones too, for those are the ones that
-will wait for the stopped. Time-outs that can be put up are, until no rank is stopped or stepping
-any more; stepping goes on in the meantime and costs nothing more. A rank puts its time-outs back
-by itself where its debugger leaves (`insight.clocks`).
+After a stop of some length every rank is asked once, running ones too, because they will wait for
+the stopped ones. Time-outs are raised where possible, until no rank is stopped or stepping any
+more; steps in the meantime cost nothing more. A rank restores its time-outs by itself when its
+debugger leaves (`injected.timeout_probe`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.insight.clocks import Clocks
-from dap_mux.insight.threats import URGENT, Threat, extension, threats
+from dap_mux.insight.timeout_warnings import URGENT_S, TimeoutWarning, extension, timeout_warnings
+from dap_mux.insight.timeouts import TimeoutReport
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -27,7 +27,7 @@ TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in 
 
 
 class CollectiveTimeouts:
-    """The engine's part that watches the clocks. Nothing of it runs where patience is 0."""
+    """Asks ranks for their time limits; does nothing if `clock_patience` is 0."""
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
@@ -35,7 +35,7 @@ class CollectiveTimeouts:
         self._timer: int | None = None
         self._asked: set[DebuggeeId] | None = None  # in this pause; None: nobody yet
         self._reminder: int | None = None
-        self._told: set[str] = set()  # kinds of threats
+        self._told: set[str] = set()  # kinds of warnings
 
     def moved(self, rank: Rank) -> None:
         """A rank has stopped, runs on, steps or is gone. Lean: a thousand do so at once."""
@@ -85,9 +85,9 @@ class CollectiveTimeouts:
         if self._asked is not None and extends:
             self._asked.update(rank.id for rank in asked)
         expression = look(self._core.injected.timeout_probe, extends=extends)
-        gather_results(self._core, asked, lambda _: expression, Clocks, self._answered)
+        gather_results(self._core, asked, lambda _: expression, TimeoutReport, self._answered)
 
-    def _answered(self, results: dict[DebuggeeId, Result[Clocks]]) -> None:
+    def _answered(self, results: dict[DebuggeeId, Result[TimeoutReport]]) -> None:
         if self._asked is None:
             return  # they run on: it is over already
         ranks = self._core.ranks
@@ -98,21 +98,21 @@ class CollectiveTimeouts:
         longer = extension(told, group)
         if longer:
             self._tell_once("extension", longer)
-        found = threats(told, group)
-        for threat in found:
-            if threat.kind in TOLD_ONCE and not threat.urgent:
-                self._tell_once(threat.kind, threat.text)
+        found = timeout_warnings(told, group)
+        for warning in found:
+            if warning.kind in TOLD_ONCE and not warning.urgent:
+                self._tell_once(warning.kind, warning.text)
             else:
-                self._tell(threat.text, urgent=threat.urgent)
+                self._tell(warning.text, urgent=warning.urgent)
         self._remind(found)
 
-    def _remind(self, found: list[Threat]) -> None:
+    def _remind(self, found: list[TimeoutWarning]) -> None:
         """Warn once more when little time is left."""
         self._core.cancel(self._reminder)
         self._reminder = None
-        later = [threat.left for threat in found if threat.left and not threat.urgent]
+        later = [warning.left for warning in found if warning.left and not warning.urgent]
         if later:
-            self._reminder = self._core.after(min(later) - URGENT + 1, self._again)
+            self._reminder = self._core.after(min(later) - URGENT_S + 1, self._again)
 
     def _again(self) -> None:
         self._reminder = None
@@ -130,7 +130,7 @@ class CollectiveTimeouts:
         to_clients.broadcast(self._core, "output", body)
 
     def _over(self) -> None:
-        """Nobody is stopped any more."""
+        """No rank is stopped any more."""
         asked, self._asked = self._asked or set(), None
         self._core.cancel(self._reminder)
         self._reminder = None
@@ -150,8 +150,8 @@ class CollectiveTimeouts:
         return undone
 
 
-def _clocks(told: Clocks | None, reply: Reply) -> Clocks:
+def _clocks(told: TimeoutReport | None, reply: Reply) -> TimeoutReport:
     """Return what a rank tells; a rank that does not answer has no problem that is known."""
     if told is None and reply.no_reply_reason == MALFORMED:
-        return Clocks(problem="the rank's answer makes no sense")
-    return told or Clocks()
+        return TimeoutReport(problem="the rank's answer makes no sense")
+    return told or TimeoutReport()

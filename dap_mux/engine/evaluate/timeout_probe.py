@@ -1,17 +1,17 @@
-"""What is evaluated in a rank about its time-outs: functions of `injected.timeout_probe`.
+"""Expressions that read and change a rank's time-outs, by `injected.timeout_probe`.
 
-`source` is that module's.
+`source` is the source of that module.
 """
 
 from __future__ import annotations
 
 from dap_mux.engine.injected_sources import call
-from dap_mux.insight.clocks import LONG
+from dap_mux.insight.timeouts import RAISED_TIMEOUT_S
 
 
 def look(source: str, *, extends: bool) -> str:
-    """Return the expression whose value `clocks` reads; `extends`: raise what is too short."""
-    return call(source, "look", str(LONG if extends else 0))
+    """Return the expression whose value `read_report` reads; `extends`: raise what is too short."""
+    return call(source, "look", str(RAISED_TIMEOUT_S if extends else 0))
 
 
 def put_back(source: str) -> str:

@@ -1,36 +1,38 @@
-"""What clocks mean, in words; and that what a rank says of them may be anything."""
+"""Warnings about time limits; and a rank's report of them may hold anything."""
 
 from __future__ import annotations
 
 import pytest
 
-from dap_mux.insight.clocks import Clocks, Collective, clocks
-from dap_mux.insight.threats import duration, extension, threats
+from dap_mux.insight.timeout_warnings import duration, extension, timeout_warnings
+from dap_mux.insight.timeouts import Collective, TimeoutReport, read_report
 
 DAY = 24 * 3600.0
 
 
-def ranks(*told: Clocks) -> dict[tuple[str, int], Clocks]:
+def ranks(*told: TimeoutReport) -> dict[tuple[str, int], TimeoutReport]:
     """Ranks 0, 1, … of the default group."""
     return {("job", number): one for number, one in enumerate(told)}
 
 
-def texts(*told: Clocks) -> list[str]:
-    return [threat.text for threat in threats(ranks(*told), "job")]
+def texts(*told: TimeoutReport) -> list[str]:
+    return [warning.text for warning in timeout_warnings(ranks(*told), "job")]
 
 
-def in_all_reduce(limit: float | None, age: float | None, *, elastic: bool = False) -> Clocks:
-    return Clocks(waiting=[Collective("all_reduce", limit, age)], elastic=elastic)
+def in_all_reduce(
+    limit: float | None, age: float | None, *, elastic: bool = False
+) -> TimeoutReport:
+    return TimeoutReport(waiting=[Collective("all_reduce", limit, age)], elastic=elastic)
 
 
 def test_who_waits_is_told_with_the_least_time_left() -> None:
-    assert texts(in_all_reduce(1800, 30), Clocks(), in_all_reduce(1800, 90)) == [
+    assert texts(in_all_reduce(1800, 30), TimeoutReport(), in_all_reduce(1800, 90)) == [
         (
             "ranks 0,2 wait in all_reduce, whose time-out of 30 min cannot be put up any more: it "
             "fails in 28 min unless the stopped ranks run on"
         )
     ]
-    assert texts(Clocks(), in_all_reduce(20, 12, elastic=True)) == [
+    assert texts(TimeoutReport(), in_all_reduce(20, 12, elastic=True)) == [
         (
             "rank 1 waits in all_reduce, whose time-out of 20 s cannot be put up any more: it "
             "fails in 8 s unless the stopped ranks run on, and torchrun then ends all ranks"
@@ -39,7 +41,7 @@ def test_who_waits_is_told_with_the_least_time_left() -> None:
 
 
 def test_each_collective_is_told_of() -> None:
-    first, second = in_all_reduce(600, 5), Clocks(waiting=[Collective("barrier", 600, 7)])
+    first, second = in_all_reduce(600, 5), TimeoutReport(waiting=[Collective("barrier", 600, 7)])
     assert [text.partition(",")[0] for text in texts(first, second)] == [
         "rank 0 waits in all_reduce",
         "rank 1 waits in barrier",
@@ -52,34 +54,38 @@ def test_what_has_all_the_time_or_has_just_begun_threatens_nobody(limit: float, 
 
 
 def test_an_unknown_clock_is_said_to_be_unknown() -> None:
-    (threat,) = threats(ranks(in_all_reduce(None, None)), "job")
-    assert "torch does not tell when it fails" in threat.text
-    assert (threat.left, threat.urgent) == (None, False)
+    (warning,) = timeout_warnings(ranks(in_all_reduce(None, None)), "job")
+    assert "torch does not tell when it fails" in warning.text
+    assert (warning.left, warning.urgent) == (None, False)
 
 
 def test_the_time_of_the_scheduler() -> None:
-    job = Clocks(job="77", left=3 * 3600 + 60)
-    (threat,) = threats(ranks(job, job), "job")
-    assert threat.text == (
+    job = TimeoutReport(job="77", left=3 * 3600 + 60)
+    (warning,) = timeout_warnings(ranks(job, job), "job")
+    assert warning.text == (
         "SLURM's clock of job 77 runs on while ranks are paused: it ends the job in 3 h 1 min"
     )
-    assert not threat.urgent
-    (threat,) = threats(ranks(Clocks(), Clocks(job="77", left=-5)), "job")
-    assert threat.text.startswith("SLURM's clock of job 77 (on rank 1) runs on")
-    assert threat.urgent
-    (threat,) = threats(ranks(Clocks(job="77")), "job")
-    assert threat.text.endswith("; what is left of its time: squeue -h -j 77 -o %L")
-    assert not threat.urgent
+    assert not warning.urgent
+    (warning,) = timeout_warnings(ranks(TimeoutReport(), TimeoutReport(job="77", left=-5)), "job")
+    assert warning.text.startswith("SLURM's clock of job 77 (on rank 1) runs on")
+    assert warning.urgent
+    (warning,) = timeout_warnings(ranks(TimeoutReport(job="77")), "job")
+    assert warning.text.endswith("; what is left of its time: squeue -h -j 77 -o %L")
+    assert not warning.urgent
 
 
 def test_what_was_put_up_and_what_could_not_be() -> None:
-    told = ranks(Clocks(before=[600, 1800]), Clocks(before=[1800]), Clocks(problem="no such name"))
+    told = ranks(
+        TimeoutReport(before=[600, 1800]),
+        TimeoutReport(before=[1800]),
+        TimeoutReport(problem="no such name"),
+    )
     assert extension(told, "job") == (
         "while ranks are stopped, torch's time-outs (10 min, 30 min) are 24 h on ranks 0-1, and as "
         "before once all run on"
     )
     assert texts(*told.values()) == ["torch's time-outs cannot be put up on rank 2: no such name"]
-    assert extension(ranks(Clocks()), "job") == ""
+    assert extension(ranks(TimeoutReport()), "job") == ""
 
 
 def test_durations() -> None:
@@ -90,8 +96,8 @@ def test_durations() -> None:
 @pytest.mark.parametrize("said", ["", "[]", '{"before": "x"}', '{"waiting": [[1]]}', None])
 def test_nonsense(said: object) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        clocks(said)
+        read_report(said)
 
 
 def test_keys_of_a_later_release_are_passed_over() -> None:
-    assert clocks('{"before": [], "later": 1}') == Clocks()
+    assert read_report('{"before": [], "later": 1}') == TimeoutReport()

@@ -1,4 +1,4 @@
-"""What the ranks' clocks mean for a job that is paused, in a few words."""
+"""Warnings for users about time limits that can end a job while its ranks are stopped."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dap_mux.insight.clocks import LONG, Clocks, Collective
+from dap_mux.insight.timeouts import RAISED_TIMEOUT_S, Collective, TimeoutReport
 from dap_mux.rank_sets import RankId, fold
 
-URGENT: Final = 300.0  # s left, below which somebody must act now
-_UNDER_WAY: Final = 1.0  # s; what has begun just now may be over before this is read
-_ENDLESS: Final = LONG / 2  # s left: ours, or as good
+URGENT_S: Final = 300.0  # the user must act now if less is left
+_JUST_BEGUN_S: Final = 1.0  # a younger collective may be over before the warning is read
+_UNLIMITED_S: Final = (
+    RAISED_TIMEOUT_S / 2
+)  # more is left only where the time-out was raised, or as long
 _MINUTE, _HOUR = 60, 3600
 K = TypeVar("K")
 
 
 @dataclass(frozen=True)
-class Threat:
-    """`kind` is `collective`, `slurm` or `problem`; `left`: s until it ends the job, if known."""
+class TimeoutWarning:
+    """`kind` is `collective`, `slurm` or `problem`; `left`: s until the job ends, if known."""
 
     kind: str
     text: str
@@ -28,11 +30,13 @@ class Threat:
     @property
     def urgent(self) -> bool:
         """Whether there is little time left."""
-        return self.left is not None and self.left < URGENT
+        return self.left is not None and self.left < URGENT_S
 
 
-def threats(told: Mapping[RankId, Clocks], default_group: str) -> list[Threat]:
-    """Return what would end the job, by what the ranks tell."""
+def timeout_warnings(
+    told: Mapping[RankId, TimeoutReport], default_group: str
+) -> list[TimeoutWarning]:
+    """Return a warning for each limit that the ranks report."""
     return [
         *_collectives(told, default_group),
         *_schedulers(told, default_group),
@@ -40,28 +44,30 @@ def threats(told: Mapping[RankId, Clocks], default_group: str) -> list[Threat]:
     ]
 
 
-def extension(told: Mapping[RankId, Clocks], default_group: str) -> str:
-    """Return whose time-outs were put up just now, "" for nobody's."""
+def extension(told: Mapping[RankId, TimeoutReport], default_group: str) -> str:
+    """Return a text that says whose time-outs were raised just now, "" if none were."""
     changed = [rank for rank, one in told.items() if one.before]
     if not changed:
         return ""
     before = sorted({seconds for one in told.values() for seconds in one.before})
     return (
         f"while ranks are stopped, torch's time-outs ({', '.join(map(duration, before))}) are "
-        f"{duration(LONG)} {_on(changed, default_group)}, and as before once all run on"
+        f"{duration(RAISED_TIMEOUT_S)} {_on(changed, default_group)}, and as before once all run on"
     )
 
 
-def _collectives(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+def _collectives(
+    told: Mapping[RankId, TimeoutReport], default_group: str
+) -> Iterable[TimeoutWarning]:
     endangered = {
         rank: one
-        for rank, clocks in told.items()
-        if (one := min(filter(_lasts, clocks.waiting), key=_left, default=None))
+        for rank, report in told.items()
+        if (one := min(filter(_lasts, report.waiting), key=_left, default=None))
     }
     elastic = any(one.elastic for one in told.values())
     for name, ranks in _grouped(endangered, lambda one: one.name).items():
         left = min(_left(endangered[rank]) for rank in ranks)
-        known = left < _ENDLESS
+        known = left < _UNLIMITED_S
         limit = endangered[min(ranks, key=lambda rank: _left(endangered[rank]))].limit
         time = f"it fails in {duration(left)}" if known else "torch does not tell when it fails"
         began = f" of {duration(limit)}" if limit is not None else ""
@@ -70,36 +76,40 @@ def _collectives(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[
             f"any more: {time} unless the stopped ranks run on"
         )
         text += ", and torchrun then ends all ranks" if elastic else ""
-        yield Threat("collective", text, tuple(ranks), left if known else None)
+        yield TimeoutWarning("collective", text, tuple(ranks), left if known else None)
 
 
 def _lasts(one: Collective) -> bool:
-    return (one.age is None or one.age >= _UNDER_WAY) and (one.left is None or one.left < _ENDLESS)
+    return (one.age is None or one.age >= _JUST_BEGUN_S) and (
+        one.left is None or one.left < _UNLIMITED_S
+    )
 
 
 def _left(one: Collective) -> float:
-    return _ENDLESS if one.left is None else one.left
+    return _UNLIMITED_S if one.left is None else one.left
 
 
-def _schedulers(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+def _schedulers(
+    told: Mapping[RankId, TimeoutReport], default_group: str
+) -> Iterable[TimeoutWarning]:
     limited = {rank: one for rank, one in told.items() if one.job}
     for job, ranks in _grouped(limited, lambda one: one.job).items():
         times = [one.left for rank in ranks if (one := limited[rank]).left is not None]
         others = "" if len(ranks) == len(told) else f" ({_on(ranks, default_group)})"
         left = min(times, default=None)
         text = f"SLURM's clock of job {job}{others} runs on while ranks are paused"
-        if left is None:  # older releases of SLURM do not tell the job
+        if left is None:  # older releases of SLURM do not tell the job its limit
             text += f"; what is left of its time: squeue -h -j {job} -o %L"
         else:
             text += f": it ends the job in {duration(left)}"
-        yield Threat("slurm", text, tuple(ranks), left)
+        yield TimeoutWarning("slurm", text, tuple(ranks), left)
 
 
-def _problems(told: Mapping[RankId, Clocks], default_group: str) -> Iterable[Threat]:
+def _problems(told: Mapping[RankId, TimeoutReport], default_group: str) -> Iterable[TimeoutWarning]:
     wrong = {rank: one for rank, one in told.items() if one.problem}
     for problem, ranks in _grouped(wrong, lambda one: one.problem).items():
         text = f"torch's time-outs cannot be put up {_on(ranks, default_group)}: {problem}"
-        yield Threat("problem", text, tuple(ranks))
+        yield TimeoutWarning("problem", text, tuple(ranks))
 
 
 def _grouped(values: Mapping[RankId, K], key: Callable[[K], str]) -> dict[str, list[RankId]]:
@@ -120,7 +130,7 @@ def _named(ranks: list[RankId], default_group: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people do: 45 s, 10 min, 2 h 10 min."""
+    """Format a time: 45 s, 10 min, 2 h 10 min."""
     whole = max(0, int(seconds))
     if whole < 2 * _MINUTE:
         return f"{whole} s"
