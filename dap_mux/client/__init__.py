@@ -1,10 +1,10 @@
-"""A small DAP client: one-shots, the console and the tests speak to a session through it.
+"""A small DAP client, used by one-shot commands, the console and the tests.
 
-- `failures`: what can go wrong, as the caller sees it.
+- `failures`: the errors that it raises.
 - `wire`: messages over streams.
 - `client`: `DapClient`: requests and their responses, events with a history.
 
-It knows the protocol and nothing of ranks, so it is a client like any editor.
+It knows the protocol but nothing of ranks, so it is a client like any editor.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from dap_mux.client.wire import Json, Tap, Wire
 
 Arguments = Mapping[str, Any]
 T = TypeVar("T")
-_PATIENCE: Final = 30.0  # seconds; a hang should name what was waited for, not the test's limit
+_DEFAULT_TIMEOUT_S: Final = 30.0  # shorter than a test's limit, so that the error names the event
 
 
 class DapClient:
     """Requests, responses, events; make one with `connect` or `over`.
 
-    `events` holds every event so far; each of `on_event` is called with a new one; `failure` is
-    why the connection ended, None while it is open.
+    `events` holds every event so far; the callbacks in `on_event` get each new one; `failure` is
+    the reason why the connection ended, None while it is open.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class DapClient:
     async def connect(
         cls, host: str, port: int, *, tls: ssl.SSLContext | None = None, tap: Tap | None = None
     ) -> DapClient:
-        """Connect over TCP, inside `tls` where given; raise `OSError` where nobody listens."""
+        """Connect over TCP, inside `tls` if given; raise `OSError` if nothing listens there."""
         reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return cls(reader, writer, tap)
 
     @classmethod
     async def connect_unix(cls, path: str, *, tap: Tap | None = None) -> DapClient:
-        """Connect to a unix socket; raise `OSError` where nobody listens."""
+        """Connect to a unix socket; raise `OSError` if nothing listens there."""
         return cls(*await asyncio.open_unix_connection(path), tap)
 
     @classmethod
@@ -62,7 +62,7 @@ class DapClient:
         *,
         tap: Tap | None = None,
     ) -> DapClient:
-        """Speak over streams that exist: a unix socket, a process's pipes."""
+        """Use streams that exist already: a unix socket, a process's pipes."""
         return cls(reader, writer, tap)
 
     @property
@@ -81,8 +81,8 @@ class DapClient:
     ) -> asyncio.Future[Json]:
         """Send a request now; the future gets its whole response, or `ConnectionLost`.
 
-        `take` gets the body of a success when it comes, before any event that came behind it is
-        heard: whoever awaits the response may hear of that first.
+        `take` gets the body of a successful response before any event that follows it is handled;
+        a task that awaits the response may only run after such an event.
         """
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         message: Json = {"type": "request", "command": command}
@@ -119,7 +119,7 @@ class DapClient:
         name: str,
         predicate: Callable[[Json], bool] | None = None,
         *,
-        timeout: float | None = _PATIENCE,
+        timeout: float | None = _DEFAULT_TIMEOUT_S,
     ) -> Json:
         """Return the body of the next event `name` (whose body satisfies `predicate`).
 
@@ -138,7 +138,7 @@ class DapClient:
         self,
         predicate: Callable[[], bool],
         *,
-        timeout: float | None = _PATIENCE,
+        timeout: float | None = _DEFAULT_TIMEOUT_S,
         what: str = "a condition",
     ) -> None:
         """Return once `predicate` holds; it is asked again after each received message."""
@@ -165,7 +165,7 @@ class DapClient:
                 return [body]
         return []
 
-    # A session
+    # Session
 
     async def handshake(
         self,
@@ -174,7 +174,7 @@ class DapClient:
         breakpoints: Mapping[str, Iterable[int | Arguments]] | None = None,
         exception_filters: Iterable[str] | None = None,
         client_id: str = "dap-mux",
-        timeout: float | None = _PATIENCE,
+        timeout: float | None = _DEFAULT_TIMEOUT_S,
     ) -> Json:
         """Initialize, attach and configure; return the capabilities.
 
@@ -189,7 +189,7 @@ class DapClient:
             what="event initialized",
         )
         if _refused(attached):
-            _body(attached.result())  # raises with the server's words
+            _body(attached.result())  # raises with the server's message
         await self._configure(breakpoints or {}, exception_filters, timeout)
         _body(await _within(timeout, attached, "the response to attach"))
         return capabilities
@@ -209,7 +209,9 @@ class DapClient:
             await self.request("setExceptionBreakpoints", filters, timeout=timeout)
         await self.request("configurationDone", timeout=timeout)
 
-    async def disconnect(self, *, timeout: float | None = _PATIENCE, **arguments: bool) -> None:
+    async def disconnect(
+        self, *, timeout: float | None = _DEFAULT_TIMEOUT_S, **arguments: bool
+    ) -> None:
         """Send `disconnect`, wait for its response and for the server to hang up, and close.
 
         In this order even debugpy can be attached again (an early FIN wedges its adapter).
@@ -221,13 +223,13 @@ class DapClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; whatever is still owed fails with `ConnectionLost`."""
+        """Close the connection; requests without a response fail with `ConnectionLost`."""
         await self._wire.close()
         if isinstance(self.failure, AssertionError) and not self._failure_told:
             self._failure_told = True
-            raise self.failure  # a tap's objection must not be lost because nobody was waiting
+            raise self.failure  # a tap's assertion must not be lost because no request waited
 
-    # What arrives
+    # Incoming messages
 
     def _receive(self, message: Json) -> None:
         kind = message["type"]
@@ -250,11 +252,11 @@ class DapClient:
             future.set_result(response)
 
     def _refuse(self, request: Json) -> None:
-        """Answer a reverse request at once: a server may wait for it with everything else."""
-        words = f"{request['command']} is not supported by this client"
+        """Refuse a reverse request at once: a server may do nothing else until then."""
+        text = f"{request['command']} is not supported by this client"
         answer = {"type": "response", "request_seq": request["seq"], "command": request["command"]}
-        error = {"error": {"id": 1, "format": words}}
-        self._wire.write({**answer, "success": False, "message": words, "body": error})
+        error = {"error": {"id": 1, "format": text}}
+        self._wire.write({**answer, "success": False, "message": text, "body": error})
 
     def _ended(self, failure: BaseException) -> None:
         self.failure = failure
@@ -273,7 +275,7 @@ class DapClient:
 def _fail(future: asyncio.Future[Json], failure: BaseException) -> None:
     if not future.done():
         future.set_exception(failure)
-        future.exception()  # taken note of: an abandoned request is no news for the loop's log
+        future.exception()  # retrieved: the loop should not log it for an abandoned request
 
 
 def _refused(future: asyncio.Future[Json]) -> bool:
@@ -288,7 +290,7 @@ def _body(response: Json) -> Json:
 
 
 def _introduction(client_id: str) -> Json:
-    """The `initialize` arguments: 1-based, paths, nothing that needs an editor around it."""
+    """Return the `initialize` arguments of a client that counts from 1 and uses plain paths."""
     return {
         "clientID": client_id,
         "clientName": client_id,
@@ -303,13 +305,16 @@ def _introduction(client_id: str) -> Json:
 
 
 async def _within(timeout: float | None, awaitable: Awaitable[T], what: str) -> T:
-    """Unlike `asyncio.wait_for` of old Pythons, lose no cancellation that meets the answer."""
+    """Wait with a timeout.
+
+    `asyncio.wait_for` of old Pythons loses a cancellation that arrives with the result.
+    """
     future = asyncio.ensure_future(awaitable)
     try:
         done, _ = await asyncio.wait({future}, timeout=timeout)
     except asyncio.CancelledError:
         if not future.cancel() and not future.cancelled():
-            future.exception()  # taken note of: nobody else will
+            future.exception()  # retrieved: no other code will
         raise
     if not done:
         future.cancel()

@@ -1,4 +1,4 @@
-"""What a client's caller has to reckon with, beside running out of time (`TimeoutError`)."""
+"""The errors that a client raises, apart from `TimeoutError`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dap_mux.errors import DapMuxError
 
 
 class ConnectionLost(DapMuxError):
-    """The server closed the connection while something was still owed."""
+    """The server closed the connection before it had answered everything."""
 
 
 class RequestFailed(DapMuxError):
-    """The server answered `command` with an error; `message` and `body` are its words."""
+    """The server answered `command` with an error, whose `message` and `body` these are."""
 
     def __init__(self, command: str, message: str, body: dict[str, Any]) -> None:
         super().__init__(f"{command}: {message}")

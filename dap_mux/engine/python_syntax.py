@@ -6,7 +6,7 @@ import ast
 import warnings
 from typing import Final, Literal
 
-LONGEST: Final = 4096  # characters that are parsed here; what is longer is for the ranks to read
+MAX_PARSED_CHARS: Final = 4096  # longer texts are not parsed here, but by the ranks
 UNCLOSED: Final = "was never closed"  # what Python says of a bracket whose other half is missing
 
 
@@ -23,7 +23,7 @@ def syntax_problem(text: str, mode: Literal["exec", "eval"]) -> str:
     return ""
 
 
-def is_expression(text: str, longest: int = LONGEST) -> bool:
+def is_expression(text: str, longest: int = MAX_PARSED_CHARS) -> bool:
     """Whether Python takes this for an expression; anything else is run as a statement.
 
     A long text counts as a statement, for debugpy evaluates either way where it runs statements.
@@ -34,8 +34,8 @@ def is_expression(text: str, longest: int = LONGEST) -> bool:
 
 def is_program(text: str) -> bool:
     """Whether Python can read this; of a long text, whether it begins as Python does."""
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_PARSED_CHARS:
         return not syntax_problem(text, "exec")
-    line = text[: LONGEST + 1].partition("\n")[0]
-    problem = syntax_problem(line[:LONGEST], "exec")
+    line = text[: MAX_PARSED_CHARS + 1].partition("\n")[0]
+    problem = syntax_problem(line[:MAX_PARSED_CHARS], "exec")
     return not problem or UNCLOSED in problem

@@ -29,9 +29,9 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf)",
     re.IGNORECASE,
 )
-_LONGEST: Final = 400  # characters of a number that is worth reading
+_MAX_NUMBER_CHARS: Final = 400  # characters of a number that is worth reading
 _BINS: Final = 10
-_FAR: Final = 3.5
+_MAX_DEVIATIONS: Final = 3.5
 _MAD_TO_STD: Final = 1.4826
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
@@ -107,7 +107,7 @@ def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) ->
 
 def number_of(text: str) -> float | None:
     """Return the number that a value is, None for anything else; `True` is none."""
-    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+    if len(text) > _MAX_NUMBER_CHARS or not _NUMBER.fullmatch(text):
         return None
     return float(text)
 
@@ -197,7 +197,7 @@ def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]
     return frozenset(
         rank
         for rank, number in numbers.items()
-        if distance[rank] > _FAR * usual and not limit.same(number, 2 * centre)
+        if distance[rank] > _MAX_DEVIATIONS * usual and not limit.same(number, 2 * centre)
     )
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from dap_mux.rank_sets import Mesh
 
 _DIM: Final = re.compile(r"[^\W\d]\w{0,63}")
-_MOST: Final = 64  # meshes of one rank that are looked at, and dimensions of one mesh
+_MAX_MESHES: Final = 64  # meshes of one rank that are looked at, and dimensions of one mesh
 
 
 class _Told(NamedTuple):
@@ -95,14 +95,14 @@ def _place(meshes: list[_Told], sizes: Mapping[str, int]) -> dict[str, int]:
 
 def _read(report: object) -> Iterable[_Told]:
     """Ranks' bytes are hostile too: what is no mesh is none."""
-    for item in report[:_MOST] if isinstance(report, list) else ():
+    for item in report[:_MAX_MESHES] if isinstance(report, list) else ():
         if not (isinstance(item, list) and len(item) == 3):
             continue
         names, sizes, at = item
         if not (_are(str, names) and _are(int, sizes) and len(names) == len(sizes)):
             continue
         fits = all(_DIM.fullmatch(name) for name in names) and all(size > 0 for size in sizes)
-        if names and fits and len(set(names)) == len(names) <= _MOST:
+        if names and fits and len(set(names)) == len(names) <= _MAX_MESHES:
             dims = tuple(zip(names, sizes, strict=True))
             inside = _are(int, at) and len(at) == len(dims)
             yield _Told(dims, tuple(at) if inside else ())

@@ -83,7 +83,7 @@ def _decoder(kind: type[Struct]) -> msgspec.json.Decoder[Struct]:
 
 def _is_doubtful(arguments: Raw) -> bool:
     text = bytes(arguments)
-    if any(word in text for word in _DOUBTFUL) or sum(map(text.count, _OPENING)) > MAX_DEPTH:
+    if any(token in text for token in _DOUBTFUL) or sum(map(text.count, _OPENING)) > MAX_DEPTH:
         return True
     numbers = text.translate(_NUMBERS, b"+")
     return any(long in numbers for long in _LONG)

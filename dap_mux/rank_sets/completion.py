@@ -1,6 +1,6 @@
 """What may stand at a column of a rank set: for consoles, editors and the language server.
 
-The parser itself decides: a word is offered where the text with it, made whole, parses and
+The parser itself decides: a candidate is offered where the text with it, made whole, parses and
 means something in this world. So completion is never out of step with the grammar.
 """
 
@@ -16,10 +16,10 @@ from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.tokens import NAME, WORD
 from dap_mux.rank_sets.world import STATES, World
 
-_LONGEST: Final = 256
-"""Characters that are completed at most: each kind of word is tried behind all of them."""
+_MAX_CHARS: Final = 256
+"""Characters that are completed at most: each kind of candidate is tried behind all of them."""
 
-_PLACES: Final = 64
+_MAX_COORDINATES: Final = 64
 """Coordinates offered of one dimension at most."""
 
 # `my-jo` may be the beginning of `my-job:`, and `all-sto` that of `all-stopped`.
@@ -46,24 +46,24 @@ def complete(text: str, column: int, world: World) -> tuple[Completion, ...]:
     neither do more than 256 characters.
     """
     head = text[:column]
-    if len(head) > _LONGEST:
+    if len(head) > _MAX_CHARS:
         return ()
     found: dict[str, Completion] = {}
     fits: dict[tuple[int, str], bool] = {}
     value = _DIM_VALUE.search(head)
     since = value.start("dim") if value else None
-    for start, word in _values(value, world) if value else _sets(head, world):
-        kind = (start, word.kind)
+    for start, candidate in _values(value, world) if value else _sets(head, world):
+        kind = (start, candidate.kind)
         if kind not in fits:
-            whole = head[:start] + word.text + word.tail
+            whole = head[:start] + candidate.text + candidate.tail
             fits[kind] = _fits(whole, start if since is None else since, world)
         if fits[kind]:
-            found.setdefault(word.text, Completion(word.text, start, word.detail))
+            found.setdefault(candidate.text, Completion(candidate.text, start, candidate.detail))
     return tuple(found.values())
 
 
-class _Word(NamedTuple):
-    """A word on offer. What makes it whole is `tail`; words of one `kind` fit the same places."""
+class _Candidate(NamedTuple):
+    """A possible completion. `tail` completes it; those of one `kind` fit the same places."""
 
     text: str
     tail: str
@@ -71,36 +71,36 @@ class _Word(NamedTuple):
     kind: str
 
 
-def _sets(head: str, world: World) -> Iterator[tuple[int, _Word]]:
+def _sets(head: str, world: World) -> Iterator[tuple[int, _Candidate]]:
     starts = {match.start() for partial in _PARTIAL if (match := partial.search(head))}
     for start in sorted(starts):
-        for word in _words(world):
-            if word.text.startswith(head[start:]):
-                yield start, word
+        for candidate in _candidates(world):
+            if candidate.text.startswith(head[start:]):
+                yield start, candidate
 
 
-def _values(value: re.Match[str], world: World) -> Iterator[tuple[int, _Word]]:
+def _values(value: re.Match[str], world: World) -> Iterator[tuple[int, _Candidate]]:
     size = max((dict(mesh.dims).get(value["dim"], 0) for mesh in world.meshes.values()), default=0)
-    for place in map(str, range(min(size, _PLACES))):
+    for place in map(str, range(min(size, _MAX_COORDINATES))):
         if place.startswith(value["digits"]):
             detail = f"{value['dim']} of {size}"
-            yield value.start("digits"), _Word(place, "", detail, "place")
+            yield value.start("digits"), _Candidate(place, "", detail, "place")
 
 
-def _words(world: World) -> Iterator[_Word]:
+def _candidates(world: World) -> Iterator[_Candidate]:
     for mesh in world.meshes.values():
         for name, size in mesh.dims:
-            yield _Word(f"{name}=", "0", f"dimension of {size}", f"{name}=")
-    yield _Word("all", "", "every rank", "set")
-    yield _Word("ranks(", ")", "ranks by number, slice or dimension", "ranks")
+            yield _Candidate(f"{name}=", "0", f"dimension of {size}", f"{name}=")
+    yield _Candidate("all", "", "every rank", "set")
+    yield _Candidate("ranks(", ")", "ranks by number, slice or dimension", "ranks")
     for state in STATES:
-        yield _Word(state, "", f"ranks that are {state} now", "set")
+        yield _Candidate(state, "", f"ranks that are {state} now", "set")
     for name in world.names:
-        yield _Word(f"@{name}", "", "named set", "name")
+        yield _Candidate(f"@{name}", "", "named set", "name")
     for group, ranks in world.numbers.items():
         detail = f"group of {len(ranks)}"
-        yield _Word(f"{group}:", "all", detail, "group")
-        yield _Word(f"{group}.ranks(", ")", detail, "ranks of a group")
+        yield _Candidate(f"{group}:", "all", detail, "group")
+        yield _Candidate(f"{group}.ranks(", ")", detail, "ranks of a group")
 
 
 def _fits(whole: str, since: int, world: World) -> bool:

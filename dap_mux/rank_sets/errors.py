@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from dap_mux.errors import UsageError
 
-LONGEST = 4096
+MAX_CHARS = 4096
 """Characters of a rank set at most: whoever reads one keeps everybody else waiting meanwhile."""
 
-_SHOWN = 72
+_MAX_QUOTED_CHARS = 72
 """Characters of the user's text that a message quotes at most."""
 
 
@@ -40,11 +40,15 @@ class RankSetError(UsageError):
 
     def _quote(self) -> str:
         """The text and its carets, cut to a window around the column, on two lines."""
-        start = max(0, self.column - _SHOWN // 2) if len(self.text) > _SHOWN else 0
-        window = self.text[start : start + _SHOWN]
+        start = (
+            max(0, self.column - _MAX_QUOTED_CHARS // 2)
+            if len(self.text) > _MAX_QUOTED_CHARS
+            else 0
+        )
+        window = self.text[start : start + _MAX_QUOTED_CHARS]
         # Control characters would move the caret, or the reader's cursor.
         line = "".join(char if char.isprintable() else " " for char in window)
-        carets = "^" * max(1, min(self.width, _SHOWN // 2))
+        carets = "^" * max(1, min(self.width, _MAX_QUOTED_CHARS // 2))
         return f"  {line}\n  {' ' * (self.column - start)}{carets}"
 
 

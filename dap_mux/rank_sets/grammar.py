@@ -31,10 +31,10 @@ from dap_mux.rank_sets.syntax_errors import (
 from dap_mux.rank_sets.tokens import Token, singly, tokenize
 from dap_mux.rank_sets.world import STATES, RankSet
 
-_NESTING = 16
+_MAX_NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""
 
-_MOST_SETS = 512
+_MAX_SETS = 512
 """How many sets operators may join: each is worked out, and a list of numbers is one."""
 
 _NUMBERS = ("number", "run", "list")
@@ -105,8 +105,8 @@ class _Parser:
 
     def _deeper(self, token: Token, operand: Callable[[], RankSet]) -> RankSet:
         self._depth += 1
-        if self._depth > _NESTING:
-            raise RankSetError(f"more than {_NESTING} levels of nesting", token.place)
+        if self._depth > _MAX_NESTING:
+            raise RankSetError(f"more than {_MAX_NESTING} levels of nesting", token.place)
         result = operand()
         self._depth -= 1
         return result
@@ -116,29 +116,29 @@ class _Parser:
     def _atom(self) -> RankSet:
         token = self._peek()
         self._sets += 1
-        if self._sets > _MOST_SETS:
-            message = f"more than {_MOST_SETS} sets in one: commas join numbers, as in 0-3,7"
+        if self._sets > _MAX_SETS:
+            message = f"more than {_MAX_SETS} sets in one: commas join numbers, as in 0-3,7"
             raise RankSetError(message, token.place)
         if token.kind in _NUMBERS:
             return self._list(None)
         if token.kind == "at":
             return Named(self._take().text, token.place)
         if token.kind == "name":
-            return self._word(self._take())
+            return self._name(self._take())
         raise no_set(token)
 
-    def _word(self, word: Token) -> RankSet:
+    def _name(self, name: Token) -> RankSet:
         if self._accept(":"):
-            return self._of_group(word)
+            return self._of_group(name)
         if self._accept("."):
             ranks = self._take()
             if ranks.text != "ranks":
-                message = f"after a group's dot comes ranks(...), as in {word.text}.ranks(0:4)"
+                message = f"after a group's dot comes ranks(...), as in {name.text}.ranks(0:4)"
                 raise RankSetError(message, ranks.place)
-            return self._ranks(word.text, word)
-        if word.text == "ranks":
-            return self._ranks(None, word)
-        return self._state(None, word)
+            return self._ranks(name.text, name)
+        if name.text == "ranks":
+            return self._ranks(None, name)
+        return self._state(None, name)
 
     def _of_group(self, group: Token) -> RankSet:
         token = self._peek()
@@ -149,12 +149,12 @@ class _Parser:
         message = f"after a group's colon come ranks, as in {group.text}:0-3"
         raise RankSetError(message, self._one().place)
 
-    def _state(self, group: str | None, word: Token) -> RankSet:
-        if word.text == "all":
-            return All(group, word.place)
-        if word.text in STATES:
-            return InState(group, word.text, word.place)
-        raise unknown(word, self._peek())
+    def _state(self, group: str | None, name: Token) -> RankSet:
+        if name.text == "all":
+            return All(group, name.place)
+        if name.text in STATES:
+            return InState(group, name.text, name.place)
+        raise unknown(name, self._peek())
 
     def _list(self, group: Token | None) -> RankSet:
         place = (group or self._peek()).place
@@ -163,11 +163,11 @@ class _Parser:
 
     # Inside ranks(...).
 
-    def _ranks(self, group: str | None, word: Token) -> RankSet:
+    def _ranks(self, group: str | None, name: Token) -> RankSet:
         opening = self._peek()
         if not self._accept("("):
             raise RankSetError("ranks needs parentheses, as in ranks(0:4)", opening.place)
-        result = self._selection(group, word.place)
+        result = self._selection(group, name.place)
         self._close(opening, trailing_index)
         return result
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
+from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse
 from dap_mux.rank_sets.tokens import NAME
 from dap_mux.rank_sets.world import STATES
 
-_OWN_WORDS = {"all", "ranks", *STATES}
+_KEYWORDS = {"all", "ranks", *STATES}
 _NAMED = re.compile(rf"(?P<name>{NAME})\s+(?:(?P<call>ranks\s*\()|\d)")
 _PIECE = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<space>\s+)")
-_MOST_CUTS = 40  # a set of more words than that wants a name of its own
+_MAX_CUTS = 40  # a set of more words than that wants a name of its own
 
 
 def split_leading(text: str) -> tuple[str, str]:
@@ -24,7 +24,7 @@ def split_leading(text: str) -> tuple[str, str]:
     `0-3` without rank 1. Raises RankSetError where no set stands there, or nothing behind it.
     """
     text = with_group(text.strip())
-    cuts = list(islice(_cuts(text), _MOST_CUTS))
+    cuts = list(islice(_cuts(text), _MAX_CUTS))
     problem: RankSetError | None = None
     for cut in reversed(cuts):
         if problem is not None and cut > problem.column:
@@ -40,8 +40,8 @@ def split_leading(text: str) -> tuple[str, str]:
 
 def with_group(text: str) -> str:
     """Write Monarch's `debugee ranks(3)` and `debugee 13` as the grammar does, columns kept."""
-    named = _NAMED.match(text, 0, LONGEST)
-    if named is None or named["name"] in _OWN_WORDS:
+    named = _NAMED.match(text, 0, MAX_CHARS)
+    if named is None or named["name"] in _KEYWORDS:
         return text
     end = named.end("name")
     return text[:end] + ("." if named["call"] else ":") + text[end + 1 :]
@@ -50,7 +50,7 @@ def with_group(text: str) -> str:
 def _cuts(text: str) -> Iterator[int]:
     """Where the ranks may end: at each space that is in no bracket."""
     depth = 0
-    for piece in _PIECE.finditer(text, 0, LONGEST + 1):
+    for piece in _PIECE.finditer(text, 0, MAX_CHARS + 1):
         depth += (piece["open"] is not None) - (piece["close"] is not None)
         if piece["space"] is not None and depth <= 0:
             yield piece.start()

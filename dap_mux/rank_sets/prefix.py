@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
+from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
 from dap_mux.rank_sets.world import RankSet
@@ -47,7 +47,7 @@ def split_prefix(text: str) -> Prefix:
     colon is meant as a rank set and is none.
     """
     start = _behind_space(text, 0)
-    head = _HEAD.match(text, start, start + LONGEST)
+    head = _HEAD.match(text, start, start + MAX_CHARS)
     end = start if head is None else _end(head)
     barrier = _BARRIER.match(text, _behind_space(text, end))
     at = _behind_space(text, barrier.end() if barrier else end)
@@ -71,13 +71,13 @@ def _end(head: re.Match[str]) -> int:
         return head.end()
     depth = 1
     # A user's own call of something named ranks may hold strings with anything in them.
-    for piece in _PIECE.finditer(head.string, head.end(), head.end() + LONGEST):
+    for piece in _PIECE.finditer(head.string, head.end(), head.end() + MAX_CHARS):
         depth += (piece[0] in "([{") - (piece[0] in ")]}")
         if depth == 0:
             return piece.end()
     place = Place(head.string, head.start("opening"))
-    longer = len(head.string) > head.end() + LONGEST
-    where = f" within {LONGEST:,} characters" if longer else ""
+    longer = len(head.string) > head.end() + MAX_CHARS
+    where = f" within {MAX_CHARS:,} characters" if longer else ""
     raise RankSetError(f"this parenthesis is never closed{where}", place)
 
 

@@ -7,7 +7,7 @@ from dap_mux.rank_sets.tokens import Token
 from dap_mux.rank_sets.world import STATES
 from dap_mux.suggestions import did_you_mean
 
-_WORDS = ("all", *STATES, "ranks(...)")
+_KEYWORDS = ("all", *STATES, "ranks(...)")
 
 _OPERATOR_HINTS = {
     "and": "for the ranks in both write &",
@@ -24,13 +24,13 @@ _TRAILING_HINTS = {
 }
 
 
-def unknown(word: Token, after: Token) -> RankSetError:
+def unknown(token: Token, after: Token) -> RankSetError:
     """A bare word that is neither `all`, a state nor `ranks`."""
-    hint = _OPERATOR_HINTS.get(word.text)
+    hint = _OPERATOR_HINTS.get(token.text)
     if hint is None and after.kind == "=":
-        hint = f"dimensions go inside ranks(...), as in ranks({word.text}=0)"
-    hint = hint or did_you_mean(word.text, _WORDS)
-    return RankSetError(f"unknown word '{word.text}': {hint}", word.place)
+        hint = f"dimensions go inside ranks(...), as in ranks({token.text}=0)"
+    hint = hint or did_you_mean(token.text, _KEYWORDS)
+    return RankSetError(f"unknown word '{token.text}': {hint}", token.place)
 
 
 def trailing(token: Token) -> RankSetError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dap_mux.rank_sets.errors import LONGEST, Place, RankSetError
+from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 
-_DIGITS = 9
+_MAX_DIGITS = 9
 """No job has a thousand million ranks, and arithmetic stays small."""
 
 WORD = r"[^\W\d]\w*"
@@ -22,7 +22,7 @@ _SINGLY = rf"""(?P<symbol>[-&|~();,:.=])
     | (?P<name>{NAME}(?=\s*[:.]) | {WORD})
     | @(?P<at>{NAME})
     | (?P<space>\s+)"""
-_PIECE = rf"[0-9]{{1,{_DIGITS}}}(?:-[0-9]{{1,{_DIGITS}}})?"
+_PIECE = rf"[0-9]{{1,{_MAX_DIGITS}}}(?:-[0-9]{{1,{_MAX_DIGITS}}})?"
 _SINGLE = re.compile(_SINGLY, re.VERBOSE)
 # Long texts are long lists, so a list is one token: but for a last number that is too long, or
 # belongs to a chain or to a slice.
@@ -62,9 +62,9 @@ def is_name(text: str) -> bool:
 
 def tokenize(text: str, start: int, end: int) -> list[Token]:
     """The tokens of `text[start:end]`, with columns in the whole text; an `end` is last."""
-    if end - start > LONGEST:
-        message = f"a rank set has {LONGEST:,} characters at most: name parts of it, as in @slow"
-        raise RankSetError(message, Place(text, start + LONGEST))
+    if end - start > MAX_CHARS:
+        message = f"a rank set has {MAX_CHARS:,} characters at most: name parts of it, as in @slow"
+        raise RankSetError(message, Place(text, start + MAX_CHARS))
     return [*_tokens(_TOKEN, text, start, end), Token("end", "", text, end)]
 
 
@@ -100,7 +100,7 @@ def _check_number(token: Token) -> None:
         first, last, *_ = text.split("-")
         hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
         raise RankSetError(f"{text} is no range: {hint}", token.place)
-    if len(text) > _DIGITS and max(map(len, text.split("-"))) > _DIGITS:
+    if len(text) > _MAX_DIGITS and max(map(len, text.split("-"))) > _MAX_DIGITS:
         raise RankSetError("this number is too large for a rank", token.place)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from dap_mux.engine.source_files.probe import LARGEST
+from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES
 
 Stamp: TypeAlias = tuple[int, int, int]
 MAX_REMEMBERED: Final = 4096  # files
@@ -51,7 +51,7 @@ class LocalFiles:
             about = os.stat(path)  # noqa: PTH116
             if not stat.S_ISREG(about.st_mode) or not os.path.isabs(path):  # noqa: PTH117
                 return ""
-            if about.st_size > LARGEST:
+            if about.st_size > MAX_COMPARED_BYTES:
                 return f"size:{about.st_size}"
             return self._hashed(path, (about.st_mtime_ns, about.st_size, about.st_ino))
         except (OSError, ValueError):

@@ -34,7 +34,7 @@ TIMES: Final = 400
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handle_book, "MAX_PER_RANK", LIMIT)
-    monkeypatch.setattr(handle_book, "_REMEMBERED", LIMIT)
+    monkeypatch.setattr(handle_book, "_MAX_EXPIRED", LIMIT)
     monkeypatch.setattr(store, "MAX_REPLACED_IDS", LIMIT)
     monkeypatch.setattr(diagnosis, "MAX_FILES", LIMIT)
     monkeypatch.setattr(rank_events, "MAX_LOADED", LIMIT)

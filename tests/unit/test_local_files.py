@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.engine.source_files.probe import LARGEST, found, look_at
+from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES, found, look_at
 from dap_mux.injected import source_of
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.sockets import is_from_here
@@ -25,7 +25,7 @@ async def test_the_same_as_in_a_rank(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.py", "large.py", "none.py")]
     paths[0].write_text("x = 1\n")
     with paths[1].open("wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_COMPARED_BYTES + 1)
     told = await digests(LocalFiles(), *paths, tmp_path)
     for path in (*paths, tmp_path):
         assert (

@@ -16,7 +16,7 @@ from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import FilePlace, Observations
 from dap_mux.doctor.snapshot import Json, SessionSnapshot
 from dap_mux.engine.source_files.comparison import fitting
-from dap_mux.engine.source_files.probe import LARGEST, Found, found, look_at
+from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES, Found, found, look_at
 from dap_mux.errors import PeerFault
 from dap_mux.injected import source_of
 from dap_mux.pathmap import BadMapping, parse
@@ -128,7 +128,7 @@ def _digest(path: str) -> str:
     """Return a digest comparable with the rank's."""
     try:
         size = Path(path).stat().st_size
-        if size > LARGEST:
+        if size > MAX_COMPARED_BYTES:
             return f"size:{size}"
         with open_regular(Path(path)) as file:
             return hashlib.sha256(file.read()).hexdigest()

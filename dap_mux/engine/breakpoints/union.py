@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint
-from dap_mux.engine.python_syntax import LONGEST, syntax_problem
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -103,8 +103,8 @@ def _when(body: Body) -> tuple[str, str]:
 
 def _fault(condition: str) -> str:
     """Return what is wrong with a condition: in a union it would break the others too."""
-    if len(condition) > LONGEST:
-        return f"longer than {LONGEST:,} characters"
+    if len(condition) > MAX_PARSED_CHARS:
+        return f"longer than {MAX_PARSED_CHARS:,} characters"
     return syntax_problem(condition.strip() or "0", "eval")
 
 

@@ -20,7 +20,7 @@ from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import Broadcast, malformed
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.python_syntax import LONGEST, is_expression
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Pending, Rank, Reply
@@ -36,7 +36,8 @@ TIMEOUT: Final = 5.0  # s
 RAW: Final[Body] = {"format": {"rawString": True}}
 """Ask for a text as it is; otherwise debugpy gives its repr."""
 
-_LONGEST: Final = 4 * LONGEST  # characters that are parsed here: a user's, and ours around them
+# Our own code around a user's expression is parsed with it.
+_MAX_PARSED_CHARS: Final = 4 * MAX_PARSED_CHARS
 # What a running rank is asked. Without a frame only text comes back, so the type goes before it;
 # longer values are cut where debugpy cuts those of a frame.
 _IN_MAIN: Final = (
@@ -236,7 +237,7 @@ class _EncodedRequest:
     def _arguments(self, text: str, frame: int | None) -> Body:
         if frame is None:
             return {"expression": _IN_MAIN.format(text)}
-        context = "watch" if is_expression(text, _LONGEST) else "repl"
+        context = "watch" if is_expression(text, _MAX_PARSED_CHARS) else "repl"
         return {"expression": text, "frameId": frame, "context": context, **self._more}
 
 

@@ -25,7 +25,7 @@ from dap_mux.engine.ranks.attach_expression import (
 from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.source_files.path_mappings import arguments_for, paths_of
-from dap_mux.engine.source_files.probe import WHERE
+from dap_mux.engine.source_files.probe import WORKING_FOLDER
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank, Reply
@@ -189,7 +189,7 @@ class Handshake:
             self._core.warn("rank", warning, rank)
         self._evaluate(rank, self._patches_for(rank), self._patched)
         if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
-            self._evaluate(rank, WHERE, self._located)
+            self._evaluate(rank, WORKING_FOLDER, self._located)
         if not rank.main:
             self.configure(rank)
 

@@ -1,4 +1,4 @@
-"""Where a breakpoint's file is missing or another one, rank by rank, in a few words."""
+"""Sentences about a breakpoint's file in ranks where it is missing or differs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class FileNews:
-    """What is wrong with a file in one rank: `path` is the rank's own.
+    """A problem with a file in one rank; `path` is the rank's own.
 
-    `fit`: local and remote root that would put it right; `instead` of the entry that holds it now.
+    `fit`: local and remote root that would solve it; `instead`: of the entry that applies now.
     """
 
     kind: str
@@ -32,9 +32,9 @@ class FileNews:
 
 @dataclass(frozen=True)
 class Proposal:
-    """An entry of `pathMappings` that would put a file right.
+    """An entry of `pathMappings` that would solve the problem with a file.
 
-    `instead`: it takes the place of the entry with the same local root, and is no new one.
+    `instead`: it replaces the entry with the same local root.
     """
 
     entry: Mapping[str, object]
@@ -49,9 +49,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class AboutFile:
-    """What a breakpoint's message says of its file; the ranks of `missing` need no other reason.
+    """The part of a breakpoint's message about its file.
 
-    `proposals` stand in the `sentences` too.
+    Ranks in `missing` need no other reason. The `sentences` include the `proposals`.
     """
 
     missing: frozenset[RankId] = frozenset()
@@ -64,13 +64,13 @@ NOTHING_WRONG: Final = AboutFile()
 
 @dataclass(frozen=True)
 class Others:
-    """The session around: every rank and its host, which matters where there are several."""
+    """All ranks of the session and their hosts, which are named if there are several."""
 
     hosts: Mapping[RankId, str]
     default_group: str
 
     def names(self, ranks: list[RankId]) -> str:
-        """Return `rank 3`, `ranks 4-7 (node2)`; nothing where there is only one rank."""
+        """Return ` on rank 3`, ` on ranks 4-7 (node2)`; "" if there is only one rank."""
         if len(self.hosts) == 1:
             return ""
         several = "s" if len(ranks) > 1 else ""
@@ -83,7 +83,7 @@ class Others:
         return f" ({', '.join(sorted({self.hosts[rank] for rank in ranks}))})"
 
     def limits(self, ranks: list[RankId]) -> dict[str, object]:
-        """Return the keys that keep an entry to these ranks, as few as will do."""
+        """Return the keys that limit an entry to these ranks, as few as possible."""
         rest = [rank for rank in self.hosts if rank not in ranks]
         if not rest:
             return {}
@@ -94,7 +94,7 @@ class Others:
 
 
 def about_file(news: Mapping[RankId, FileNews], others: Others) -> AboutFile:
-    """Return one sentence for each thing that is wrong, then one for each mapping that helps."""
+    """Return one sentence for each problem, then one for each mapping that would solve it."""
     missing = frozenset(rank for rank, each in news.items() if each.kind == MISSING)
     wrong = _grouped((rank, (each.kind, each.path)) for rank, each in news.items())
     fits = _grouped((rank, (each.fit, each.instead)) for rank, each in news.items() if each.fit)
@@ -118,19 +118,19 @@ def _proposal(fit: Fit, limits: Mapping[str, object], *, instead: bool) -> Propo
     return Proposal(entry, instead=instead and not limits)
 
 
-def fitting(local: str, wanted: str, near: Iterable[Near], root: str) -> tuple[Fit, bool] | None:
+def fitting(local: str, digest: str, near: Iterable[Near], root: str) -> tuple[Fit, bool] | None:
     """Return the roots that lead from a client's path to one of `near`, and whether `root` stays.
 
-    `near`: files of that name in a rank. One with the `wanted` content is worth more than the
-    longest common end, and a name alone is no likeness unless the rank was started with it.
-    `root`: the local root that holds the path now; a shorter one would never be asked.
+    `near`: files of that name in a rank. One with the expected `digest` beats the longest common
+    end; a common name alone counts only if the rank was started with that file. `root`: the local
+    root that the path is mapped by now; a shorter one would never apply.
     """
     parts, separator = _parts(local)
-    likely = [each for each in near if _is_likely(parts, wanted, each)]
+    likely = [each for each in near if _is_likely(parts, digest, each)]
     if not likely:
         return None
     theirs, slash = _parts(
-        max(likely, key=lambda each: (each[1] == wanted, _tail(parts, each[0])))[0]
+        max(likely, key=lambda each: (each[1] == digest, _tail(parts, each[0])))[0]
     )
     longest = len(parts) - (len(_parts(root)[0]) if root else 2)
     count = min(_tail(parts, slash.join(theirs)), longest)
@@ -140,10 +140,10 @@ def fitting(local: str, wanted: str, near: Iterable[Near], root: str) -> tuple[F
     return (here, there or slash), bool(root) and here == root.rstrip("/\\")
 
 
-def _is_likely(parts: list[str], wanted: str, near: Near) -> bool:
+def _is_likely(parts: list[str], expected: str, near: Near) -> bool:
     path, digest, started = near
     tail = _tail(parts, path)
-    return tail > 0 and (started or tail > 1 or digest == wanted != "")
+    return tail > 0 and (started or tail > 1 or digest == expected != "")
 
 
 def _parts(path: str) -> tuple[list[str], str]:
@@ -152,7 +152,7 @@ def _parts(path: str) -> tuple[list[str], str]:
 
 
 def _tail(parts: list[str], path: str) -> int:
-    """How many last parts two paths share."""
+    """Return how many last parts two paths share."""
     pairs = zip(reversed(parts), reversed(_parts(path)[0]), strict=False)
     same = [mine == theirs for mine, theirs in pairs] + [False]
     return same.index(False)

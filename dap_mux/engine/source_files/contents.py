@@ -1,10 +1,10 @@
-"""Files that only a rank's host has: a client gets their text by `source`, from then on from us.
+"""Texts of files that only a rank's host has, which clients request by `source`.
 
-debugpy gives a `sourceReference` only where mappings are set, to every file that they do not
-hold, whether the client has it or not (measured); and its own numbers differ from rank to rank.
-Where we know what files a client has, a frame whose file it lacks carries a number of ours, the
-same for all ranks of a host; one whose file it has keeps its plain path. The text is read by an
-evaluate or asked of debugpy, both of which answer while the rank runs on, and kept.
+debugpy sets a `sourceReference` only if there are mappings, and then for every file outside of
+them, whether the client has it or not (measured); its references also differ from rank to rank. If
+we know which files a client has, a frame whose file it lacks gets a reference of ours, the same for
+all ranks of a host; a frame whose file it has keeps its plain path. The text is read by an evaluate
+or requested from debugpy, which both work while the rank runs, and cached.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.rank_messages import Evaluated, SourceText
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-DISK_TIMEOUT_S: Final = 0.5  # that a stack may wait for a look at the client's own disk
-MAX_TEXT: Final = 16 * 1024 * 1024  # characters that are kept
-MAX_FILES: Final = 16_384  # of hosts, that clients were given a number for
+DISK_TIMEOUT_S: Final = 0.5  # a stack waits so long for the client's disk
+MAX_CACHED_CHARS: Final = 16 * 1024 * 1024
+MAX_FILES: Final = 16_384  # for which clients were given a reference
 MIME: Final = "text/x-python"
 
 
@@ -47,7 +47,7 @@ class Remote:
 
 
 class Sources:
-    """The engine's part that knows which files a client must be given as text."""
+    """Gives clients the text of files that they lack."""
 
     def __init__(self, core: SessionState, files: Files) -> None:
         self._core = core
@@ -64,7 +64,7 @@ class Sources:
     # Frames
 
     def mark(self, client: Client, rank: Rank, body: Raw, then: Callable[[Raw], None]) -> None:
-        """Give a `stackTrace` body to `then`, its sources as this client needs them."""
+        """Call `then` with a `stackTrace` body whose sources have the references needed."""
         if not self._files.are_here(client):
             then(body)
             return
@@ -86,7 +86,7 @@ class Sources:
         then: Callable[[dict[str, str]], None],
         otherwise: Callable[[], None],
     ) -> None:
-        """Call one of the two, once: a disk may hang."""
+        """Call `then` or, after a timeout, `otherwise`: a disk may hang."""
         known = self._files.known(paths)
         if known is not None:
             then(known)
@@ -129,7 +129,7 @@ class Sources:
     # Texts
 
     def answer(self, request: ClientRequest) -> bool:
-        """Answer `source` for a number that stands for a text; False where it has none."""
+        """Answer `source`; return False if the request has no reference."""
         arguments = plain(request.arguments)
         nested = (arguments.get("source") or {}).get("sourceReference")
         number = nested or arguments.get("sourceReference")
@@ -188,7 +188,7 @@ class Sources:
         self._tell(request, content.text)
 
     def _ask(self, request: ClientRequest, number: int, handle: int) -> None:
-        """Ask debugpy for what it has given a reference to. Raises `StaleHandle`."""
+        """Ask debugpy for the text of a reference of its own. Raises `StaleHandle`."""
         id, reference = self._core.handles.resolve(Kind.SOURCE, handle)
         arguments = {"source": {"sourceReference": reference}, "sourceReference": reference}
 
@@ -205,12 +205,12 @@ class Sources:
     def _keep(self, number: int, text: str) -> None:
         self._texts[number] = text
         self._kept += len(text)
-        while self._kept > MAX_TEXT and len(self._texts) > 1:
+        while self._kept > MAX_CACHED_CHARS and len(self._texts) > 1:
             self._kept -= len(self._texts.popitem(last=False)[1])
 
 
 def _sources(stack: Body) -> list[Body]:
-    """Return the sources of frames that are files: `<string>` and its like are debugpy's own."""
+    """Return the sources that are files: `<string>` and the like are debugpy's own."""
     frames = stack.get("stackFrames")
     known = frames if isinstance(frames, list) else []
     return [

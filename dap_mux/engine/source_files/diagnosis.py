@@ -1,8 +1,8 @@
-"""Is the file that a client looks at the file that a rank runs? Asked once a rank and file.
+"""Finds files that are missing in a rank, or differ from the client's: once per rank and file.
 
 Contents are compared by digests: of the rank's file by an evaluate in the rank, of the client's
-by the shell, where the client's files are on this machine. A rank is asked after it has taken
-breakpoints for a file, so no answer waits for it: what it says is told by `breakpoint` events.
+by the shell, if the client's files are on this machine. A rank is asked after it has accepted the
+breakpoints of a file, so no response waits for it: `breakpoint` events tell the result.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's words (1.8.22)
-ATTACH_PAUSE_S: Final = 0.3  # from the first rank that is attached until those that are get asked
+NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's message (1.8.22)
+ATTACH_PAUSE_S: Final = 0.3  # from the first attached rank until the attached ones are asked
 MAX_FILES: Final = 16_384  # paths that clients and stacks have named
-MAX_FOUND: Final = 262_144  # what ranks have said of files
-COALESCE_WINDOW_S: Final = 0.2  # from the first answer of a rank about a file to the news
+MAX_FOUND: Final = 262_144  # results of ranks
+COALESCE_WINDOW_S: Final = 0.2  # from the first rank's result for a file until clients are told
 LOOPBACK: Final = ("127.", "localhost", "::1")
 OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 
 
 class Files:
-    """The engine's part that knows what files hold. `changed` tells of news about a path."""
+    """Compares clients' files with the ranks'. `changed` tells of news about a path."""
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
@@ -58,39 +58,37 @@ class Files:
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
         self._compared: Recent[str, str] = Recent(MAX_FILES)
-        self._taken: dict[
-            tuple[RankId, str], bool
-        ] = {}  # who has breakpoints; is it missing there?
-        self._calm: int | None = None
+        self._missing: dict[tuple[RankId, str], bool] = {}  # for ranks that have breakpoints in it
+        self._attach_timer: int | None = None
         self._found: Recent[tuple[RankId, str], Found | None] = Recent(MAX_FOUND)
-        self._open: dict[str, int] = {}  # how many ranks owe an answer about a path
+        self._open: dict[str, int] = {}  # how many ranks have not answered about a path
         self._timers: dict[str, int] = {}
 
-    # Beside the client
+    # Clients' files
 
     def are_here(self, client: Client) -> bool:
         """Whether a client's files are on this machine, as far as is known."""
         return client.id in self._here
 
     def find(self, client: Client, paths: tuple[str, ...], then: OnDigests) -> None:
-        """Have the digests of files beside a client; never answered for one that is elsewhere."""
+        """Get the digests of a client's files; `then` is not called for a remote client."""
         token = self._core.number()
         self._asked[token] = client, then
         self._core.out.append(HashLocal(token, client.id, paths))
 
-    def answered(self, happened: LocalHash) -> None:
-        """The shell has looked. One file of a client is proof enough that its files are here."""
-        client, then = self._asked.pop(happened.token, (None, None))
+    def answered(self, event: LocalHash) -> None:
+        """Take digests from the shell. One file found proves that a client's files are here."""
+        client, then = self._asked.pop(event.token, (None, None))
         if client is None or then is None or client.id not in self._core.clients:
             return
-        if any(happened.digests.values()):
+        if any(event.digests.values()):
             self._here.add(client.id)
         if client.id in self._here:
-            self._local.update(happened.digests)
-            then(happened.digests)
+            self._local.update(event.digests)
+            then(event.digests)
 
     def known(self, paths: tuple[str, ...]) -> dict[str, str] | None:
-        """Return the digests of files, if all of them were looked at before."""
+        """Return the digests of files, None unless all of them are known."""
         if any(path not in self._local for path in paths):
             return None
         return {path: self._local[path] for path in paths}
@@ -107,28 +105,28 @@ class Files:
         self._look_around()
         self.changed.tell(path)
 
-    # In the ranks
+    # Ranks' files
 
     def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
-        """A rank has answered for the breakpoints in a file."""
+        """Note a rank's answer for the breakpoints in a file."""
         if rank.main:
             return  # a worker has its rank's files
-        self._taken.pop((rank.rank_id, path), None)
+        self._missing.pop((rank.rank_id, path), None)
         if states:
             missing = any(state.get("message") == NO_FILE for state in states)
-            self._taken[rank.rank_id, path] = missing
+            self._missing[rank.rank_id, path] = missing
             self._look(rank, path, missing=missing)
 
     def live(self, rank: Rank) -> None:
-        """A rank is attached; while others still are, they have better things to do."""
-        questions = self._compared or any(self._taken.values())
-        if questions and self._calm is None:
-            self._calm = self._core.after(ATTACH_PAUSE_S, self._look_around)
+        """A rank is attached; ask ranks only when others that attach now are done."""
+        questions = self._compared or any(self._missing.values())
+        if questions and self._attach_timer is None:
+            self._attach_timer = self._core.after(ATTACH_PAUSE_S, self._look_around)
 
     def _look_around(self) -> None:
-        self._core.cancel(self._calm)
-        self._calm = None
-        for (id, path), missing in sorted(self._taken.items()):
+        self._core.cancel(self._attach_timer)
+        self._attach_timer = None
+        for (id, path), missing in sorted(self._missing.items()):
             self._look(self._core.ranks[id], path, missing=missing)
 
     def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
@@ -141,8 +139,8 @@ class Files:
             return
         self._found[key] = None
         self._open[path] = self._open.get(path, 0) + 1
-        wanted = self._compared.get(path, "")
-        expression = probe.look_at(self._core.injected.file_probe, remote, wanted)
+        digest = self._compared.get(path, "")
+        expression = probe.look_at(self._core.injected.file_probe, remote, digest)
         arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(
             self._core,
@@ -154,7 +152,7 @@ class Files:
         )
 
     def _is_ours(self, rank: Rank) -> bool:
-        """We have started it on this machine, so the same path is the same file."""
+        """Whether we have started it on this machine: the same path is the same file."""
         return self._core.settings.owns_job and rank.endpoint.host.startswith(LOOPBACK)
 
     def _looked(self, rank: Rank, path: str, said: Evaluated | None, reply: Reply) -> None:
@@ -165,7 +163,7 @@ class Files:
             except PeerFault as error:
                 problem = to_ranks.malformed(self._core, rank, "evaluate", error).problem
             else:
-                if (rank.rank_id, path) in self._found:  # else of a connection that is over
+                if (rank.rank_id, path) in self._found:  # else the connection has been lost since
                     self._found[rank.rank_id, path] = found
         if problem and rank.link is not None:
             self._core.warn("rank", f"cannot compare {path}: {problem}", rank)
@@ -175,7 +173,7 @@ class Files:
             del self._open[path]
 
     def _consider(self, path: str) -> None:
-        """Tell of all ranks at once; who takes long is told of later."""
+        """Tell of all ranks at once, but do not wait long for slow ones."""
         if not self._open[path]:
             self._tell(path)
         elif path not in self._timers:
@@ -185,12 +183,12 @@ class Files:
         self._core.cancel(self._timers.pop(path, None))
         self.changed.tell(path)
 
-    # What is known
+    # Results
 
     def about(
         self, client: Client | None, path: str, states: Mapping[DebuggeeId, Body]
     ) -> AboutFile:
-        """Return what is wrong with a client's file in the ranks that answered with `states`."""
+        """Return the problems with a client's file in the ranks that answered with `states`."""
         news = {
             rank.rank_id: wrong
             for rank in self._core.sorted_mains()
@@ -205,24 +203,24 @@ class Files:
         found = self._found.get((rank.rank_id, path))
         missing = state.get("message") == NO_FILE
         local = local_path(client, path) if client else path
-        wanted = self._local.get(local, "") if client and self.are_here(client) else ""
-        differs = found is not None and found.digest and wanted not in ("", found.digest)
+        digest = self._local.get(local, "") if client and self.are_here(client) else ""
+        differs = found is not None and found.digest and digest not in ("", found.digest)
         if not missing and not differs:
             return None
         paths = paths_of(self._core, rank)
         remote = paths.to_remote(path) or path
         near = found.near if found else []
-        if not missing:  # there is a file: only one that is the client's beats it
-            near = [each for each in near if each[1] == wanted]
-        fit = fitting(path, wanted, near, paths.root_of(path))
+        if not missing:  # it differs: only a file equal to the client's is better
+            near = [each for each in near if each[1] == digest]
+        fit = fitting(path, digest, near, paths.root_of(path))
         kind = MISSING if missing else DIFFERS
         return FileNews(kind, remote, host_of(rank), *(fit or ()))
 
     def forget(self, rank: Rank) -> None:
-        """A rank's connection is gone: what it said may be of another process."""
+        """Forget a rank whose connection is gone: the next one may lead to another process."""
         if rank.main:
             return
-        self._taken = {key: m for key, m in self._taken.items() if key[0] != rank.id}
+        self._missing = {key: m for key, m in self._missing.items() if key[0] != rank.id}
         for key in [key for key in self._found if key[0] == rank.id]:
             del self._found[key]
         self._core.folders.pop(rank.rank_id, None)
@@ -233,6 +231,6 @@ class Files:
 
 
 def local_path(client: Client, path: str) -> str:
-    """Return a session's path as the client's own machine knows it."""
+    """Return a session's path as it is on the client's machine."""
     paths = client.translation.paths if client.translation else None
     return from_uri(paths.to_client(path)) if paths else path

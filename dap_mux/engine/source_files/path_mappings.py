@@ -1,4 +1,4 @@
-"""The session's `pathMappings`, as they hold for each rank."""
+"""The session's `pathMappings`, applied to each rank."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pathmap import PathMap, Place, RankPaths, is_windows, parse
 from dap_mux.rank_sets import World
 
-NOBODY: Final = World(ranks=(), meshes={}, states={}, names={})
-# debugpy keeps the mappings of the attach before where an attach brings none (measured).
-ITSELF: Final[list[Body]] = [{"localRoot": "/", "remoteRoot": "/"}]
+EMPTY_WORLD: Final = World(ranks=(), meshes={}, states={}, names={})
+# debugpy keeps the mappings of the attach before if an attach brings none (measured).
+IDENTITY: Final[list[Body]] = [{"localRoot": "/", "remoteRoot": "/"}]
 
 
 def mappings_of(arguments: Body, folder: str) -> PathMap:
@@ -29,13 +29,13 @@ def mappings_of(arguments: Body, folder: str) -> PathMap:
 
 
 def place_of(rank: Rank, cwd: str = "") -> Place:
-    """Return what mappings ask of a rank."""
+    """Return the properties of a rank that mappings depend on."""
     endpoint = rank.endpoint
     return Place(rank.rank_id, (host_of(rank), endpoint.host), endpoint.remote_root, cwd)
 
 
 def paths_of(core: SessionState, rank: Rank) -> RankPaths:
-    """Return a rank's mappings, its working folder filled in where it is known."""
+    """Return a rank's mappings, with its working folder filled in if it is known."""
     return _paths(core, place_of(rank, core.folders.get(rank.rank_id, "")))
 
 
@@ -44,14 +44,14 @@ def _paths(core: SessionState, place: Place) -> RankPaths:
     if not entries and not place.remote_root:
         return RankPaths()
     by_rank = any(entry.ranks for entry in entries)
-    return core.path_map.for_rank(place, core.world() if by_rank else NOBODY)
+    return core.path_map.for_rank(place, core.world() if by_rank else EMPTY_WORLD)
 
 
 def arguments_for(core: SessionState, rank: Rank, arguments: Body) -> Body:
-    """Return a rank's `attach` arguments: with its own plain mappings, as debugpy takes them."""
+    """Return a rank's `attach` arguments, with the mappings that apply to it for debugpy."""
     plain = _paths(core, place_of(rank)).plain
     if plain:
         core.mapped.add(rank.rank_id)
     elif rank.rank_id in core.mapped:
-        plain = ITSELF
+        plain = IDENTITY
     return {**arguments, "pathMappings": plain} if plain else arguments

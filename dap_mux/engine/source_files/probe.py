@@ -1,7 +1,7 @@
-"""What is evaluated in a rank to learn about its files, and how its answers are read.
+"""Expressions that examine files in a rank, and how their results are read.
 
-Each is one expression for a frameless evaluate, which works while the rank runs and before it is
-configured: functions of `injected.file_probe`, whose source is `source`.
+They call functions of `injected.file_probe`, whose source is `source`, and are evaluated without a
+frame, which works while the rank runs and before it is configured.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import msgspec
 from dap_mux.engine.injected_sources import call
 from dap_mux.protocol.rank_messages import read_text
 
-LARGEST: Final = 4 * 1024 * 1024  # bytes; of a larger file only the size is compared
-WHERE: Final = "__import__('os').getcwd()"
+MAX_COMPARED_BYTES: Final = 4 * 1024 * 1024  # of a larger file only the size is compared
+WORKING_FOLDER: Final = "__import__('os').getcwd()"
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a rank has at a path: a digest, "" for no such file.
+    """The digest of a rank's file at a path, "" if there is none.
 
-    `near`: files of that name which it has loaded, with their digests, and whether it was
-    started with them; only where the file is missing or not the one that was wanted.
+    `near`: loaded files of that name, with their digests, and whether the rank was started with
+    them; given only if the file is missing or does not have the expected digest.
     """
 
     digest: str = ""
@@ -29,20 +29,20 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """A file's text, or why there is none."""
+    """A file's text, or why it cannot be had."""
 
     text: str | None = None
     problem: str = "it could not be read"
 
 
-def look_at(source: str, path: str, wanted: str) -> str:
-    """Return the expression whose value `found` reads; `wanted` is a digest, "" for any."""
-    return call(source, "compare", repr(path), repr(wanted), str(LARGEST))
+def look_at(source: str, path: str, digest: str) -> str:
+    """Return the expression whose value `found` reads; `digest` is the expected one, "" for any."""
+    return call(source, "compare", repr(path), repr(digest), str(MAX_COMPARED_BYTES))
 
 
 def read(source: str, path: str) -> str:
     """Return the expression whose value `content` reads."""
-    return call(source, "read", repr(path), str(LARGEST))
+    return call(source, "read", repr(path), str(MAX_COMPARED_BYTES))
 
 
 def found(result: str) -> Found:

@@ -21,7 +21,7 @@ MAX_HANDLE: Final = 2**31 - 1
 _OF_A_STOP: Final = frozenset(
     {Kind.FRAME, Kind.VARIABLES, Kind.GOTO, Kind.STEP_IN, Kind.LOCATION, Kind.MEMORY}
 )
-_REMEMBERED: Final = 4096  # expired handles whose end can still be told in full
+_MAX_EXPIRED: Final = 4096  # expired handles whose end can still be told in full
 MAX_PER_RANK: Final = 65_536  # of those that end with a stop, and as many others
 MAX_TEXT: Final = 1024  # characters of an id that is a text
 
@@ -50,7 +50,7 @@ class Handles:
         self._next = first
         self._owners: dict[Id, _Owner] = {}
         self._owned: dict[DebuggeeId, _Owned] = {}
-        self._ends: Recent[Id, str] = Recent(_REMEMBERED)
+        self._ends: Recent[Id, str] = Recent(_MAX_EXPIRED)
 
     def __len__(self) -> int:
         """How many handles are alive."""

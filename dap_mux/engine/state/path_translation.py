@@ -1,7 +1,7 @@
-"""How one client spells paths, and how the session does: both directions, as pure text.
+"""Translates between one client's paths and the session's, as text.
 
-The session spells a path as its first controller's machine does (`pathMappings` turn the ranks'
-paths into that). A client may speak URIs, sit on Windows, or have the sources elsewhere.
+The session's paths are those of its first controller's machine (`pathMappings` translate the ranks'
+paths to them). A client may use URIs, run on Windows, or have the sources elsewhere.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dap_mux.pathmap import RankPaths, is_windows
 from dap_mux.pathmap.mapping import HERE
 
 _SAFE: Final = "/:@!$&'()*+,;=~"
-_REMEMBERED: Final = 4096  # paths; what is beyond is worked out again
-_SOMEWHERE: Final = "/\0here"  # a rank's working folder: the same for both sides, whatever it is
+_MAX_CACHED_PATHS: Final = 4096
+_WORKING_FOLDER: Final = "/\0here"  # stands for a rank's working folder, on both sides
 
 
 @dataclass(frozen=True)
 class PathRoute:
-    """A client's mappings and the session's, as they hold for the same rank."""
+    """A client's mappings and the session's, for the same rank."""
 
     client: RankPaths
     session: RankPaths
 
     def to_session(self, path: str) -> str:
-        """Return the session's path for a client's, as it is where no mapping speaks of it."""
+        """Return the session's path for a client's, unchanged if no mapping applies."""
         return _through(self.client, self.session, path)
 
     def to_client(self, path: str) -> str:
@@ -41,21 +41,23 @@ PathRoutes: TypeAlias = "Callable[[], Sequence[PathRoute]]"
 def _through(there: RankPaths, back: RankPaths, path: str) -> str:
     remote = _settled(there).to_remote(path) or path
     found = _settled(back).to_local(remote) or remote
-    return path if found.startswith(_SOMEWHERE) else found
+    return path if found.startswith(_WORKING_FOLDER) else found
 
 
 def _settled(paths: RankPaths) -> RankPaths:
-    roots = ((local, _SOMEWHERE if remote == HERE else remote) for local, remote in paths.roots)
+    roots = (
+        (local, _WORKING_FOLDER if remote == HERE else remote) for local, remote in paths.roots
+    )
     return RankPaths(tuple(roots))
 
 
 def no_routes() -> Sequence[PathRoute]:
-    """The client's paths lead to the ranks as the session's do."""
+    """Return no routes: the client has the session's mappings."""
     return ()
 
 
 class PathTranslation:
-    """Exchanges paths. What a client has sent comes back to it as it was sent."""
+    """Translates paths. A path that a client has sent is sent back to it as it was spelt."""
 
     def __init__(self, *, uri: bool = False, routes: PathRoutes = no_routes) -> None:
         self._uri = uri
@@ -81,13 +83,13 @@ class PathTranslation:
         return sent
 
     def _remember(self, path: str, sent: str) -> None:
-        if len(self._sent) >= _REMEMBERED:
+        if len(self._sent) >= _MAX_CACHED_PATHS:
             self._sent.clear()
         self._sent[path] = sent
 
 
 def normal(path: str) -> str:
-    r"""Return a path of Windows with its drive letter small and `\` throughout; others as is."""
+    r"""Return a Windows path with a small drive letter and `\` throughout, others unchanged."""
     if not is_windows(path):
         return path
     path = path.replace("/", "\\")
@@ -95,7 +97,7 @@ def normal(path: str) -> str:
 
 
 def from_uri(text: str) -> str:
-    """Return the path of a `file:` URI; anything else as it is."""
+    """Return the path of a `file:` URI; anything else unchanged."""
     if text[:5].lower() != "file:":
         return text
     path = unquote(text[5:])
@@ -106,7 +108,7 @@ def from_uri(text: str) -> str:
 
 
 def to_uri(path: str) -> str:
-    """Return a `file:` URI; what is no absolute path (`<string>`) as it is."""
+    """Return a `file:` URI; anything but an absolute path (`<string>`) unchanged."""
     if path.startswith("\\\\"):
         return "file:" + quote(path.replace("\\", "/"), _SAFE)
     if is_windows(path):

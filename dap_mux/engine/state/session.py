@@ -34,7 +34,7 @@ class Flow:
     process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it
 
 
-TRACEBACKS: Final = 100  # as many are logged whole, for who brings them about may go on and on
+MAX_TRACEBACKS: Final = 100  # as many are logged whole, for who brings them about may go on and on
 
 
 class SessionState:
@@ -126,7 +126,7 @@ class SessionState:
         """Log an exception that nobody has foreseen; return what to tell of it."""
         self.faults += 1
         what = f"internal error {self.faults} ({type(error).__name__}: {error})"
-        trace = "".join(traceback.format_exception(error)) if self.faults <= TRACEBACKS else ""
+        trace = "".join(traceback.format_exception(error)) if self.faults <= MAX_TRACEBACKS else ""
         self.log(logging.ERROR, "engine", f"{what}\n{trace}".rstrip())
         return f"{what}: this is a defect of dap-mux; the session's log has more under that number"
 

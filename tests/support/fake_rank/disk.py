@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from dap_mux.engine.source_files.probe import WHERE
+from dap_mux.engine.source_files.probe import WORKING_FOLDER
 from tests.support.fake_rank.injected_calls import injected_call
 
 NO_FILE: Final = "Breakpoint in file that does not exist."
@@ -27,7 +27,7 @@ class FakeDisk:
 
     def answer(self, expression: str) -> str | None:
         """The value of one of our expressions about files, None for any other."""
-        if expression == WHERE:
+        if expression == WORKING_FOLDER:
             return self.cwd
         called = injected_call(expression)
         if called is None or called.module != "file_probe":

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from dap_mux.engine import Engine
 from dap_mux.engine.ranks.attach_expression import IS_TRACKER, attach_expression
 from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
-from dap_mux.engine.source_files.probe import WHERE
+from dap_mux.engine.source_files.probe import WORKING_FOLDER
 from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
 from dap_mux.protocol.handle_paths import IdFault
 from dap_mux.rank_sets import RankId, fold
@@ -37,7 +37,7 @@ _OURS: Final = {  # what is evaluated in every rank
     attach_expression(INJECTED, debug_children=False): "<no delay, no children>",
     attach_expression(INJECTED, debug_children=True): "<no delay, children>",
     IS_TRACKER: "<multiprocessing's own?>",
-    WHERE: "<where it runs>",
+    WORKING_FOLDER: "<where it runs>",
 }
 _ALONE: Final = frozenset({"child_processes", "file_probe", "torch_state"})  # without a frame
 

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from dap_mux.engine.source_files import probe
-from dap_mux.engine.source_files.probe import LARGEST, Content, Found, content, found, look_at, read
+from dap_mux.engine.source_files.probe import (
+    MAX_COMPARED_BYTES,
+    Content,
+    Found,
+    content,
+    found,
+    look_at,
+    read,
+)
 from dap_mux.errors import PeerFault
 from dap_mux.injected import source_of
 
@@ -64,8 +72,8 @@ def test_what_is_no_file(here: Path) -> None:
 
 def test_of_a_large_file_the_size_must_do(here: Path) -> None:
     with (here / "large.py").open("wb") as file:
-        file.truncate(LARGEST + 1)
-    assert look(here / "large.py") == Found(f"size:{LARGEST + 1}")
+        file.truncate(MAX_COMPARED_BYTES + 1)
+    assert look(here / "large.py") == Found(f"size:{MAX_COMPARED_BYTES + 1}")
     assert content(evaluated(read(SOURCE, str(here / "large.py")))).problem.startswith(
         "it is larger than"
     )
@@ -126,7 +134,7 @@ def test_a_text_that_is_not_there(here: Path) -> None:
 
 
 def test_where_it_runs(here: Path) -> None:
-    assert evaluated(probe.WHERE) == str(here)
+    assert evaluated(probe.WORKING_FOLDER) == str(here)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from dap_mux.rank_sets import (
     split_leading,
     split_prefix,
 )
-from dap_mux.rank_sets.errors import LONGEST
+from dap_mux.rank_sets.errors import MAX_CHARS
 
 RANKS: Final = tuple(("job", number) for number in range(64))
 WORLD: Final = World(
@@ -97,9 +97,9 @@ each_reader = pytest.mark.parametrize("reader", READERS)
 @each_kind
 def test_the_work_is_bounded(reader: str, kind: str) -> None:
     """A hundred times the longest text is no more work than that one."""
-    whole = work(lambda: READERS[reader](text_of(kind, LONGEST - 64)))
-    assert whole < 30 * LONGEST
-    assert work(lambda: READERS[reader](text_of(kind, 100 * LONGEST))) <= whole + 2 * LONGEST
+    whole = work(lambda: READERS[reader](text_of(kind, MAX_CHARS - 64)))
+    assert whole < 30 * MAX_CHARS
+    assert work(lambda: READERS[reader](text_of(kind, 100 * MAX_CHARS))) <= whole + 2 * MAX_CHARS
 
 
 @each_reader
@@ -125,8 +125,8 @@ def test_nothing_is_looked_at_again_and_again(reader: str) -> None:
 
 def test_what_is_too_long_is_said() -> None:
     with pytest.raises(RankSetError, match="4,096 characters at most"):
-        parse("1," * LONGEST + "1")
-    assert parse("1," * (LONGEST // 2 - 1) + "1").select(WORLD) == (("job", 1),)
+        parse("1," * MAX_CHARS + "1")
+    assert parse("1," * (MAX_CHARS // 2 - 1) + "1").select(WORLD) == (("job", 1),)
 
 
 def test_names_that_lead_to_names() -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.console import COMMANDS, PYTHON_TOO, RANKS
-from dap_mux.engine.python_syntax import LONGEST
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS
 from dap_mux.engine.state.bodies import Body
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import World, complete, parse, split_leading
@@ -37,7 +37,7 @@ class Hints:
 
 def hints(head: str, world: World) -> Hints:
     """Return what may stand at the end of `head`, a debug console's text up to the cursor."""
-    if len(head) > LONGEST:
+    if len(head) > MAX_PARSED_CHARS:
         return Hints([], python=0)  # longer than any command of ours
     word = _PERCENT.fullmatch(head)
     if word:

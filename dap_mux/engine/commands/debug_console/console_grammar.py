@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.engine.python_syntax import LONGEST, is_program
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_program
 from dap_mux.rank_sets import STATES, split_leading, split_prefix, with_group
 from dap_mux.rank_sets.tokens import NAME
 
@@ -51,7 +51,7 @@ def read(text: str, context: str) -> Call | Asked | None:
     if context == CONSOLE and text.startswith("%"):
         return _call(_PERCENT.fullmatch(text))
     bare = _BARE.fullmatch(text) if context == CONSOLE else None
-    head = None if bare else _HEAD.match(text, 0, LONGEST)
+    head = None if bare else _HEAD.match(text, 0, MAX_PARSED_CHARS)
     if not (bare or head) or is_program(text):
         return None
     return _call(bare) if bare else _asked(text)

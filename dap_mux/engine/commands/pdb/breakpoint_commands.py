@@ -15,7 +15,7 @@ from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.locations import selected
 from dap_mux.engine.evaluate.fan_out import Answer, ReplyCollector
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.python_syntax import LONGEST, syntax_problem
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.errors import UsageError
@@ -323,8 +323,8 @@ def _check_location(location: str) -> None:
 
 
 def _check_python(condition: str) -> None:
-    if len(condition) > LONGEST:
-        raise UsageError(f"a condition has {LONGEST:,} characters at most")
+    if len(condition) > MAX_PARSED_CHARS:
+        raise UsageError(f"a condition has {MAX_PARSED_CHARS:,} characters at most")
     problem = syntax_problem(condition or "0", "eval")
     if problem:
         raise UsageError(f"the condition {condition!r} is no Python: {problem}")

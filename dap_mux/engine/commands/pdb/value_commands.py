@@ -13,7 +13,7 @@ from dap_mux.engine.commands.pdb.grammar import help_text
 from dap_mux.engine.commands.pdb.locations import Places, selected, stack
 from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.python_syntax import LONGEST, is_expression
+from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.errors import UsageError
@@ -60,7 +60,7 @@ class ValueCommands:
 
     def python(self, invocation: Invocation) -> None:
         """An expression; or a statement, which stopped ranks run in their frame."""
-        long = len(invocation.argument) > LONGEST  # then the rank says whether it is one
+        long = len(invocation.argument) > MAX_PARSED_CHARS  # then the rank says whether it is one
         only = "" if long or is_expression(invocation.argument) else STATEMENT
         self._ask(invocation, invocation.argument, stopped_only=only)
 
