@@ -1,4 +1,4 @@
-"""Refuse wiring by assignment: nobody may hang a callable on another object from outside its class.
+"""Refuse wiring by assignment: no callable may be assigned to an attribute of another object.
 
 `python tools/wiring.py [ROOT]` prints one line for each violation and exits 1 when there is one.
 A part that calls another is given it in its constructor, or tells `Listeners` that add themselves;
@@ -16,8 +16,6 @@ PACKAGE = "dap_mux"
 OWN = frozenset({"self", "cls"})
 # What runs in a rank adjusts the debugger there, which is not ours, by assigning to it.
 ADJUSTS_OTHERS = frozenset({"injected", "rank"})
-# Not carried out there yet.
-TO_DO = frozenset({"console", "lsp", "session"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -37,7 +35,7 @@ def violations(root: Path) -> Iterator[str]:
     trees = {
         path: ast.parse(path.read_text(encoding="utf-8"), str(path))
         for path in sorted((root / PACKAGE).rglob("*.py"))
-        if path.relative_to(root).parts[1] not in ADJUSTS_OTHERS | TO_DO
+        if path.relative_to(root).parts[1] not in ADJUSTS_OTHERS
     }
     aliases = {name for tree in trees.values() for name in callable_aliases(tree)}
     declared = [each for tree in trees.values() for each in declarations(tree, aliases)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
 from dap_mux.client import RequestFailed
 from dap_mux.console.breakpoints import Breakpoints
@@ -30,12 +30,21 @@ Enter 'list' to show all stopped ranks.
 RANK_OUTPUT: Final = ("stdout", "stderr")
 
 
+class LineEditor(Protocol):
+    """Where a user types lines for the console; it adds itself (`Console.edited_in`)."""
+
+    def refresh(self) -> None:
+        """The prompt may have changed, or the console has ended."""
+
+    def discard_input(self) -> bool:
+        """Handle a Ctrl-C while no command runs; return False where that is left to others."""
+
+
 class Console:
     """A user's console in a session; it provides `Context` to the commands.
 
-    `ended` is set when it is time to leave. `on_change` is called when the prompt may have
-    changed, `on_idle_interrupt` for a Ctrl-C while no command runs: it returns whether it has
-    handled that. `shows_output`: whether the console shows what ranks print.
+    `ended` is set when it is time to leave. `shows_output`: whether the console shows what ranks
+    print.
     """
 
     def __init__(self, client: SessionClient, screen: Screen, *, shows_output: bool = True) -> None:
@@ -47,13 +56,15 @@ class Console:
         self.breakpoints = Breakpoints(client)
         self.ended = asyncio.Event()
         self.failed = False  # a `wait` has failed
-        self.on_change: Callable[[], None] = lambda: None
-        self.on_idle_interrupt: Callable[[], bool] = lambda: False
+        self._editor: LineEditor | None = None
         self._shows_output = shows_output
         self._task: asyncio.Future[None] | None = None
         self._interrupted = False
-        client.on_rows_changed = self._rows_changed
-        client.on_output = self._output
+        client.observe(self)
+
+    def edited_in(self, editor: LineEditor) -> None:
+        """Keep the prompt of this editor up to date."""
+        self._editor = editor
 
     @property
     def prompt(self) -> str:
@@ -85,7 +96,7 @@ class Console:
             self.screen.say("interrupted; ranks are not affected", "note")
         finally:
             self._task = None
-            self._rows_changed([])
+            self.rows_changed([])
 
     def interrupt(self) -> bool:
         """Cancel the command that runs, as Ctrl-C does; ranks are not affected.
@@ -95,7 +106,7 @@ class Console:
         if self._task is not None and self._task.cancel():
             self._interrupted = True
             return True
-        return self.on_idle_interrupt()
+        return self._editor is not None and self._editor.discard_input()
 
     async def _run(self, line: str) -> None:
         try:
@@ -123,14 +134,14 @@ class Console:
         """Open the prompt on these ranks."""
         self.attached = RankPrompt(self, [rank_of(id_of(row)) for row in rows])
         await self.attached.open()
-        self.on_change()
+        self._refresh()
 
     def detach(self, reason: str = "") -> None:
         """Close the prompt on ranks; they stay where they are."""
         if self.attached:
             self.attached.close(reason)
             self.attached = None
-            self.on_change()
+            self._refresh()
 
     # Leaving
 
@@ -147,11 +158,12 @@ class Console:
                 if released
                 else "disconnected; other debuggers are still connected, no rank was resumed"
             )
-        self.on_change()
+        self._refresh()
 
     # Events
 
-    def _rows_changed(self, changes: Iterable[Change]) -> None:
+    def rows_changed(self, changes: Iterable[Change]) -> None:
+        """Announce stops and ends (`SessionObserver`)."""
         stepping: set[DebuggeeId] = {*self.attached.stepping} if self.attached else set()
         others = [change for change in changes if id_of(change[1]) not in stepping]
         for line in self.client.ranks.announcements(others):
@@ -162,10 +174,15 @@ class Console:
             self.detach()
             self.screen.say(self.client.end_reason, "note")
             self.ended.set()
-        self.on_change()
+        self._refresh()
 
-    def _output(self, body: dict[str, Any]) -> None:
+    def output(self, body: dict[str, Any]) -> None:
+        """Show what has been printed (`SessionObserver`)."""
         category = body.get("category", "console")
         if category == "telemetry" or (category in RANK_OUTPUT and not self._shows_output):
             return
         self.screen.say(str(body["output"]).removesuffix("\n"))
+
+    def _refresh(self) -> None:
+        if self._editor is not None:
+            self._editor.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.console.rank_tracker import Change, RankTracker
@@ -16,20 +16,29 @@ EXCEPTION_FILTERS: Final = ("uncaught",)  # post-mortem debugging, Monarch's def
 BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
 
 
+class SessionObserver(Protocol):
+    """A part that is told of a session's events; it adds itself (`SessionClient.observe`)."""
+
+    def rows_changed(self, changes: list[Change]) -> None:
+        """Ranks have changed, or the session has ended."""
+
+    def output(self, body: dict[str, Any]) -> None:
+        """The session or a rank has printed something."""
+
+
 class SessionClient:
     """A DAP client of a session, and the state of its ranks, which events keep up to date.
 
-    `address` names the session in messages. The `on_...` callbacks are called for each event.
+    `address` names the session in messages.
     """
 
     def __init__(self, client: DapClient, address: str) -> None:
         self.address = address
         self.ranks = RankTracker()
-        self.on_rows_changed: Callable[[list[Change]], None] = lambda changes: None
-        self.on_output: Callable[[dict[str, Any]], None] = lambda body: None
         self.ended = asyncio.Event()  # the session or its connection has ended
         self.end_reason = ""
         self._dap = client
+        self._observers: list[SessionObserver] = []
         self._changed = asyncio.Event()
         self._attached = False
         self._dap.on_event.append(self._on_event)
@@ -98,6 +107,10 @@ class SessionClient:
 
     # Events
 
+    def observe(self, observer: SessionObserver) -> None:
+        """Tell this one of every event from now on."""
+        self._observers.append(observer)
+
     def _on_event(self, event: dict[str, Any]) -> None:
         body, name = event.get("body", {}), event["event"]
         if self._attached:  # they are handled here; kept, they would fill the memory
@@ -105,7 +118,8 @@ class SessionClient:
         if name == "ranks":
             self._update(body["changed"])
         elif name == "output":
-            self.on_output(body)
+            for observer in self._observers:
+                observer.output(body)
         elif name == "terminated":
             self._end("the session has ended: all ranks are gone")
 
@@ -116,7 +130,8 @@ class SessionClient:
 
     def _notify(self, changes: list[Change]) -> None:
         self._changed.set()
-        self.on_rows_changed(changes)
+        for observer in self._observers:
+            observer.rows_changed(changes)
 
     def _end(self, reason: str) -> None:
         if not self.ended.is_set():

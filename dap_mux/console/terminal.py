@@ -44,8 +44,7 @@ class Terminal:
             bottom_toolbar=lambda: FormattedText([("", one_line(console.status))]),
             style=STYLE,
         )
-        console.on_change = self._changed
-        console.on_idle_interrupt = self._discard_input
+        console.edited_in(self)
 
     async def converse(self) -> None:
         """Read lines until the user leaves or the session ends."""
@@ -75,7 +74,7 @@ class Terminal:
         except EOFError:
             return None
 
-    def _discard_input(self) -> bool:
+    def discard_input(self) -> bool:
         """Discard what was typed, for a Ctrl-C that came as a signal.
 
         While the prompt is shown Ctrl-C is a key; it is a signal between two prompts, and while
@@ -89,7 +88,8 @@ class Terminal:
             app.exit(exception=KeyboardInterrupt)
         return True
 
-    def _changed(self) -> None:
+    def refresh(self) -> None:
+        """Draw the prompt again, or leave it once the console has ended."""
         app = self._prompt.app
         if not app.is_running:
             return

@@ -54,9 +54,8 @@ def make_server(join: Join, session: str | None = None) -> Server:
     # pygls warns of legitimate messages: a reply after `shutdown`, a late cancellation. Editors
     # would show the warnings on standard error as our errors.
     logging.getLogger("pygls").setLevel(logging.ERROR)
-    server = Server(join, session)
+    server = Server(join, problems.publish, session)
     for name, handler, options in FEATURES:
         server.feature(name, options)(handler)
     server.command(source_features.RUN_ALL_HERE)(source_features.run_all_here)
-    server.when_changed = problems.publish
     return server

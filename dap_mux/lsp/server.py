@@ -17,15 +17,23 @@ from dap_mux.lsp.session_follower import Join, SessionFollower
 
 
 class Server(LanguageServer):
-    """A language server that follows a session: `session` (HOST:PORT), or the newest one."""
+    """A language server that follows a session: `session` (HOST:PORT), or the newest one.
 
-    def __init__(self, join: Join, session: str | None = None) -> None:
+    `publish_problems` is called whenever the ranks have changed.
+    """
+
+    def __init__(
+        self,
+        join: Join,
+        publish_problems: Callable[[Server], None],
+        session: str | None = None,
+    ) -> None:
         super().__init__("dap-mux", __version__)
         self.follower = SessionFollower(join, self.ranks_changed)
         self.options: object = None
         self._given = session
         self.documents_with_problems: set[str] = set()  # URIs with published diagnostics
-        self.when_changed: Callable[[Server], None] = lambda server: None
+        self._publish_problems = publish_problems
         self._shown = 0  # the revision of ranks that the editor shows
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
@@ -44,7 +52,7 @@ class Server(LanguageServer):
 
     def ranks_changed(self) -> None:
         """Publish problems, and refresh the editor if what it shows is outdated."""
-        self.when_changed(self)
+        self._publish_problems(self)
         if self._shown != self.follower.ranks.revision:
             self.start_task(self._refresh())
 

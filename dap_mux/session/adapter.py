@@ -46,7 +46,7 @@ async def serve_adapter(options: AdapterOptions) -> int:
         anyio.create_task_group() as tasks,
     ):
         finder = Finder(session, config, tasks)
-        session.driver.find_ranks = finder.find
+        tasks.start_soon(finder.run)
         editor = await serve_stdio(session.driver)
         await _all_left(session, editor.closed)
         await finder.finish()
@@ -85,9 +85,11 @@ class Finder:
         self._job_over = anyio.Event()
         self._found: set[int] = set()
 
-    def find(self, request: FindRanks) -> None:
-        """Start answering the engine's `FindRanks`; it may take a while."""
-        self._tasks.start_soon(self._find, request)
+    async def run(self) -> None:
+        """Answer the engine's `FindRanks` side by side: each may take a while."""
+        while True:
+            request = await self._session.driver.rank_searches.get()
+            self._tasks.start_soon(self._find, request)
 
     async def _find(self, request: FindRanks) -> None:
         try:
@@ -151,7 +153,7 @@ class Finder:
         A job whose ranks still wait for their first debugger is ended: it could never start.
         """
         if self._job and not self._session.driver.engine.core.flow.began:
-            self._session.driver.end_job()
+            self._session.driver.end_requested.set()
         if self._job and self._job.ending:
             await self._job_over.wait()
             return

@@ -24,13 +24,14 @@ from dap_mux.config import Config
 from dap_mux.config.values import Address
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.outputs import Connect
 from dap_mux.errors import Refused, UsageError
 from dap_mux.rank_sets import RankId
 from dap_mux.session.registration import MAX_RANKS, Registration, read_registration
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import say
 from dap_mux.session_files import session_folder
-from dap_mux.shell.reverse_connections import Refusal, ReverseConnection, connector, listen_reverse
+from dap_mux.shell.reverse_connections import Refusal, ReverseConnection, listen_reverse
 
 DIAL_ENDPOINT: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")
 ADDRESS, TOKEN, TOKEN_FILE = "DAP_MUX_DIAL", "DAP_MUX_DIAL_TOKEN", "DAP_MUX_DIAL_TOKEN_FILE"
@@ -165,12 +166,15 @@ class ReverseRanks:
             self._here.discard(id)
             self._session.driver.feed(inputs.RankExited(id, None))
 
-    def take(self, id: RankId) -> ReverseConnection | None:
-        """Hand this rank's connection to the engine."""
-        if id not in self._held:
-            return None
-        self._held.discard(id)
-        return self._now[id]
+    def take_up(self, wanted: Connect) -> None:
+        """Hand this rank's connection to the engine (`ReverseConnections`)."""
+        if wanted.rank in self._held:
+            self._held.discard(wanted.rank)
+            self._now[wanted.rank].take_up(wanted.link)
+        else:
+            self._session.driver.link_down(
+                wanted.link, "the rank disconnected before the session used its connection"
+            )
 
     def _tell(self, id: RankId, connection: ReverseConnection, *, ready: bool) -> None:
         process, (host, port) = self._processes[id], connection.peer
@@ -229,7 +233,7 @@ async def accept_reverse(
     secret = session.file.token
     assert secret is not None
     ranks = ReverseRanks(session, expected, ours=ours)
-    session.driver.accept_reverse_connection = connector(session.driver, ranks.take)
+    session.driver.accept_reverse(ranks)
     server, port = await listen_reverse(session.driver, ranks, secret, at.host, at.port)
     host = socket.gethostname() if at.host in ANY_ADDRESS else at.host
     host = f"[{host}]" if ":" in host else host

@@ -81,10 +81,8 @@ class Job:
         self._console = console
         self._echo = echo
         self._signal: signal.Signals | None = None
-        self._stop_requested = anyio.Event()
-        self._restart_requested = anyio.Event()
-        session.driver.end_job = self._stop_requested.set
-        session.driver.restart_job = lambda: self._restart_requested.set()  # noqa: PLW0108  (replaced)
+        self._stop_requested = session.driver.end_requested
+        self._restart_requested = session.driver.restart_requested
 
     @property
     def ending(self) -> bool:
@@ -120,7 +118,7 @@ class Job:
 
     async def restart(self) -> bool:
         """Start the ranks again and tell the engine. Whether that succeeded."""
-        self._restart_requested = anyio.Event()
+        self._restart_requested.clear()
         problem = ""
         try:
             await self._ranks.restart()

@@ -203,8 +203,7 @@ async def open_session(
     """Listen for clients until the block is left; `avoid`: ports that ranks will use."""
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
-    driver = Driver(Engine(injected_sources(), settings), max_message=config.max_message)
-    driver.tell = say
+    driver = Driver(Engine(injected_sources(), settings), config.max_message, say)
     server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
     if wanted not in (0, port):
         say(f"port {wanted} is in use; listening on {port} instead")

@@ -36,23 +36,37 @@ class Peer(Protocol):
         """Whether its connection comes from this machine."""
 
 
+class ReverseConnections(Protocol):
+    """The connections that ranks have opened to this session."""
+
+    def take_up(self, wanted: outputs.Connect) -> None:
+        """Make the connection of a rank the engine's link, or report `link_down`."""
+
+
 Writes: TypeAlias = "dict[Peer | RankLink, list[bytes]]"
 
 
 class Driver:
-    """One engine, its sockets and its deadlines."""
+    """One engine, its sockets and its deadlines.
 
-    def __init__(self, engine: Engine, max_message: int = MAX_BODY) -> None:
+    What clients ask of the session is kept until the session takes it: `end_requested` and
+    `restart_requested` are about its job, `rank_searches` are the ranks to find or start. `tell`
+    shows a text to the user at the terminal.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        max_message: int = MAX_BODY,
+        tell: Callable[[str], None] = logger.info,
+    ) -> None:
         self.engine = engine
         self.max_message = max_message
         self.finished = asyncio.Event()
-        self.end_job: Callable[[], None] = lambda: None
-        self.restart_job: Callable[[], None] = lambda: None
-        self.find_ranks: Callable[[outputs.FindRanks], None] = lambda request: None
-        self.tell: Callable[[str], None] = logger.info
-        self.accept_reverse_connection: Callable[[outputs.Connect], None] = (
-            self._no_reverse_connections
-        )
+        self.end_requested = asyncio.Event()
+        self.restart_requested = asyncio.Event()
+        self.rank_searches: asyncio.Queue[outputs.FindRanks] = asyncio.Queue()
+        self._reverse_connections: ReverseConnections | None = None
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
@@ -71,11 +85,11 @@ class Driver:
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
             outputs.HashLocal: self._hash_local,
-            outputs.EndJob: lambda output: self.end_job(),
-            outputs.RestartJob: lambda output: self.restart_job(),
-            outputs.FindRanks: lambda output: self.find_ranks(output),  # noqa: PLW0108  (set later)
+            outputs.EndJob: lambda output: self.end_requested.set(),
+            outputs.RestartJob: lambda output: self.restart_requested.set(),
+            outputs.FindRanks: self.rank_searches.put_nowait,
             outputs.Finished: lambda output: self.finished.set(),
-            outputs.Tell: lambda output: self.tell(output.text),
+            outputs.Tell: lambda output: tell(output.text),
             outputs.Log: _log,
         }
 
@@ -147,7 +161,7 @@ class Driver:
 
     def _connect(self, output: outputs.Connect) -> None:
         if output.dials:
-            self._loop.call_soon(self.accept_reverse_connection, output)
+            self._loop.call_soon(self._take_up, output)
             return
         task = self._loop.create_task(self._open(output))
         self._connecting[output.link] = task
@@ -157,8 +171,15 @@ class Driver:
         self._connecting.pop(link, None)
         self._changed()
 
-    def _no_reverse_connections(self, output: outputs.Connect) -> None:
-        self.link_down(output.link, "this session does not accept reverse connections")
+    def accept_reverse(self, connections: ReverseConnections) -> None:
+        """Take the links to ranks that connect to us from these connections."""
+        self._reverse_connections = connections
+
+    def _take_up(self, output: outputs.Connect) -> None:
+        if self._reverse_connections is None:
+            self.link_down(output.link, "this session does not accept reverse connections")
+        else:
+            self._reverse_connections.take_up(output)
 
     async def _open(self, output: outputs.Connect) -> None:
         try:

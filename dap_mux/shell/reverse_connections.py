@@ -13,15 +13,12 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
-from dap_mux.engine.outputs import Connect
 from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import Request, decode, encode, plain
-from dap_mux.rank_sets import RankId
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.links import RankLink
 from dap_mux.shell.sockets import prepare, tcp_of
@@ -177,21 +174,3 @@ async def listen_reverse(
             f"cannot listen for reverse connections on {host}:{port}: {why}"
         ) from None
     return server, int(server.sockets[0].getsockname()[1])
-
-
-Take = Callable[[RankId], ReverseConnection | None]
-
-
-def connector(driver: Driver, take: Take) -> Callable[[Connect], None]:
-    """Return the handler for the engine's `Connect` to a rank that dials out."""
-
-    def take_up(wanted: Connect) -> None:
-        connection = take(wanted.rank)
-        if connection is None:
-            driver.link_down(
-                wanted.link, "the rank disconnected before the session used its connection"
-            )
-        else:
-            connection.take_up(wanted.link)
-
-    return take_up
