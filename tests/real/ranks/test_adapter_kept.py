@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import struct
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -37,9 +38,21 @@ LIMIT: Final = 60.0  # s; 15 are promised on a machine that has time for us
 
 
 def hang_up_before_the_greeting(port: int) -> None:
-    """What makes debugpy's own adapter accept nobody any more."""
-    for _ in range(10):
-        socket.create_connection((HOST, port)).close()
+    """What makes debugpy's own adapter accept no connection any more.
+
+    It is stopped meanwhile, so that the first connection is certain to be gone when it is
+    accepted; the others wait to be.
+    """
+    adapter = proc_net.listener(port)
+    assert adapter
+    os.kill(adapter, signal.SIGSTOP)
+    try:
+        for _ in range(3):
+            connection = socket.create_connection((HOST, port))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+    finally:
+        os.kill(adapter, signal.SIGCONT)
 
 
 async def given_ours(driver: Driver, rank: Rank) -> int:
