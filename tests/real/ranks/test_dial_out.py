@@ -351,11 +351,11 @@ async def test_strangers_on_the_port_for_calls_learn_and_do_nothing(user: User, 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["attach", "dial:1"], "without a token of yours"),
-        (["attach", "dial:1", "--token-file", "token"], "is in the clear"),
-        (["run", "--dial"], "is in the clear"),
+        (["attach", "dial:1"], "without a token file"),
+        (["attach", "dial:1", "--token-file", "token"], "is not encrypted"),
+        (["run", "--dial"], "is not encrypted"),
     ],
-    ids=["no-token", "in-the-clear", "launcher"],
+    ids=["no-token", "not-encrypted", "launcher"],
 )
 async def test_calls_from_elsewhere_are_taken_only_where_it_is_said(
     user: User, words: list[str], why: str
