@@ -1,13 +1,13 @@
-"""What many ranks answered, side by side: equal values grouped, numbers described, outliers named.
+"""Compares the values of many ranks: groups equal ones, describes numbers, finds outliers.
 
-Who is an outlier (always fewer than half of the ranks; nobody where it cannot be told):
+Outliers are always fewer than half of the ranks, and there are none if that is not clear:
 
-- who says something else than a number while most say a number, or the other way round;
-- who says nan or inf while most numbers are finite, or the other way round;
-- of finite numbers, who is further from the median than 3.5 times the usual distance from it
+- ranks without a number while most have one, or the other way round;
+- ranks with nan or inf while most numbers are finite, or the other way round;
+- of finite numbers, those further from the median than 3.5 times the typical distance from it
   (1.4826 · MAD, the median absolute deviation: Iglewicz and Hoaglin, 1993) and beyond the
-  tolerance; where more than half of the numbers are equal, that is everybody else;
-- of other values, who does not say what more than half say.
+  tolerance; if more than half of the numbers are equal, these are all others;
+- of other values, those that differ from the value of more than half.
 
 Two numbers are the same within a tolerance if `math.isclose` says so: they differ by no more than
 `relative` times the larger one, or than `absolute`.
@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|nan|inf)",
     re.IGNORECASE,
 )
-_MAX_NUMBER_CHARS: Final = 400  # characters of a number that is worth reading
+_MAX_NUMBER_CHARS: Final = 400  # longer texts are not read as numbers
 _BINS: Final = 10
 _MAX_DEVIATIONS: Final = 3.5
 _MAD_TO_STD: Final = 1.4826
@@ -50,7 +50,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks that say the same; with a tolerance `value` is what most of them say."""
+    """Ranks with equal values; with a tolerance, `value` is the commonest of them."""
 
     value: str
     ranks: tuple[RankId, ...]
@@ -67,7 +67,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of the numbers. All but the counts are of the finite ones, and None where there is none.
+    """Statistics of the numbers. All but the counts are of the finite ones, None if there are none.
 
     `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`).
     """
@@ -83,7 +83,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`groups`: most ranks first, outliers last. `statistics` None: most are no numbers."""
+    """`groups`: most ranks first, outliers last. `statistics` is None if most are not numbers."""
 
     groups: tuple[Group, ...]
     statistics: Statistics | None
@@ -91,7 +91,7 @@ class Comparison:
 
 
 def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) -> Comparison:
-    """Compare what ranks said, as `repr` writes it."""
+    """Compare the `repr` texts of ranks' values."""
     limit = tolerance or Tolerance()
     numbers = {
         rank: found for rank, text in values.items() if (found := number_of(text)) is not None
@@ -106,7 +106,7 @@ def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) ->
 
 
 def number_of(text: str) -> float | None:
-    """Return the number that a value is, None for anything else; `True` is none."""
+    """Return the number in a text, None for anything else; `True` is not a number."""
     if len(text) > _MAX_NUMBER_CHARS or not _NUMBER.fullmatch(text):
         return None
     return float(text)
@@ -134,7 +134,7 @@ def _grouped(
 def _joined(
     groups: list[tuple[str, list[RankId]]], numbers: Mapping[RankId, float], limit: Tolerance
 ) -> list[tuple[str, list[RankId]]]:
-    """Give each number to the first, so the commonest, value that it is the same as."""
+    """Add each number to the group of the commonest value that it equals."""
     joined: list[tuple[str, list[RankId]]] = []
     for value, ranks in groups:
         number = numbers.get(ranks[0], math.nan)
@@ -161,7 +161,7 @@ def _same(number: float, numbers: Mapping[RankId, float], other: RankId, limit: 
 def _outliers(
     values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
 ) -> frozenset[RankId]:
-    """The coarsest difference first; a finer one counts while most ranks are none."""
+    """Find the coarsest difference first; finer ones count while most ranks are not outliers."""
     found: frozenset[RankId] = frozenset()
     for odd in _differences(values, numbers, limit):
         if 2 * len(found | odd) >= len(values):
@@ -173,7 +173,7 @@ def _outliers(
 def _differences(
     values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
 ) -> Iterator[frozenset[RankId]]:
-    """Numbers or not, finite or not, far from the others or not: the fewer ranks of each."""
+    """Yield the minority by being a number, by being finite, by distance from the others."""
     others = {rank: text for rank, text in values.items() if rank not in numbers}
     if 2 * len(numbers) <= len(values):
         yield frozenset(numbers)
@@ -202,12 +202,12 @@ def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]
 
 
 def _halved(numbers: Iterable[float]) -> list[float]:
-    """Half of each: so no difference of two is beyond what a float can hold."""
+    """Halve each number, so that the difference of two cannot overflow."""
     return [number / 2 for number in numbers]
 
 
 def _minority(values: Mapping[RankId, str]) -> frozenset[RankId]:
-    """Return who does not say what more than half of them say."""
+    """Return the ranks whose value differs from that of more than half."""
     for common, times in Counter(values.values()).most_common(1):
         if 2 * times > len(values):
             return frozenset(rank for rank, value in values.items() if value != common)
@@ -218,7 +218,7 @@ def _minority(values: Mapping[RankId, str]) -> frozenset[RankId]:
 
 
 def describe(numbers: Iterable[float]) -> Statistics:
-    """Return what is to be said of numbers."""
+    """Return the statistics of numbers."""
     known = list(numbers)
     finite = [number for number in known if math.isfinite(number)]
     nan = sum(map(math.isnan, known))
@@ -233,7 +233,7 @@ def describe(numbers: Iterable[float]) -> Statistics:
 
 def _std(numbers: Sequence[float], mean: float, spread: float) -> float | None:
     if not math.isfinite(spread):
-        return None  # further apart than a float can hold
+        return None  # the spread overflows a float
     if spread == 0:
         return 0.0
     return spread * math.sqrt(
@@ -242,7 +242,7 @@ def _std(numbers: Sequence[float], mean: float, spread: float) -> float | None:
 
 
 def histogram(numbers: Sequence[float], bins: int = _BINS) -> Histogram | None:
-    """Return how many of some finite numbers lie where; one bin where all are equal."""
+    """Return a histogram of finite numbers, with one bin if all are equal."""
     low, high = min(numbers), max(numbers)
     if low == high:
         return Histogram((low, high), (len(numbers),))

@@ -1,8 +1,8 @@
-"""One mesh from what the ranks say of theirs.
+"""Builds one mesh from the meshes that the ranks report.
 
 A job has one big mesh and parts of it, flattened dimensions, perhaps several meshes over the same
-ranks; each rank knows its own place in each. So dimensions are united by name over all meshes, and
-which rank is where is as the ranks themselves say: a `DeviceMesh` need not be row-major.
+ranks; each rank knows its own coordinates in each. So dimensions are united by name over all
+meshes, and the ranks' own coordinates count: a `DeviceMesh` need not be row-major.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_MESHES: Final = 64  # meshes of one rank that are looked at, and dimensions
 
 
 class _Told(NamedTuple):
-    """One mesh as one rank sees it; `at` is empty where the rank is not in it."""
+    """One mesh as one rank reports it; `at` is empty if the rank is not in it."""
 
     dims: tuple[tuple[str, int], ...]
     at: tuple[int, ...]
@@ -30,10 +30,10 @@ class _Told(NamedTuple):
 
 
 def mesh_of(reports: Mapping[int, object], ranks: Iterable[int]) -> Mesh | None:
-    """Return the mesh of `ranks`, from what some of them reported; None where nobody has one.
+    """Return the mesh of `ranks` from the reports of some of them, None if there is none.
 
-    A report is a list of `[names, sizes, place or null]`; anything else in it is passed over.
-    A rank that told no place has one where the others show that the mesh is row-major.
+    A report is a list of `[names, sizes, place or null]`; anything else in it is ignored. A rank
+    that reported no place gets one if the others show that the mesh is row-major.
     """
     told = {rank: list(_read(report)) for rank, report in reports.items()}
     widest = sorted(
@@ -56,7 +56,7 @@ def mesh_of(reports: Mapping[int, object], ranks: Iterable[int]) -> Mesh | None:
 
 
 def united(first: Mesh | None, more: Mesh | None, ranks: Iterable[int]) -> Mesh | None:
-    """Return both meshes' dimensions as one; what `first` says of a dimension counts."""
+    """Return a mesh with the dimensions of both; `first` wins for those that both have."""
     if first is None or more is None:
         return first or more
     dims = {**dict(more.dims), **dict(first.dims)}
@@ -76,7 +76,7 @@ def _coords(mesh: Mesh, rank: int) -> dict[str, int]:
 
 
 def _agree(mesh: Mesh, places: Mapping[int, Mapping[str, int]]) -> bool:
-    """Whether every rank that told its place is where the row-major mesh has it."""
+    """Whether the reported places equal those of the row-major mesh."""
     return all(
         rank in mesh and mesh.coords(rank).items() <= place.items()
         for rank, place in places.items()
@@ -84,7 +84,7 @@ def _agree(mesh: Mesh, places: Mapping[int, Mapping[str, int]]) -> bool:
 
 
 def _place(meshes: list[_Told], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return a rank's place in each dimension that it has told of, the widest mesh first."""
+    """Return a rank's coordinates in the dimensions that it reported, the widest mesh first."""
     place: dict[str, int] = {}
     for mesh in sorted(meshes, key=lambda mesh: (-len(mesh.dims), -mesh.size, mesh.dims)):
         for (name, size), at in zip(mesh.dims, mesh.at, strict=False):
@@ -94,7 +94,7 @@ def _place(meshes: list[_Told], sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def _read(report: object) -> Iterable[_Told]:
-    """Ranks' bytes are hostile too: what is no mesh is none."""
+    """Yield the valid meshes of a report; ranks are not trusted."""
     for item in report[:_MAX_MESHES] if isinstance(report, list) else ():
         if not (isinstance(item, list) and len(item) == 3):
             continue

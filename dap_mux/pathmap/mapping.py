@@ -1,4 +1,4 @@
-"""Which entries apply to a rank, and its paths both ways."""
+"""Selects the entries that apply to a rank, and translates its paths both ways."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Entry:
     ranks: RankSet | None = None
 
     def applies(self, place: Place, world: World) -> bool:
-        """Whether this rank's paths are mapped by it."""
+        """Whether it applies to this rank."""
         return self._on_host(place) and self._to_rank(place.rank, world)
 
     def _on_host(self, place: Place) -> bool:
@@ -37,24 +37,24 @@ class Entry:
         try:
             return self.ranks is None or rank in self.ranks.select(world, strict=False)
         except RankSetError:
-            return False  # it speaks of names or dimensions that nobody knows yet
+            return False  # it uses names or dimensions that are not known yet
 
     @property
     def key(self) -> PurePath:
-        """The local root, equal to all ways of writing it."""
+        """The local root, equal for all spellings of it."""
         return pure(self.local)(self.local)
 
     @property
     def vague(self) -> int:
-        """Order of entries with one local root: those for ranks, for hosts, for everybody."""
+        """The order of entries with one local root: for some ranks, for some hosts, for all."""
         return 0 if self.ranks else 1 if self.hosts else 2
 
 
 @dataclass(frozen=True)
 class Place:
-    """A rank, as far as mappings ask: who it is, its host's names, and where it runs.
+    """The properties of a rank that mappings depend on.
 
-    `remote_root` is what a ranks file says of it; `cwd` its working folder, "" while unknown.
+    `remote_root` comes from a ranks file; `cwd` is its working folder, "" while unknown.
     """
 
     rank: RankId
@@ -81,18 +81,18 @@ class RankPaths:
         ]
 
     def to_remote(self, path: str) -> str | None:
-        """Return a client's path as the rank knows it; as it is where no root holds it.
+        """Return the rank's path for a client's; unchanged if no root contains it.
 
-        None where that needs the rank's working folder and it is not known.
+        None if the rank's working folder is needed and not known.
         """
         return self._swap(path, self.roots)
 
     def to_local(self, path: str) -> str | None:
-        """Return a rank's path as the client knows it; as it is where no root holds it."""
+        """Return the client's path for a rank's; unchanged if no root contains it."""
         return self._swap(path, [(remote, local) for local, remote in self.roots])
 
     def root_of(self, path: str) -> str:
-        """Return the local root that holds a client's path, "" where none does."""
+        """Return the local root that contains a client's path, "" if none does."""
         return next((local for local, _ in self.roots if below(local, path) is not None), "")
 
     @staticmethod
@@ -106,9 +106,9 @@ class RankPaths:
 
 @dataclass(frozen=True)
 class PathMap:
-    """All entries of a session. `folder` is what "." and `${workspaceFolder}` mean.
+    """All entries of a session. `folder` is the value of "." and `${workspaceFolder}`.
 
-    `leans`: an entry stands on it; `guessed`: it is not what the client said.
+    `leans`: an entry depends on it; `guessed`: the client did not name it.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -139,7 +139,7 @@ def _known(remote: str, place: Place) -> str:
 
 
 def _exact(entries: list[Entry]) -> list[Entry]:
-    """Of those with one local root, keep the ones that say most exactly for whom they are."""
+    """Of the entries with one local root, keep the most specific ones."""
     vague: dict[PurePath, int] = {}
     for entry in entries:
         vague[entry.key] = min(entry.vague, vague.get(entry.key, entry.vague))
@@ -147,7 +147,7 @@ def _exact(entries: list[Entry]) -> list[Entry]:
 
 
 def _ordered(entries: list[Entry]) -> Iterator[Entry]:
-    """Longer roots first, local and remote ones; where these disagree the local ones decide."""
+    """Yield longer roots first; where local and remote ones disagree, the local ones decide."""
     left = list(entries)
     while left:
         free = [e for e in left if not any(_inside(o, e) or _inside_there(o, e) for o in left)]
@@ -162,7 +162,7 @@ def _inside(entry: Entry, other: Entry) -> bool:
 
 
 def _inside_there(entry: Entry, other: Entry) -> bool:
-    """The same of the remote roots; of equal local ones the user's order stands."""
+    """The same for the remote roots; equal local ones keep the user's order."""
     if HERE in (entry.remote, other.remote) or entry.key == other.key:
         return False
     return bool(below(other.remote, entry.remote))

@@ -1,4 +1,4 @@
-"""What a user wrote as `pathMappings`, read or refused."""
+"""Reads and validates `pathMappings`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FOLDERS: Final = ("workspaceFolder", "workspaceRoot")
 
 
 class BadMapping(UsageError):
-    """An entry of `pathMappings` that cannot be used; names the entry and what helps."""
+    """An unusable entry of `pathMappings`; the message names the entry and a remedy."""
 
 
 def parse(value: object, folder: str = "") -> PathMap:
-    """Read an attach argument `pathMappings`; None is none. Raises `BadMapping`.
+    """Read the attach argument `pathMappings`; None means no entries. Raises `BadMapping`.
 
     `folder`: the client's workspace, for "." and for `${workspaceFolder}`, which most editors
-    have replaced already; "" where nobody knows it.
+    have replaced already; "" if it is not known.
     """
     if value is None:
         return PathMap(folder=folder)
@@ -39,7 +39,7 @@ def parse(value: object, folder: str = "") -> PathMap:
 
 
 class _Reader:
-    """One entry, read; every complaint names it by its number, the first is 1."""
+    """Reads one entry; errors name it by its number, starting at 1."""
 
     def __init__(self, value: object, number: int, folder: str) -> None:
         self._where = f"pathMappings, entry {number}"
@@ -52,7 +52,7 @@ class _Reader:
         self.leans = False
 
     def entry(self) -> Entry:
-        """Return what it says."""
+        """Return the entry."""
         return Entry(self._local(), self._remote(), self._hosts(), self._ranks())
 
     def _local(self) -> str:

@@ -1,4 +1,4 @@
-"""Paths as text, of either kind of system, whatever this machine is."""
+"""POSIX and Windows paths as text, on any machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WINDOWS: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 
 
 def below(root: str, path: str) -> tuple[str, ...] | None:
-    """Return the parts of `path` below `root`, None where it is not in there."""
+    """Return the parts of `path` below `root`, None if it is not below."""
     if is_windows(root) != is_windows(path):
         return None
     kind = pure(root)
@@ -31,7 +31,7 @@ def slashed(root: str) -> str:
 
 
 def is_windows(path: str) -> bool:
-    """Whether a path is one of Windows: `C:\\x`, `c:/x`, or a share."""
+    """Whether it is a Windows path: `C:\\x`, `c:/x`, or a share."""
     return WINDOWS.match(path) is not None
 
 

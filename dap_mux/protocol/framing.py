@@ -1,8 +1,8 @@
 """Content-Length framing (DAP, "Base Protocol"), written for peers that may be hostile.
 
-What is accepted: a header block of at most 16 KiB, one plain decimal length, at
-most 16 MiB of body by default and never allocated ahead, no header but Content-Length and
-Content-Type. Whatever else arrives (HTTP, TLS, noise) is refused at its first wrong byte.
+It accepts a header block of at most 16 KiB, one plain decimal length, a body of at most 16 MiB by
+default, never allocated ahead, and no header but Content-Length and Content-Type. Anything else
+(HTTP, TLS, noise) is refused at its first wrong byte.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dap_mux.errors import PeerFault
 MAX_HEADER: Final = 16 * 1024
 MAX_BODY: Final = 16 * 1024 * 1024
 _NEWLINE: Final = b"\r\n"
-_USUAL: Final = re.compile(rb"Content-Length: ([0-9]{1,12})\r\n\r\n")  # what everyone sends
+_USUAL: Final = re.compile(rb"Content-Length: ([0-9]{1,12})\r\n\r\n")  # the usual header
 _LENGTH: Final = b"content-length"
 _ALLOWED: Final = (b"content-length:", b"content-type:")
 
 
 class FramingError(PeerFault):
-    """The peer does not speak DAP framing; `str(error)` says what was wrong."""
+    """The peer does not use DAP framing; `str(error)` names the fault."""
 
 
 def encode_frame(body: bytes) -> bytes:
@@ -52,7 +52,7 @@ class Framer:
 
     @property
     def waiting_for(self) -> str:
-        """What a stalled peer owes: 'body', 'header' or '' between messages."""
+        """The part of a message that is incomplete: 'body', 'header' or '' for none."""
         if self._need >= 0:
             return "body"
         return "header" if self._buffer else ""
@@ -134,7 +134,7 @@ class Framer:
             raise self._no_header(line)
 
     def _no_header(self, line: bytes) -> FramingError:
-        """Quote a stranger's first words; later ones may be the end of a message, and secret."""
+        """Quote only a peer's first bytes: later ones may be part of a message, and secret."""
         if self._begun:
             return FramingError("not a DAP header, behind a message: is its length right?")
         return FramingError(f"not a DAP header: {line[:40]!r}")

@@ -1,7 +1,7 @@
-"""Which field of which message carries an id that belongs to a rank: one literal table.
+"""The fields of messages that hold an id of a rank: one literal table.
 
-Source: the DAP schema. A test holds every request, response and event of it against this
-table, so a message without ids stands here too, with nothing beside its name. `handle_paths`
+Source: the DAP schema. A test compares the table with every request, response and event of it, so
+messages without ids are listed too, with an empty row. `handle_paths`
 explains how a path is written.
 """
 
@@ -45,7 +45,7 @@ def rewrite(body: dict[str, Any], fields: Fields, translate: Translate) -> None:
 
 
 def exchange(body: Raw, fields: Fields, translate: Translate) -> Raw:
-    """Return `body` with its ids translated as `rewrite` does; {} where it is no object.
+    """Return `body` with its ids translated as `rewrite` does; {} if it is not an object.
 
     Only what holds ids is decoded: a long text beside them is copied, byte for byte.
     """

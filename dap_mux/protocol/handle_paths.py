@@ -1,4 +1,4 @@
-"""How a row of `handle_fields` and `place_fields` is written, and how it is carried out fast.
+"""The syntax of rows in `handle_fields` and `place_fields`, compiled to fast functions.
 
 A path names fields from the top of the arguments or body: `a.b` steps into an object, `a[]`
 into each element of a list, and `a*` stands for the object itself and, at any depth, for each
@@ -17,7 +17,7 @@ from dap_mux.errors import PeerFault
 
 
 class Kind(enum.Enum):
-    """What a field stands for; the value is what a reader of an error calls it."""
+    """The kind of a field; the value is its name in error messages."""
 
     THREAD = "thread id"
     FRAME = "frame id"
@@ -51,12 +51,12 @@ _TEXT: Final = frozenset({Kind.MEMORY, Kind.DATA, Kind.PROGRESS, Kind.PATH})
 
 
 class IdFault(PeerFault):
-    """An id of a type that DAP does not give it: it cannot be translated, so it must not pass."""
+    """An id of a wrong type: it cannot be translated, so it must not be passed on."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a message: where it is and what it stands for."""
+    """One field of a message: its path and its kind."""
 
     path: str
     kind: Kind
@@ -146,7 +146,7 @@ def _leaf_list(name: str, kind: Kind) -> Step:
 
 
 def _checked(name: str, kind: Kind, value: Any) -> Id:
-    """A number as text or as 3.0 would reach a lax client as another rank's 3."""
+    """Check the type: a lax client would read "3" or 3.0 as the id 3 of another rank."""
     expected = str if kind in _TEXT else int
     if type(value) is expected or (kind is Kind.MODULE and type(value) is str):
         known: Id = value

@@ -1,8 +1,8 @@
-"""Which field of which message says where something is: a line, a column, the path of a file.
+"""The fields of messages that hold a line, a column or the path of a file: one literal table.
 
 Source: the DAP schema and our own requests (`docs/protocol.md`). A client counts from 0 or from
 1, and spells paths in its own way (`linesStartAt1`, `columnsStartAt1`, `pathFormat`, other
-local roots); what stands here is exchanged at its edge. A message without such fields has no
+local roots); `ClientTranslation` translates these fields. A message without such fields has no
 row. A test holds the table against the schema, and names the few fields that only look alike.
 """
 

@@ -1,9 +1,8 @@
-"""What ranks say, as far as the engine acts on it: the bodies of their events and answers.
+"""The bodies of ranks' events and responses, with the fields that the engine uses.
 
-A rank's bytes are hostile too, so they are decoded where they come in, and what does not fit is a
-`PeerFault` there; behind that border the engine may rely on the types that stand here. They are no
-stricter than that: fields that are only passed on are not named, and an absent field and null mean
-the same.
+Ranks are not trusted, so their messages are decoded where they come in, and raise `PeerFault` there
+if they do not fit; behind that border the engine may rely on these types. They are no stricter than
+needed: fields that are only passed on are not declared, and null means the same as an absent field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The arguments of our own requests, and what handlers read of DAP's. Names are DAP's own.
+"""The arguments of our own requests, and those of DAP's that handlers read, in DAP's names.
 
 DAP's requests are in `arguments`; all of them are checked before a handler sees them
 (`validation`), so a handler decodes what it needs and may rely on it.
@@ -48,7 +48,7 @@ UNAUTHORIZED: Final = 3  # the id of the error that a client without the token g
 
 
 class ThreadArguments(Struct):
-    """What `next`, `stepIn`, `stepOut` and `stackTrace` have in common."""
+    """The arguments that `next`, `stepIn`, `stepOut` and `stackTrace` share."""
 
     threadId: Id
     singleThread: bool = False
@@ -62,7 +62,7 @@ class ScopeArguments(Struct):
 
 
 class VariablesArguments(Struct):
-    """What `variables` and `setVariable` have in common."""
+    """The arguments that `variables` and `setVariable` share."""
 
     variablesReference: Id
 
@@ -100,7 +100,7 @@ class FocusArguments(Struct):
 
 
 class ValueArguments(Struct):
-    """Our `scope` and `view`: without a value they only tell the one in force."""
+    """Our `scope` and `view`: without a value they return the current one."""
 
     value: str | None = None
 

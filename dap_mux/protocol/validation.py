@@ -1,11 +1,11 @@
-"""A client's arguments, held against their Struct; what passes can be sent to debugpy.
+"""Validates a client's arguments against their Struct before they are sent to debugpy.
 
-debugpy checks little of what it is sent: a wrong type in the wrong place ends the thread that
-reads for it, and the rank cannot be debugged any more (docs/internals/debugpy.md). So nothing
-that is wrong is passed on, and whatever is refused is refused by the name of its field.
+debugpy checks few of its arguments: a wrong type in the wrong place ends its reading thread, and
+the rank cannot be debugged any more (docs/internals/debugpy.md). So nothing wrong is passed on, and
+the error names the field.
 
-Three things are mended instead, as debugpy reads them: null is an absent field, Lua's `{}` is the
-empty list where a list is due, and 7.0 is the number 7.
+Three things are corrected instead, as debugpy reads them: null is an absent field, Lua's `{}` is
+the empty list where a list is expected, and 7.0 is the number 7.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _SIGNS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "less
 
 
 class BadArguments(UsageError):
-    """A request whose arguments are not what DAP says; names the field."""
+    """A request whose arguments are not valid; the message names the field."""
 
 
 def check(command: str, arguments: Raw, kind: type[Struct]) -> Raw:
-    """Return arguments as they may be acted on and passed on. Raises `BadArguments`."""
+    """Return valid arguments, corrected where possible. Raises `BadArguments`."""
     if bytes(arguments) in (b"", b"null", b"[]"):
         arguments = EMPTY
     if not _is_doubtful(arguments):
         try:
             _decoder(kind).decode(arguments)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            pass  # perhaps it can be mended; if not, what is wrong is said below
+            pass  # perhaps it can be corrected; if not, the error is raised below
         else:
             return arguments
     return _mended(command, arguments, kind)
@@ -111,7 +111,7 @@ _TOO_DEEP: Final = f"lists and objects are nested more than {MAX_DEPTH} deep"
 
 
 def _check_wire(value: Any) -> None:
-    """Refuse what no reader of the rank should see, without recursion: the depth is hostile."""
+    """Refuse what would break a reader in the rank; no recursion, as the depth may be hostile."""
     level, depth = [("", value)], 0
     while level:
         if depth > MAX_DEPTH:
@@ -132,7 +132,7 @@ def _check_wire(value: Any) -> None:
 
 
 def _mend(info: inspect.Type) -> Mend:
-    """Return what turns null, `{}` and 7.0 into what a value of this type is to be."""
+    """Return a function that corrects null, `{}` and 7.0 in a value of this type."""
     if isinstance(info, inspect.UnionType):
         return _each_of([_mend(part) for part in info.types])
     if isinstance(info, inspect.StructType):
@@ -194,7 +194,7 @@ def _fields(kind: type[Struct]) -> tuple[dict[str, Mend], frozenset[str]]:
 
 
 def _readable(error: str) -> str:
-    """Say in the words of a reader of JSON what msgspec says of Python's types."""
+    """Rephrase an error of msgspec, which names Python's types, in terms of JSON."""
     place = _PLACE.fullmatch(error)
     why, path = (place["why"], place["path"] or "") if place else (error, "")
     missing = _MISSING.search(why)

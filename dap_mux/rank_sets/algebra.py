@@ -1,6 +1,6 @@
-"""The tree of a rank set: its operators, and the atoms that are a single word.
+"""The tree of a rank set: its operators, and the atoms that are a single name.
 
-Nodes compare by meaning: where they stood in the text (`place`) only serves messages.
+Nodes compare by meaning: their place in the text (`place`) only serves messages.
 """
 
 from __future__ import annotations

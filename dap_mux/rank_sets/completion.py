@@ -1,7 +1,7 @@
-"""What may stand at a column of a rank set: for consoles, editors and the language server.
+"""Completions at a column of a rank set, for consoles, editors and the language server.
 
-The parser itself decides: a candidate is offered where the text with it, made whole, parses and
-means something in this world. So completion is never out of step with the grammar.
+The parser decides: a candidate is offered if the text with it, completed, parses and selects
+something in this world. So completion never disagrees with the grammar.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dap_mux.rank_sets.tokens import NAME, WORD
 from dap_mux.rank_sets.world import STATES, World
 
 _MAX_CHARS: Final = 256
-"""Characters that are completed at most: each kind of candidate is tried behind all of them."""
+"""A longer text is not completed, because each kind of candidate is parsed with all of it."""
 
 _MAX_COORDINATES: Final = 64
 """Coordinates offered of one dimension at most."""
@@ -40,10 +40,10 @@ class Completion:
 
 
 def complete(text: str, column: int, world: World) -> tuple[Completion, ...]:
-    """Return what may stand at `column` (0-based) of a rank set, likeliest first.
+    """Return the completions at `column` (0-based) of a rank set, likeliest first.
 
-    What stands behind the column is not looked at. Mistakes in front of it give nothing, and
-    neither do more than 256 characters.
+    Text behind the column is ignored. Errors in front of it, or more than 256 characters, give
+    none.
     """
     head = text[:column]
     if len(head) > _MAX_CHARS:

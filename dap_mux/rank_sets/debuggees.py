@@ -1,4 +1,4 @@
-"""Who is debugged: a rank, or a worker, which is a process that a rank has started.
+"""Ids of debuggees: of a rank, or of a worker, which is a process that a rank has started.
 
 A worker's id is its rank's with its number behind it, so that it sorts after its rank and before
 the next one. Rank sets know ranks only: a worker is selected with its rank.

@@ -1,4 +1,4 @@
-"""The one error of this package, with a caret under the words it is about."""
+"""The error of this package, with a caret under the text that it is about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dap_mux.errors import UsageError
 
 MAX_CHARS = 4096
-"""Characters of a rank set at most: whoever reads one keeps everybody else waiting meanwhile."""
+"""The limit of a rank set: parsing a longer one would block the session for too long."""
 
 _MAX_QUOTED_CHARS = 72
 """Characters of the user's text that a message quotes at most."""

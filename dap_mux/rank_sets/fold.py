@@ -1,4 +1,4 @@
-"""Ranks to the shortest text that says them: `0-3,7`."""
+"""Formats ranks as the shortest text: `0-3,7`."""
 
 from __future__ import annotations
 

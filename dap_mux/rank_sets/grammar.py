@@ -35,7 +35,7 @@ _MAX_NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""
 
 _MAX_SETS = 512
-"""How many sets operators may join: each is worked out, and a list of numbers is one."""
+"""How many sets operators may join: each is evaluated, and a list of numbers is one."""
 
 _NUMBERS = ("number", "run", "list")
 
@@ -43,7 +43,7 @@ _Item = TypeVar("_Item")
 
 
 def parse(text: str) -> RankSet:
-    """Read a whole text as a rank set. Raises RankSetError at the first word amiss."""
+    """Read a whole text as a rank set. Raises RankSetError at the first wrong token."""
     return parse_within(text, 0, len(text))
 
 

@@ -83,7 +83,7 @@ class Numbers(RankSet):
 
 @dataclass(frozen=True)
 class Dim:
-    """`dp=(1,3)`: what is wanted of one dimension."""
+    """`dp=(1,3)`: the coordinates selected in one dimension."""
 
     name: str
     indices: tuple[Index, ...]
@@ -141,12 +141,12 @@ def _owner(group: str | None) -> str:
 
 
 def _at(coords: dict[str, int], wanted: dict[str, frozenset[int]]) -> bool:
-    # Where a rank did not tell its place in a dimension, no place there chooses it.
+    # A rank without a known coordinate in a dimension is not selected by that dimension.
     return all(coords.get(name) in places for name, places in wanted.items())
 
 
 def _pick(indices: tuple[Index, ...], known: frozenset[int]) -> frozenset[int]:
-    """What there is of the indices; without indices everything there is."""
+    """Return the known ranks among the indices; all known ranks without indices."""
     if not indices:
         return known
     found = known.intersection(index for index in indices if isinstance(index, int))

@@ -14,7 +14,7 @@ from dap_mux.rank_sets.world import STATES
 _KEYWORDS = {"all", "ranks", *STATES}
 _NAMED = re.compile(rf"(?P<name>{NAME})\s+(?:(?P<call>ranks\s*\()|\d)")
 _PIECE = re.compile(r"(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<space>\s+)")
-_MAX_CUTS = 40  # a set of more words than that wants a name of its own
+_MAX_CUTS = 40  # a set of more tokens than that should get a name of its own
 
 
 def split_leading(text: str) -> tuple[str, str]:
@@ -28,7 +28,7 @@ def split_leading(text: str) -> tuple[str, str]:
     problem: RankSetError | None = None
     for cut in reversed(cuts):
         if problem is not None and cut > problem.column:
-            continue  # the same word would be amiss
+            continue  # the same token would be wrong
         problem = _problem(text[:cut])
         if problem is None:
             return text[:cut], text[cut:].strip()
@@ -57,7 +57,7 @@ def _cuts(text: str) -> Iterator[int]:
 
 
 def _problem(text: str) -> RankSetError | None:
-    """What makes this no rank set, None where it is one."""
+    """Return why this is not a rank set, None if it is one."""
     try:
         parse(text)
     except RankSetError as error:

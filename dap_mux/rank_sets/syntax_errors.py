@@ -1,4 +1,4 @@
-"""What the parser says of a word that cannot stand where it stands, and what to write."""
+"""The parser's errors for an unexpected token, with a hint what to write instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRAILING_HINTS = {
 
 
 def unknown(token: Token, after: Token) -> RankSetError:
-    """A bare word that is neither `all`, a state nor `ranks`."""
+    """A bare name that is neither `all`, a state nor `ranks`."""
     hint = _OPERATOR_HINTS.get(token.text)
     if hint is None and after.kind == "=":
         hint = f"dimensions go inside ranks(...), as in ranks({token.text}=0)"

@@ -1,4 +1,4 @@
-"""The words of a rank set, each with its column."""
+"""The tokens of a rank set, each with its column."""
 
 from __future__ import annotations
 

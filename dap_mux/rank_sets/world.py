@@ -16,12 +16,12 @@ RankId: TypeAlias = tuple[str, int]
 """(group, global rank within the group)."""
 
 STATES = ("waiting", "connecting", "running", "stopped", "pausing", "lost", "exited")
-"""The words for a rank's state, in the order of a rank's life."""
+"""The names of a rank's states, in the order of a rank's life."""
 
 
 @dataclass(frozen=True)
 class World:
-    """All known ranks, and what rank sets may say about them."""
+    """All known ranks, and their properties that rank sets can use."""
 
     ranks: tuple[RankId, ...]
     meshes: Mapping[str, Mesh]

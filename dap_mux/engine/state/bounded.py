@@ -1,4 +1,4 @@
-"""A mapping that remembers the newest things only: what peers say must not fill the memory."""
+"""A mapping with a limit, so that peers cannot fill the memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class Recent(OrderedDict[K, V]):
-    """Keeps `limit` entries; where more come the oldest go. Setting one again makes it new."""
+    """Keeps the newest `limit` entries. Setting an entry again makes it the newest."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()

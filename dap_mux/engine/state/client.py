@@ -18,17 +18,19 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 @dataclass
 class Focus:
-    """The rank a client works on, and how strongly it said so (scopes beat stackTrace)."""
+    """The rank that a client works on; `explicit`: chosen by `scopes`, not only `stackTrace`."""
 
     rank: DebuggeeId | None = None
     explicit: bool = False
     beside: set[DebuggeeId] = field(default_factory=set)  # stops shown without moving the focus
-    held: int | None = None  # a deadline: until then looks at other ranks were asked for earlier
+    held: int | None = (
+        None  # until this deadline, requests about other ranks are older than the focus
+    )
 
 
 @dataclass
 class Dropped:
-    """How much output a client has lost since it stopped reading; `size` in bytes of UTF-8."""
+    """The output that a client has lost since it stopped reading; `size` in bytes of UTF-8."""
 
     lines: int = 0
     size: int = 0
@@ -38,12 +40,12 @@ class Dropped:
 class StopSync:
     """Whether a client has applied the last `allThreadsStopped` that it was sent.
 
-    Until then it is not told which rows run: applying the stop would undo that.
+    It is told only afterwards which rows run, because applying the stop would undo that.
     """
 
-    replies: int = 0  # to `threads`, that may come before it is applied, or apply it
-    row: int | None = None  # that was said to have stopped; None: nothing is left to be applied
-    timer: int | None = None  # for a client that asks nothing
+    replies: int = 0  # to `threads`, expected before the stop counts as applied
+    row: int | None = None  # of the stop that is not applied yet; None: all are
+    timer: int | None = None  # for a client that sends no request
 
 
 @dataclass(eq=False)
@@ -54,32 +56,34 @@ class Client:
     dialect: Dialect = GENERIC
     role: str = ""
     trusted: bool = True
-    token: Token | None = None  # what it must show, unless it is trusted
+    token: Token | None = None  # that it must present, unless it is trusted
     initialized: bool = False
     configured: bool = False
     leaving: bool = False
-    terminated: bool = False  # it was told `terminated`: no event follows
+    terminated: bool = False  # it was sent `terminated`: no event may follow
     seq: int = 0
     launched: bool = False
     about: InitializeArguments = field(default_factory=InitializeArguments)
-    translation: ClientTranslation | None = None  # None: it counts and spells as the session does
+    translation: ClientTranslation | None = (
+        None  # None: its lines, columns and paths are the session's
+    )
     arguments: Body = field(default_factory=dict)
     path_map: PathMap = field(default_factory=PathMap)
     attach: ClientRequest | None = None
     open: dict[int, ClientRequest] = field(default_factory=dict)
     focus: Focus = field(default_factory=Focus)
     events: frozenset[str] = frozenset()
-    dropped: Dropped | None = None  # it does not read at present
+    dropped: Dropped | None = None  # set while it does not read
     sync: StopSync = field(default_factory=StopSync)
 
     @property
     def listening(self) -> bool:
-        """It is a configured controller: told of stops, threads and output."""
+        """Whether it gets events of stops, threads and output: a configured controller."""
         return self.role == "controller" and self.configured
 
 
 class ClientRequest(Struct, eq=False):
-    """A request that one client waits on; answered exactly once."""
+    """A client's request; answered exactly once."""
 
     client: Client
     seq: int
@@ -87,6 +91,6 @@ class ClientRequest(Struct, eq=False):
     arguments: Raw
     number: int = 0
     answered: bool = False
-    failed: bool = False  # by a defect of ours: whoever answers it later comes too late
-    # Asked by us on the client's behalf: takes the body, or why there is none.
+    failed: bool = False  # answered with an internal error: a later answer is ignored
+    # Set for requests that we make on the client's behalf: takes the body, or the error.
     reply: Callable[[Body, str], None] | None = None

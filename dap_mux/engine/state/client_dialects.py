@@ -1,10 +1,10 @@
-"""Which events tell each kind of client what stopped, ran on, came or went: its dialect.
+"""The events that tell each kind of client which rows stop, run, come and go: its dialect.
 
-Pure: `RowStates` in, events out. The same facts need different events, because editors differ in
-what they do with a `stopped` (measured in VS Code, nvim-dap and dape). `applied` tells which rows
-run, once the client has applied an `allThreadsStopped`; it shows that by having its next `threads`
-(or the stopped thread's `stackTrace`) answered. A `continued` sent earlier would be overwritten,
-and a running rank shown as paused.
+Pure functions of `RowStates`. The same facts need different events, because editors handle
+`stopped` differently (measured in VS Code, nvim-dap and dape). `applied` tells which rows run, once
+the client has applied an `allThreadsStopped`: that is when its next `threads` (or the `stackTrace`
+of the stopped thread) has been answered. A `continued` sent earlier would be overwritten, and a
+running rank shown as paused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 EventBody: TypeAlias = tuple[str, dict[str, Any]]
 Script: TypeAlias = tuple[EventBody, ...]
-MAX_SINGLE_STOPS: Final = 8  # late stoppers told one by one, where that is what the client needs
+MAX_SINGLE_STOPS: Final = 8  # late stops told one by one, to clients that need it
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _each(rows: tuple[int, ...]) -> tuple[EventBody, ...]:
 
 
 class Dialect:
-    """The base of all: a client that takes the protocol at its word."""
+    """The base class: a client that follows the protocol to the letter."""
 
     renames = False  # a `thread started` with a known id means a new name, and nothing else
     means_the_row = False  # `continue`, `pause` or a step beside the focus acts on that row alone
@@ -83,7 +83,7 @@ class Dialect:
         return (continued(stepping), stopped(states, states.focus, all=False, hint=True))
 
     def move(self, states: RowStates, old: int | None) -> Script:
-        """The focus moves from row `old` to that of `states`; nobody runs on."""
+        """The focus moves from row `old` to that of `states`; no rank runs on."""
         return self.stop(states)
 
     def resume_all(self, focus: int) -> Script:
@@ -104,7 +104,7 @@ class Dialect:
 
 
 class VSCode(Dialect):
-    """Measured in VS Code 1.100. The thread id is all that a row's own button sends."""
+    """Measured in VS Code 1.100. A row's own button sends only the thread id."""
 
     renames = True
     means_the_row = True
@@ -116,7 +116,7 @@ class VSCode(Dialect):
 
 
 class Generic(Dialect):
-    """Others: before the focus moves away from a row, that row is said to run (nvim-dap's rule)."""
+    """Other clients: a row is `continued` before the focus leaves it, as nvim-dap needs it."""
 
     def move(self, states: RowStates, old: int | None) -> Script:
         """Free the old row first, or a client may resume the new one by itself."""
@@ -155,7 +155,7 @@ class Dape(Generic):
     fetches = True
 
     def stop(self, states: RowStates) -> Script:
-        """One event for all; who runs follows."""
+        """One event for all; events for the running rows follow."""
         return (stopped(states, states.focus, all=True),)
 
     def applied(self, states: RowStates, stepping: int | None) -> Script:
@@ -175,7 +175,7 @@ class Dape(Generic):
         return ()
 
     def move(self, states: RowStates, old: int | None) -> Script:
-        """A `stopped` is all that it takes."""
+        """A `stopped` is enough."""
         return self.stop(states)
 
     def resume_some(self, rows: tuple[int, ...], states: RowStates | None) -> Script:

@@ -1,8 +1,8 @@
-"""Ids that belong to a rank, exchanged for ids of the session.
+"""Translates the ranks' ids to ids of the session and back.
 
-debugpy's own ids are small, collide across ranks and are used again after a stop (measured), so
-each gets a number of ours that is never given out twice. A number whose stop is over is an
-error for ever, never another rank's data.
+debugpy's ids are small, collide across ranks and are reused after a stop (measured), so each gets
+a number of ours that is never reused. A number whose stop is over remains an error and never means
+another rank's data.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAX_HANDLE: Final = 2**31 - 1
 _OF_A_STOP: Final = frozenset(
     {Kind.FRAME, Kind.VARIABLES, Kind.GOTO, Kind.STEP_IN, Kind.LOCATION, Kind.MEMORY}
 )
-_MAX_EXPIRED: Final = 4096  # expired handles whose end can still be told in full
-MAX_PER_RANK: Final = 65_536  # of those that end with a stop, and as many others
-MAX_TEXT: Final = 1024  # characters of an id that is a text
+_MAX_EXPIRED: Final = 4096  # expired handles whose error gives the reason
+MAX_PER_RANK: Final = 65_536  # that end with a stop, and as many others
+MAX_TEXT: Final = 1024  # characters of an id that is a string
 
 
 class _Owner(NamedTuple):
@@ -34,7 +34,7 @@ class _Owner(NamedTuple):
 
 @dataclass(slots=True)
 class _Owned:
-    """What one rank has given out: upstream id to ours."""
+    """The ids of one rank, mapped to ours."""
 
     stop: dict[tuple[Kind, Id], Id] = field(default_factory=dict)
     lasting: dict[tuple[Kind, Id], Id] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Owned:
 
 
 class Handles:
-    """Both directions of the exchange. Memory is bounded by what is alive, not by what was."""
+    """Both directions of the translation. Memory is bounded by the handles that are alive."""
 
     def __init__(self, first: int = 1) -> None:
         self._next = first
@@ -53,7 +53,7 @@ class Handles:
         self._ends: Recent[Id, str] = Recent(_MAX_EXPIRED)
 
     def __len__(self) -> int:
-        """How many handles are alive."""
+        """Return the number of handles that are alive."""
         return len(self._owners)
 
     @overload
@@ -63,7 +63,7 @@ class Handles:
     @overload
     def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id: ...
     def mint(self, rank: DebuggeeId, kind: Kind, upstream: Id) -> Id:
-        """Return our id for a rank's own: the same until it expires; text for text."""
+        """Return our id for a rank's own: the same until it expires, a string for a string."""
         known = self._owned.setdefault(rank, _Owned()).of(kind)
         handle = known.get((kind, upstream))
         if handle is None:
@@ -76,13 +76,13 @@ class Handles:
         return handle
 
     def _forget_oldest(self, rank: DebuggeeId, known: dict[tuple[Kind, Id], Id]) -> None:
-        """A rank that goes on giving out ids loses its first ones."""
+        """Expire the oldest id of a rank that has given out too many."""
         handle = known.pop(next(iter(known)))
         del self._owners[handle]
         self._ends[handle] = f"{_name(rank)} has given out too many since"
 
     def reserve(self) -> int:
-        """Return a number that is no rank's, and will never be."""
+        """Return a number that never belongs to a rank."""
         number = self._new(0)
         assert isinstance(number, int)
         return number
@@ -105,12 +105,12 @@ class Handles:
         return owner.rank, owner.upstream
 
     def expire_stop(self, rank: DebuggeeId) -> None:
-        """The rank runs on: frames, variables and what hangs on them are no more."""
+        """Expire frames, variables and the like: the rank runs on."""
         if (owned := self._owned.get(rank)) is not None:
             self._expire(owned.stop, f"{_name(rank)} has run on since")
 
     def expire_rank(self, rank: DebuggeeId) -> None:
-        """The rank's process or connection is gone, and all that it gave out with it."""
+        """Expire all ids of a rank whose process or connection is gone."""
         if (owned := self._owned.pop(rank, None)) is not None:
             self._expire(owned.stop, f"{_name(rank)} is gone")
             self._expire(owned.lasting, f"{_name(rank)} is gone")

@@ -1,4 +1,4 @@
-"""How one part of the engine tells others of something without knowing them."""
+"""Signals: one part of the engine tells others of something without knowing them."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ P = ParamSpec("P")
 
 
 class Listeners(Generic[P]):
-    """Those that are told of one thing. Each adds itself when it is constructed."""
+    """The callbacks of one signal. Each part adds its own when it is constructed."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[P, None]] = []
 
     def add(self, listener: Callable[P, None]) -> None:
-        """Tell this one, too, after those that came before it."""
+        """Add a callback; callbacks are called in the order in which they were added."""
         self._listeners.append(listener)
 
     def tell(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Tell all of them."""
+        """Call all of them."""
         for listener in self._listeners:
             listener(*args, **kwargs)
 
 
 class MoveListener(Protocol):
-    """A part that is told whenever a rank moves."""
+    """A part that is told whenever a rank's visible state changes."""
 
     def moved(self, rank: Rank) -> None:
-        """What `list` shows of this rank has changed: its phase, its stop, its step."""
+        """Called when what `list` shows of this rank has changed: phase, stop or step."""
 
 
 class RankMoves:
-    """Tells of ranks' moves, but not of hidden children: to the session there are none."""
+    """Tells the listeners of changes, except for hidden children, which have no row."""
 
     def __init__(self, listeners: Sequence[MoveListener]) -> None:
         self._listeners = listeners
 
     def moved(self, rank: Rank) -> None:
-        """What `list` shows of this rank has changed."""
+        """Tell the listeners, unless the rank is hidden."""
         if not rank.hidden:
             for listener in self._listeners:
                 listener.moved(rank)

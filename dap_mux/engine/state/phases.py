@@ -1,6 +1,6 @@
 """The life of a rank's connection: every transition there is, as one literal table.
 
-Anything about the state machine lives here; `lifecycle` only says which signal came.
+The whole state machine is here; `lifecycle` only decides which signal has come.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from dap_mux.errors import DapMuxError
 
 
 class Phase(enum.Enum):
-    """Where a rank's connection stands: its name, the state that users see, and whether requests
-    can be sent.
+    """The phase of a rank's connection.
+
+    Its value: a name, the state that users see, and whether requests can be sent.
     """
 
-    IDLE = ("idle", "waiting")  # known, and no controller has asked to attach yet
-    WAITING = ("waiting", "waiting")  # tried or lost; the next try is due by a deadline
+    IDLE = ("idle", "waiting")  # known, but no controller has asked to attach
+    WAITING = ("waiting", "waiting")  # failed or lost; the next attempt comes with a deadline
     CONNECTING = ("connecting", "connecting")  # TCP under way
     GREETING = ("greeting", "connecting", True)  # TCP up; `initialize` sent, adapter not ready yet
     ATTACHING = ("attaching", "connecting", True)  # `attach` sent, `initialized` not seen
-    CONFIGURING = ("configuring", "connecting", True)  # breakpoints go in; held until configured
+    CONFIGURING = ("configuring", "connecting", True)  # breakpoints are sent; held until configured
     STARTING = ("starting", "connecting", True)  # `configurationDone` due or sent, no answer yet
     LIVE = ("live", "running", True)  # attached
-    LEAVING_EARLY = ("leaving early", "running", True)  # left before `attach`, which it needs still
+    LEAVING_EARLY = (
+        "leaving early",
+        "running",
+        True,
+    )  # left before `attach`, which must be sent first
     LEAVING = ("leaving", "running", True)  # `disconnect` due or sent, the link not closed yet
     RELEASED = ("released", "running")  # detached on request; runs on without us
     GONE = ("gone", "exited")  # its process ended
@@ -37,25 +42,25 @@ class Phase(enum.Enum):
 
     @property
     def trying(self) -> bool:
-        """Whether the rank is wanted and not attached yet, or not again."""
+        """Whether we try to attach the rank."""
         return self.state == "connecting" or self is Phase.WAITING
 
     @property
     def leaving(self) -> bool:
-        """Whether the rank is being left, over a connection that is still to be closed."""
+        """Whether the rank is being detached and the connection is still open."""
         return self in (Phase.LEAVING_EARLY, Phase.LEAVING)
 
 
 class AfterLeaving(enum.Enum):
-    """What becomes of a rank that is left. It runs on in any case."""
+    """What happens after a rank is detached; its program runs on in any case."""
 
-    RETURN = "return"  # it is attached again with the next client
-    STAY_AWAY = "stay away"  # released: until a client asks for it
+    RETURN = "return"  # attached again for the next client
+    STAY_AWAY = "stay away"  # released, until a client asks for it
     FORGET = "forget"
 
 
 class Signal(enum.Enum):
-    """What can happen to a rank's connection."""
+    """The events of a rank's connection."""
 
     CONNECT = "connect"
     UP = "up"
@@ -70,7 +75,7 @@ class Signal(enum.Enum):
     RETURN = "return"
 
 
-# LEAVE asks a linked rank to run on without us; where there is no link, nothing has to be asked.
+# LEAVE detaches a linked rank; without a link there is nothing to detach.
 TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
     Phase.IDLE: {
         Signal.CONNECT: Phase.CONNECTING,
@@ -124,7 +129,7 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
         Signal.RELEASE: Phase.LEAVING,
         Signal.END: Phase.GONE,
     },
-    # A rank that leaves ends up IDLE or RELEASED, as its `AfterLeaving` says.
+    # A rank that is left becomes IDLE or RELEASED, as its `AfterLeaving` says.
     Phase.LEAVING_EARLY: {
         Signal.LEAVE: Phase.LEAVING,
         Signal.DOWN: Phase.IDLE,
@@ -137,13 +142,13 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Signal, Phase]]] = {
         Signal.END: Phase.GONE,
     },
     Phase.RELEASED: {Signal.CONNECT: Phase.CONNECTING, Signal.END: Phase.GONE},
-    # An elastic restart: the same rank again, in a new process, which listens already or not yet.
+    # An elastic restart: the same rank in a new process, which may or may not listen yet.
     Phase.GONE: {Signal.CONNECT: Phase.CONNECTING, Signal.RETURN: Phase.IDLE},
 }
 
 
 class IllegalTransition(DapMuxError):
-    """A defect of ours: the table has no such step."""
+    """A defect of ours: the table has no such transition."""
 
 
 def step(phase: Phase, signal: Signal) -> Phase:

@@ -25,9 +25,9 @@ NO_REASON: Final = "debugpy refused it and gave no reason"
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A rank's answer, or why there is none. `no_reply_reason` is empty for a real answer.
+    """A rank's response, or the reason why there is none (`no_reply_reason`).
 
-    `rank` says whose it is, to who asks many in one go.
+    `rank` is set where many ranks are asked at once.
     """
 
     ok: bool
@@ -38,17 +38,17 @@ class Reply(Struct, frozen=True, gc=False):
 
     @property
     def problem(self) -> str:
-        """What was wrong, in the rank's words or ours; '' for one that went well."""
+        """The error, in the rank's own text or in ours; '' for a success."""
         return self.no_reply_reason or self.message or ("" if self.ok else NO_REASON)
 
 
 class Pending(Struct):
-    """A request that a rank still owes an answer to; one of many ranks may be shared by them."""
+    """A request that a rank has not answered; many ranks may share one object."""
 
     command: str
     then: Callable[[Reply], None]
     deadline: int | None
-    cause: ClientRequest | None = None  # the client's request that it is asked for
+    cause: ClientRequest | None = None  # the client's request that it is made for
 
 
 @dataclass(eq=False)
@@ -62,39 +62,39 @@ class Connection:
     offers: Body | None = None  # its capabilities, once `initialize` is answered
     runs_on: bool = False  # `configurationDone` has been sent
     refusal: str = ""  # why the rank is left again as soon as it is attached
-    threads: set[int] = field(default_factory=set)  # that it has told of, and that run
-    program_over: bool = False  # the rank's main thread has ended, by its own word
+    threads: set[int] = field(default_factory=set)  # started and not exited, by its events
+    program_over: bool = False  # the rank has reported the end of its main thread
 
 
 @dataclass
 class Lost:
-    """A rank that was attached and is not again yet: what is known of its process."""
+    """The process of a rank whose connection was lost, until it is attached again."""
 
-    debugger_ended: bool = False  # its adapter has said `terminated` of a program that may run on
-    alive: bool = False  # seen to run, since the connection was lost
+    debugger_ended: bool = False  # its adapter has sent `terminated`, but the program may run on
+    alive: bool = False  # seen running since the connection was lost
     look: int | None = None  # the last `WatchProcess`
-    deadline: int | None = None  # for a way back to a rank whose process cannot be seen
+    deadline: int | None = None  # to reconnect, where the process cannot be observed
 
 
 @dataclass
 class Fate:
-    """How a rank's process has ended or is about to, and where it was seen last."""
+    """The end of a rank's process, or what is known before it."""
 
     place: str = ""  # of its newest stop
     failure: str = ""  # the uncaught exception and its place
-    held: float | None = None  # s left for a debugger to come, where it is held at its failure
+    held: float | None = None  # seconds that a failed process still waits for a debugger
     end: str = ""  # an exit code or a signal
-    exited: bool = False  # who watches the process has seen its end
-    vanished: bool = False  # its connection was lost before, and it had not said that it ends
+    exited: bool = False  # the watcher of the process has seen its end
+    vanished: bool = False  # its connection was lost without any event that announces its end
     wanted: bool = False  # the session ended it
     told: bool = False
 
 
 @dataclass(eq=False)
 class Rank:
-    """One rank, `(group, rank)`, over all the processes and connections that it may have.
+    """One rank, `(group, rank)`, over all processes and connections that it has in turn.
 
-    Or a worker: a process that a rank, its `main`, has started. It is debugged like a rank.
+    Or a worker: a process that a rank, its `main`, has started, and that is debugged like a rank.
     """
 
     id: DebuggeeId
@@ -103,27 +103,27 @@ class Rank:
     phase: Phase = Phase.IDLE
     reason: str = ""
     connection: Connection = field(default_factory=Connection)
-    timer: int | None = None  # of the present phase
+    timer: int | None = None  # of the current phase
     attempts: int = 0
     lost: Lost | None = None
     resting: bool = False  # just left: its adapter needs a moment before the next connection
     after_leaving: AfterLeaving = AfterLeaving.RETURN
-    debugpy: str = ""  # its release, by its own word
-    process: str = ""  # which one it is, as the rank says when it is attached
+    debugpy: str = ""  # its version, as it reports it
+    process: str = ""  # identifies the process, as reported at attach
     patched: bool | None = None
     stop: Stop | None = None
     pausing: bool = False
-    run: StepRun | None = None  # the step that is under way
-    last_run: StepRun | None = None  # the last one it took part in
+    run: StepRun | None = None  # the current step
+    last_run: StepRun | None = None  # its previous step
     deferred: deque[Deferred] = field(default_factory=deque)
-    stepping: set[int] = field(default_factory=set)  # its threads that were told to step
-    last_thread: int | None = None  # the thread that it ran on with, while it is not stopped
+    stepping: set[int] = field(default_factory=set)  # its threads that are stepping
+    last_thread: int | None = None  # the thread that it continued with, while it runs
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
     fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
-    attach_overrides: Body = field(default_factory=dict)  # how a worker wants to be attached
-    hidden: bool = False  # a child that nobody debugs (yet): no row, and it runs on once attached
+    attach_overrides: Body = field(default_factory=dict)  # a worker's own attach arguments
+    hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
 
     def __post_init__(self) -> None:

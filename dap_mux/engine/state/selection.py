@@ -1,6 +1,6 @@
-"""What a control request acts on: the focus of a client, the class of a rank, the scope.
+"""Selects the ranks of a control request: by a client's focus, a rank's class, the scope.
 
-Selection only: nothing is sent from here.
+Nothing is sent from here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STEPS: Final = ("next", "stepIn", "stepOut")
 
 
 def class_of(core: SessionState, rank: Rank) -> list[Rank]:
-    """Return the stopped ranks of one group that stand where `rank` stands, in every frame."""
+    """Return the stopped ranks of its group that have the same frames as `rank`."""
     place = rank.stop.frames if rank.stop else None
     if not place:
         return [rank]
@@ -39,8 +39,8 @@ def targets(
 ) -> list[Rank]:
     """Return the ranks a control request for a row (`members`) acts on.
 
-    `singleThread` means that row only, and so does a row that is not the focus where the kind of
-    client has no other way to say it. Any other client may name whichever thread it likes.
+    `singleThread` means that row only. So does a row other than the focus if the client's dialect
+    has no other way to express it; clients of other dialects may name any thread.
     """
     focus = focused(core, client)
     elsewhere = focus is not None and focus not in members
@@ -61,16 +61,16 @@ def _mode(scope: str, command: str) -> str:
 
 
 def focused(core: SessionState, client: Client) -> Rank | None:
-    """Return the rank a client works on, or None when it has not looked at any."""
+    """Return the rank that a client works on, None before it has looked at any."""
     rank = core.ranks.get(client.focus.rank) if client.focus.rank else None
     return rank if rank and rank.phase is Phase.LIVE else None
 
 
 def looked_at(client: Client, rank: DebuggeeId, *, explicit: bool) -> None:
-    """Note what a client asked about: `scopes` and a frame's `evaluate` beat `stackTrace`.
+    """Note the rank of a client's request: `scopes` and a frame's `evaluate` beat `stackTrace`.
 
-    An editor fetches the stack of each stop by itself: beside the focus that means nothing. Nor
-    does a look at the old place that was still under way when the focus was moved.
+    An editor fetches the stack of each stop by itself, which does not move the focus. Nor does a
+    request about the old focus that was already under way when the focus moved.
     """
     by_itself = client.focus.explicit or rank in client.focus.beside
     overtaken = client.focus.held is not None and rank != client.focus.rank
@@ -80,14 +80,14 @@ def looked_at(client: Client, rank: DebuggeeId, *, explicit: bool) -> None:
 
 
 def give_focus(client: Client, rank: DebuggeeId) -> None:
-    """A stop was shown for this rank: it has the focus until the client looks elsewhere."""
+    """Move the focus to a rank whose stop was shown, until the client looks elsewhere."""
     client.focus.rank = rank
     client.focus.explicit = False
     client.focus.beside.clear()
 
 
 def fallback(core: SessionState, gone: Rank) -> Rank | None:
-    """Return who gets the focus of a rank that is gone: its class's lowest, else any stopped."""
+    """Return the new focus if a rank is gone: the first of its class, else any stopped rank."""
     live = (rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE and rank is not gone)
     stopped = [rank for rank in live if rank.stop]
     place = gone.stop.frames if gone.stop else None

@@ -1,4 +1,4 @@
-"""The state that the engine's parts share, and the few ways in which they act on the world."""
+"""The state that the engine's parts share, with deadlines, logging and outputs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 @dataclass
 class Flow:
-    """How far the session as a whole has come."""
+    """The progress of the session as a whole."""
 
-    configured: bool = False  # the first controller has configured: ranks may run
-    began: bool = False  # so they have: their programs run
-    restarting: bool = False  # the old ranks are being ended, and the new ones are to come
-    job_over: bool = False  # whoever starts the ranks starts none any more
+    configured: bool = False  # the first controller is configured: ranks may run
+    began: bool = False  # the ranks' programs run
+    restarting: bool = False  # the old ranks are ending, the new ones have not come
+    job_over: bool = False  # no more ranks will be started
     job_code: int | None = None  # of the launcher, once it has ended
     ended: bool = False
-    process: dict[str, Any] | None = None  # the job's `process` event, once a rank has told it
+    process: dict[str, Any] | None = None  # the job's `process` event, once a rank has sent one
 
 
-MAX_TRACEBACKS: Final = 100  # as many are logged whole, for who brings them about may go on and on
+MAX_TRACEBACKS: Final = 100  # logged in full: a peer may cause errors without end
 
 
 class SessionState:
     """Ranks, clients, handles and deadlines. Outputs collect in `out` until they are drained.
 
-    `ranks` are all that is debugged, workers too; `mains` are the ranks alone.
+    `ranks` includes workers; `mains` does not.
     """
 
     def __init__(self, injected: InjectedSources, settings: Settings) -> None:
@@ -53,45 +53,47 @@ class SessionState:
         self.links: dict[int, Rank] = {}
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
-        self.names: dict[str, RankSet] = {}  # what `@name` means
-        self.compiled: dict[tuple[str, int], str] = {}  # breakpoints that torch.compile passes by
-        self.found_meshes: dict[str, Mesh] = {}  # by group: what its ranks say, and what is given
+        self.names: dict[str, RankSet] = {}  # named sets, by name
+        self.compiled: dict[
+            tuple[str, int], str
+        ] = {}  # warnings for breakpoints that torch.compile skips
+        self.found_meshes: dict[str, Mesh] = {}  # by group: given, or read from its ranks
         self.path_map = PathMap()  # the first controller's
-        self.folders: dict[RankId, str] = {}  # where ranks run, as far as mappings need it
+        self.folders: dict[RankId, str] = {}  # ranks' working folders, if mappings need them
         self.mapped: set[RankId] = set()  # ranks that were given mappings
         self.flow = Flow()
         self.out: list[Output] = []
         self.random = random.Random(settings.seed)
-        self.cause: ClientRequest | None = None  # what is done now is done on its behalf
+        self.cause: ClientRequest | None = None  # the request that is being handled
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
         self.faults = 0
         self._numbers = 0
 
     def adopt(self, settings: Settings) -> None:
-        """Go by these from now on; view and scope can be changed again by request."""
+        """Use these settings from now on; requests can change view and scope again."""
         self.settings = settings
         self.view = settings.view
         self.scope = settings.scope
 
     def number(self) -> int:
-        """Return a number never given out before."""
+        """Return a number that was never returned before."""
         self._numbers += 1
         return self._numbers
 
     def after(self, seconds: float, then: Callable[[], None]) -> int:
-        """Ask for a deadline; `then` runs when it passes, unless it is cancelled."""
+        """Request a deadline; `then` runs when it passes, unless it is cancelled."""
         token = self.number()
         self._timers[token] = then, self.cause
         self.out.append(SetDeadline(token, seconds))
         return token
 
     def cancel(self, token: int | None) -> None:
-        """Forget a deadline; None and passed ones do no harm."""
+        """Cancel a deadline; None and passed ones are ignored."""
         if token is not None and self._timers.pop(token, None) is not None:
             self.out.append(CancelDeadline(token))
 
     def fire(self, token: int) -> None:
-        """A deadline passed; a cancelled one is ignored."""
+        """Run the callback of a deadline that has passed, unless it was cancelled."""
         then, self.cause = self._timers.pop(token, (None, None))
         if then:
             then()
@@ -111,19 +113,19 @@ class SessionState:
         self.log(logging.WARNING, component, text, rank)
 
     def guard(self, call: Callable[[], None], failed: Callable[[Exception], object]) -> bool:
-        """Call it; False where it has failed, with what nobody has foreseen or otherwise.
+        """Call it; if it raises anything, call `failed` and return False.
 
-        No other code of the engine catches what it cannot name. `failed` is told of it.
+        No other code of the engine catches exceptions of every kind.
         """
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - whatever it is, others go on
+        except Exception as error:  # noqa: BLE001 - the other parts go on
             failed(error)
             return False
         return True
 
     def fault(self, error: Exception) -> str:
-        """Log an exception that nobody has foreseen; return what to tell of it."""
+        """Log an unexpected exception; return the text for the client."""
         self.faults += 1
         what = f"internal error {self.faults} ({type(error).__name__}: {error})"
         trace = "".join(traceback.format_exception(error)) if self.faults <= MAX_TRACEBACKS else ""
@@ -131,13 +133,13 @@ class SessionState:
         return f"{what}: this is a defect of dap-mux; the session's log has more under that number"
 
     def add(self, rank: Rank) -> None:
-        """A rank or a worker is new to the session."""
+        """Add a rank or a worker to the session."""
         self.ranks[rank.id] = rank
         if rank.main is None:
             self.mains[rank.rank_id] = rank
 
     def remove(self, rank: Rank) -> None:
-        """Forget a rank or a worker."""
+        """Remove a rank or a worker."""
         self.ranks.pop(rank.id, None)
         if rank.main is None:
             self.mains.pop(rank.rank_id, None)
@@ -147,7 +149,7 @@ class SessionState:
         return [rank for rank in self.sorted_ranks() if rank.main is main]
 
     def ranks_changed(self) -> None:
-        """A rank is new, has moved, or is forgotten: what tells ranks apart may have changed."""
+        """A rank is new, has moved or is gone: update whether names need group and host."""
         self.several_groups = len({id[0] for id in self.ranks}) > 1
         self.several_hosts = len({host_of(rank) for rank in self.ranks.values()} - {""}) > 1
 
@@ -164,17 +166,17 @@ class SessionState:
         return [id for id in sorted(self.mains) if self.mains[id].phase is not Phase.GONE]
 
     def controllers(self) -> Iterator[Client]:
-        """Yield the configured controllers: those who are told what happens."""
+        """Yield the configured controllers: the clients that get events."""
         return (client for client in list(self.clients.values()) if client.listening)
 
     @property
     def single(self) -> bool:
-        """One rank in the session: the plain case, which feels like debugpy itself."""
+        """Whether the session has one rank, and so should behave like debugpy itself."""
         return len(self.mains) == 1
 
     @property
     def shows_threads(self) -> bool:
-        """Every Python thread of a rank is a row, not only the one that stopped."""
+        """Whether every Python thread of a rank is a row, not only the one that stopped."""
         return self.single or self.settings.threads == "all"
 
     def default_group(self) -> str:
@@ -184,11 +186,11 @@ class SessionState:
 
     @property
     def meshes(self) -> Mapping[str, Mesh]:
-        """Each group's mesh as far as it is known: given, or read from its ranks."""
+        """Each group's mesh, if known: given, or read from its ranks."""
         return {**self.settings.meshes, **self.found_meshes}
 
     def world(self) -> World:
-        """Return what rank sets are evaluated against, now."""
+        """Return the snapshot that rank sets are evaluated against."""
         return World(
             ranks=tuple(sorted(self.mains)),
             meshes=self.meshes,
@@ -199,7 +201,7 @@ class SessionState:
 
 
 class RankStates(Mapping[RankId, str]):
-    """The ranks' states, looked up when they are asked for: few rank sets speak of them."""
+    """The ranks' states, computed on access: few rank sets use them."""
 
     def __init__(self, ranks: Mapping[RankId, Rank]) -> None:
         self._ranks = ranks

@@ -13,7 +13,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 @dataclass(frozen=True)
 class Frame:
-    """One stack frame as far as classes compare it: (client path, function, line)."""
+    """The part of a stack frame that classes compare: client path, function and line."""
 
     path: str
     name: str
@@ -22,29 +22,29 @@ class Frame:
 
 @dataclass
 class Stop:
-    """Why and where a rank is stopped; `thread` is debugpy's id of the causing thread."""
+    """A rank's stop; `thread` is debugpy's id of the thread that caused it."""
 
     thread: int
     reason: str
     details: Body
     frames: tuple[Frame, ...] | None = None
     frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
-    line_text: str | None = None  # of the innermost frame's line; None: not known
-    own: int = 0  # the innermost frame of the user's own files, where an exception was raised
-    selected: int = 0  # the frame that `u` and `d` went to, `own` at first
-    unhandled: bool = False  # an uncaught exception, or perhaps: it ends when it runs on
-    settled: bool = False  # where it stands is known, and it does not run on by itself
+    line_text: str | None = None  # source text of the innermost frame's line, None if unknown
+    own: int = 0  # index of the innermost frame in user code, at an exception
+    selected: int = 0  # index of the frame that `u` and `d` selected, `own` at first
+    unhandled: bool = False  # perhaps an uncaught exception: the process ends when it continues
+    settled: bool = False  # its place is known, and it does not continue by itself
     announced: bool = False
 
     @property
     def frame_id(self) -> int | None:
-        """Debugpy's id of the selected frame; None where the stack is not known."""
+        """debugpy's id of the selected frame, None if the stack is unknown."""
         return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
 
 
 @dataclass
 class StepRun:
-    """One lock-step of a class: who has not arrived yet, and whether the clients were told."""
+    """One step of a class in lockstep; `overdue`: clients were told of those pending."""
 
     members: set[DebuggeeId]
     pending: set[DebuggeeId]
@@ -53,9 +53,9 @@ class StepRun:
 
 @dataclass(frozen=True)
 class Deferred:
-    """What a rank must do on its own when it arrives, to keep up with its class.
+    """A command that a late rank runs when it arrives, to catch up with its class.
 
-    `place` is where the class stood when it was told; None for a continue.
+    `place` is where the class was when the command was given; None for a continue.
     """
 
     command: str

@@ -1,7 +1,7 @@
-"""How ranks appear as threads: ids, rows and names. Asks nobody.
+"""Ranks as DAP threads: the ids, rows and names that clients see.
 
 A row's id belongs to a rank, or to a further Python thread of it, for the whole session: it
-survives stops, reconnects and regrouping, so an editor's tree stays as the user left it.
+survives stops, reconnects and regrouping, so that an editor's tree stays as the user left it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 VIEWS: Final = ("ranks", "classes", "auto")
 MAIN_THREAD: Final = "MainThread"
-MAX_THREADS: Final = 65_536  # that have had a row; the first of them lose it
+MAX_THREADS: Final = 65_536  # with a row; beyond it the oldest lose theirs
 
 
 @dataclass(frozen=True)
 class Row:
-    """One DAP thread. `members[0]` answers for it; `thread` is a further Python thread of that."""
+    """One DAP thread. Requests go to `members[0]`; `thread` is a further Python thread of it."""
 
     id: int
     name: str
@@ -44,9 +44,8 @@ class View:
         self._ids: dict[tuple[DebuggeeId, int | None], int] = {}
         self._owners: dict[int, tuple[DebuggeeId, int | None]] = {}
         self._last = 0
-        self._threads: deque[tuple[DebuggeeId, int | None]] = (
-            deque()
-        )  # rows of theirs, oldest first
+        # Rows of further Python threads, the oldest first.
+        self._threads: deque[tuple[DebuggeeId, int | None]] = deque()
 
     def id_of(self, rank: DebuggeeId, thread: int | None = None) -> int:
         """Return the row id of a rank, or of one further thread of it."""
@@ -62,7 +61,7 @@ class View:
         return self._ids[key]
 
     def mode(self) -> str:
-        """Return what is in force: `threads` (one rank), `ranks` or `classes`."""
+        """Return the effective view: `threads` (one rank), `ranks` or `classes`."""
         core = self._core
         if core.single:
             return "threads"
@@ -93,7 +92,7 @@ class View:
         return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
 
     def name_of(self, rank: Rank) -> str:
-        """Return `rank 3 / worker 1 · dp=0 tp=1 · node1`: what tells ranks apart comes first."""
+        """Return `rank 3 / worker 1 · dp=0 tp=1 · node1`: the distinguishing part comes first."""
         core = self._core
         name = f"rank {rank.number}" + (f" @{rank.id[0]}" if core.several_groups else "")
         if rank.main:
@@ -131,9 +130,9 @@ class View:
         return f"{len(members)} × {where} · {_who(members)}"
 
     def resolve(self, client: Client, thread: object) -> tuple[list[Rank], int]:
-        """Return a row's ranks, the answering one first, and debugpy's thread id in that one.
+        """Return a row's ranks, the one to ask first, and debugpy's thread id in that one.
 
-        Raises `StaleHandle` where no such thread is in the session now.
+        Raises `StaleHandle` if the session has no such thread now.
         """
         key = self._owners.get(thread) if isinstance(thread, int) else None
         rank = self._core.ranks.get(key[0]) if key else None
@@ -152,7 +151,7 @@ class View:
         return rank.stop.thread if rank.stop and not whole else main_thread(rank)
 
     def id_for_stop(self, client: Client, rank: Rank) -> int:
-        """Return the row that a stop of this rank is shown on, or the one that it ran on from."""
+        """Return the row that shows a stop of this rank, or its last stop while it runs."""
         if self.mode() == "classes":
             rows = self.rows(client)
             return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
@@ -189,7 +188,7 @@ def _base(path: str) -> str:
 
 
 def coords_of(core: SessionState, rank: Rank) -> dict[str, int]:
-    """Return the rank's place in its mesh, {} where no mesh is known."""
+    """Return the rank's coordinates in its mesh, {} if no mesh is known."""
     mesh = core.meshes.get(rank.id[0])
     coords = mesh.coords(rank.number) if mesh and rank.number in mesh else {}
     return {**(rank.endpoint.coords or {}), **coords}
