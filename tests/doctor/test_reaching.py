@@ -79,7 +79,7 @@ async def test_a_session_is_no_rank(doctor: Doctor, user: User, running: Rank) -
     other = {"XDG_RUNTIME_DIR": str(user.folder)}
     done = await user.does("doctor", f"127.0.0.1:{session['port']}", env=other)
     assert done.code == 1
-    assert "that is for editors" in done.out
+    assert "for editors, not a rank" in done.out
 
 
 async def test_ranks_of_this_folder_listen_elsewhere(

@@ -80,7 +80,7 @@ async def test_a_rank_that_ends_before_anybody_attaches_while_its_container_runs
     await until(lambda: len(adapters_of(pod)) == 1, within=LIMIT, what="its adapter has ended")
     await client.handshake({}, timeout=LIMIT)
     where = f"nothing listens on port 5679 of pod {pod.name}"
-    await until_reason(client, 1, f"{where} any more, and its container runs on")
+    await until_reason(client, 1, f"{where} any more, but its container runs")
     await listed(client, "state", "running", "waiting")
     done.touch()
     await tour.let_go(client)

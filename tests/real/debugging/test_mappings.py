@@ -125,7 +125,7 @@ class Project:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack waits for the look at the client's disk, however long a busy machine takes for it."""
-    monkeypatch.setattr(contents, "PATIENCE", LIMIT)
+    monkeypatch.setattr(contents, "DISK_TIMEOUT_S", LIMIT)
 
 
 FOLDERS: Final = pytest.param("folders", id="folders")

@@ -60,7 +60,7 @@ class Scene:
 
         def done() -> bool:
             evaluates = any(one.command == "evaluate" for one in owed.values())
-            looks = self.asked("def digest(path)")
+            looks = self.asked("def digest(path")
             return looks == len(self.ranks) * compared and not evaluates
 
         await until(done, within=LIMIT, what="rank 3 evaluates nothing")

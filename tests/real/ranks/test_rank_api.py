@@ -167,7 +167,7 @@ async def test_another_port_later_is_not_opened(python: Python) -> None:
         "assert dap_mux.listen() == first\n"
     )
     assert await agent.ends() == 0, agent.text()
-    assert "already; port 1 is not used" in agent.text()
+    assert "port 1 is not used" in agent.text()
 
 
 @pytest.mark.quick

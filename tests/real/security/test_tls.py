@@ -51,7 +51,7 @@ async def closes_who_does_not_speak_tls(user: User, command: Command, address: s
     _, silent = await asyncio.open_connection(host, int(port))
     done = await list_from_afar(user, address)
     assert done.code == 1
-    assert "Where the session speaks TLS, say --tls-ca" in done.err
+    assert "If the session uses TLS, pass --tls-ca" in done.err
     await command.says("closed a connection: this port speaks TLS (")
     silent.close()
     assert (await user.does("list")).code == 0
@@ -62,7 +62,7 @@ async def test_tls_to_a_port_that_does_not(user: User, token: Path, certificate:
     done = await list_from_afar(user, address, "--tls-ca", str(certificate))
     assert done.code == 1
     assert "does not use TLS" in done.err
-    await command.says("it speaks TLS, and this port does not")
+    await command.says("the client speaks TLS, and this port does not")
     assert (await user.does("list")).code == 0
 
 
@@ -127,4 +127,4 @@ async def test_tls_files_that_will_not_do(
     done = await user.does("attach", NOWHERE, "--tls-cert", str(certificate))
     assert (done.code, sentence in done.err) == (code, True), done.err
     done = await user.does("attach", NOWHERE, "--tls-key", str(certificate))
-    assert (done.code, "needs the certificate" in done.err) == (2, True), done.err
+    assert (done.code, "requires --tls-cert" in done.err) == (2, True), done.err
