@@ -1,1 +1,1 @@
-"""What many ranks said, reduced to what a person can read. Pure: the engine has gathered it."""
+"""Reduces the answers of many ranks to what a person can read. Pure: the engine collects them."""

@@ -35,7 +35,7 @@ of the world's default group. `all`, states and `~` span every group.
 is an error, and so is `tp=7` of a dimension of four. Ranges and slices clip, as Python's
 do: `0-7` and `ranks(2:)` select what there is of them, perhaps nothing. Where ranks may
 still come, as in breakpoints, `select(world, strict=False)` passes over absent ranks and
-groups; names and dimensions nobody knows are errors even then.
+groups; unknown names and dimensions are errors even then.
 
 Every mistake is a `RankSetError` that points at the column.
 """

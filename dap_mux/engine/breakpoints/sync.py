@@ -32,7 +32,6 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import plain
@@ -40,18 +39,6 @@ from dap_mux.protocol.rank_messages import BreakpointStates
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
-# Ranks that have the breakpoints or soon will: a response waits for them.
-EXPECTED: Final = frozenset(
-    {
-        Phase.CONNECTING,
-        Phase.GREETING,
-        Phase.ATTACHING,
-        Phase.CONFIGURING,
-        Phase.STARTING,
-        Phase.LIVE,
-    }
-)
-CONFIGURABLE: Final = frozenset({Phase.CONFIGURING, Phase.STARTING, Phase.LIVE})
 
 
 class Breakpoints:
@@ -222,10 +209,10 @@ class Breakpoints:
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
     ) -> None:
         """Send a place's breakpoints to these ranks; `then` waits `limit` seconds at most."""
-        expected = [rank for rank in ranks if rank.phase in EXPECTED]
+        expected = [rank for rank in ranks if rank.phase.configurable_soon]
         self._acks.wait(place, expected, then, limit)
         for rank in expected:
-            if rank.phase in CONFIGURABLE:
+            if rank.phase.configurable:
                 self._send(rank, place)
 
     def configure(self, rank: Rank) -> None:

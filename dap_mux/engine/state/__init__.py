@@ -1,1 +1,1 @@
-"""What the engine knows: the session, its ranks, clients, stops and ids. Nothing is sent here."""
+"""The engine's state: the session, its ranks, clients, stops and ids. Nothing is sent from here."""

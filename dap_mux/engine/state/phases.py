@@ -46,6 +46,16 @@ class Phase(enum.Enum):
         return self.state == "connecting" or self is Phase.WAITING
 
     @property
+    def configurable(self) -> bool:
+        """Whether the rank takes breakpoints now."""
+        return self in (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)
+
+    @property
+    def configurable_soon(self) -> bool:
+        """Whether the rank takes breakpoints now, or will once it is connected."""
+        return self.configurable or self in (Phase.CONNECTING, Phase.GREETING, Phase.ATTACHING)
+
+    @property
     def leaving(self) -> bool:
         """Whether the rank is being detached and the connection is still open."""
         return self in (Phase.LEAVING_EARLY, Phase.LEAVING)

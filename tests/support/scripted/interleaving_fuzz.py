@@ -369,13 +369,13 @@ class Storm:
             self._check_released()
 
     def _check_breakpoints(self, rank: Rank) -> None:
-        """An attached rank has what its clients want, and nothing that nobody wants."""
+        """An attached rank has what its clients want, and nothing else."""
         if rank.phase is not Phase.LIVE or rank.connection.pending or not self._honest:
             return
         assert rank.link is not None
         for path, known in self.wires[rank.link].rank._breakpoints.items():
-            wanted = self.engine.breakpoints._book.wanted
-            slots = self.engine.breakpoints._plan(rank, path).slots if path in wanted else ()
+            stored = self.engine.breakpoints.store.by_place
+            slots = self.engine.breakpoints._plan(rank, path).slots if path in stored else ()
             assert sorted(slot.body["line"] for slot in slots) == sorted(known), (rank.id, path)
 
     def _check_released(self) -> None:

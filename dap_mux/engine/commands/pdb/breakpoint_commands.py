@@ -10,7 +10,6 @@ from typing import Final
 from dap_mux.engine.breakpoints.edits import BreakpointEdits, belongs, where
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
-from dap_mux.engine.breakpoints.sync import EXPECTED
 from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.locations import selected
 from dap_mux.engine.evaluate.fan_out import Answer, ReplyCollector
@@ -283,7 +282,7 @@ def _answer_new(collector: ReplyCollector, place: Place, item: Breakpoint, rank:
         collector.answer(rank.rank_id, Answer(text))
     elif state:
         collector.fail(rank.rank_id, f"{text}: {state.get('message') or 'not verified'}")
-    elif rank.phase not in EXPECTED:
+    elif not rank.phase.configurable_soon:
         collector.answer(rank.rank_id, Answer(text + WAITING))
 
 
