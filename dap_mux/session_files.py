@@ -161,6 +161,11 @@ def _only(sessions: list[SessionFile]) -> SessionFile:
 def _from_path(path: Path) -> SessionFile:
     if path.suffix != ".json" and not path.exists():
         raise UsageError(f"{str(path)!r} is neither HOST:PORT nor a session file")
+    if not path.exists():  # that of a killed session is removed when somebody looks
+        raise NothingToConnect(
+            f"there is no session file {path}: its session has ended, or the name is wrong; "
+            f"{HOW_TO_START}"
+        )
     session = _read(path)
     if session is None:
         raise NothingToConnect(f"{path} is no session file of yours; try `dap-mux sessions`")

@@ -72,7 +72,7 @@ async def _serve(session: Session) -> None:
 
         tasks.start_soon(watch)
         await session.over()
-        say("every rank is gone")
+        say("all ranks are gone")
         tasks.cancel_scope.cancel()
 
 

@@ -137,7 +137,7 @@ async def test_half_of_a_range_is_forwarded(
     [
         (["nonsense"], 2, "an endpoint looks like"),
         (["pid:x"], 2, "write pid:1234"),
-        (["no-such.json"], 3, "no session file of yours"),
+        (["no-such.json"], 3, "there is no session file"),
     ],
 )
 async def test_bad_words(user: User, words: list[str], code: int, said: str) -> None:

@@ -49,7 +49,7 @@ async def test_a_second_one_kills_the_ranks(user: User) -> None:
     await run.says("SIGINT: killing every rank")
     done = await run.ends()
     assert done.code == 130
-    assert "ranks 0-1 were ended by SIGKILL" in done.err
+    assert "ranks 0-1 were terminated by SIGKILL" in done.err
     await user.nothing_is_left()
 
 
