@@ -173,7 +173,7 @@ async def test_what_is_said_of_jobs_that_have_no_ranks(user: User, slurm: SlurmC
     assert (await pending.ends()).code == 0
     lost = await user.does("attach", "slurm:1", env={"PATH": "/nonexistent"})
     assert (lost.code, lost.out) == (1, "")
-    assert "squeue is not on this machine" in lost.err
+    assert "squeue is not installed" in lost.err
 
 
 async def test_ranks_on_loopback_behind_ssh(
