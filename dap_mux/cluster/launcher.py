@@ -44,7 +44,7 @@ STOP_TIMEOUT_S = 35.0  # torchrun gives its ranks 30 s
 
 @dataclass(frozen=True, kw_only=True)
 class LauncherJob:
-    """What to run: a launcher's command line, as typed by the user."""
+    """A launcher's command line, as the user typed it."""
 
     command: tuple[str, ...]
     base_port: int = 5678

@@ -1,4 +1,4 @@
-"""What a console's commands act on: the interface of `Console` that they use."""
+"""The interface of `Console` that its commands use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REQUEST_TIMEOUT_S = 5.0
 """How long ranks may take to answer; the engine's own default."""
 
 SESSION_TIMEOUT_S = 10.0
-"""What the session may take beyond the time of its ranks."""
+"""Time that the session may take in addition to its ranks."""
 
 
 class Context(Protocol):
@@ -26,7 +26,7 @@ class Context(Protocol):
     named_sets: list[tuple[str, str]]
     """The session's named rank sets, as last received."""
     last_output: dict[RankId, str]
-    """What each rank printed last at a rank prompt."""
+    """The last output of each rank at a rank prompt."""
 
     @property
     def attached(self) -> object | None:

@@ -120,7 +120,7 @@ class RankPrompt:
             name for name, start in zip(names, starts, strict=True) if start == starts[0]
         ]
 
-    # What other clients do
+    # Other clients
 
     def follow(self) -> None:
         """Ranks have changed: close the prompt once all of them have resumed or exited."""

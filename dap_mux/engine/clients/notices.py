@@ -1,4 +1,4 @@
-"""What the session has to say to the people at its clients."""
+"""Messages from the session to the users of its clients."""
 
 from __future__ import annotations
 

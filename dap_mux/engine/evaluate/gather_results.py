@@ -14,7 +14,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 T = TypeVar("T")
 Result: TypeAlias = "tuple[T | None, Reply]"
-"""What a rank's expression made, or None and the reply that says why."""
+"""The value of a rank's expression, or None and the reply that says why."""
 
 
 def gather_results(

@@ -1,4 +1,4 @@
-"""What may stand at the cursor of a debug console: our commands, rank sets, then Python."""
+"""Completions in a debug console: our commands, rank sets, then Python."""
 
 from __future__ import annotations
 

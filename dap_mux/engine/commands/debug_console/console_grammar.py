@@ -1,4 +1,4 @@
-"""What in a debug console is a command of ours, and what stays Python.
+"""Tells our commands in a debug console from Python.
 
 A text that Python can read is Python's, whatever it begins with: `cast(x)`, `attach = 3` and
 `ranks(0) - loss` are the user's own. So are a bare `list` and every name that is no command

@@ -287,7 +287,7 @@ def _answer_new(collector: ReplyCollector, place: Place, item: Breakpoint, rank:
 
 
 def _end_with(collector: ReplyCollector, ranks: list[Rank]) -> None:
-    """Whoever has not answered by now is missing."""
+    """Count the ranks that have not answered by now as missing."""
     if collector.waiting and collector.waiting <= {rank.rank_id for rank in ranks}:
         collector.end()
 

@@ -212,7 +212,7 @@ class _Moving:
         target = {"threadId": stop.thread, "targetId": found[0].id}
         to_ranks.ask(self._steps.core, rank, "goto", target, partial(self._heard, rank))
 
-    # Who is where
+    # Places of ranks
 
     def _watch(self, ranks: list[Rank]) -> None:
         core = self._steps.core

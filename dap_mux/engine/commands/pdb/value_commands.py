@@ -236,7 +236,7 @@ def _change(shown: dict[str, str], text: str, value: str) -> str:
 
 
 def _untyped(invocation: Invocation, answers: Answers) -> None:
-    """What is told is not a value of the program: its type says nothing."""
+    """The result is no value of the program, so its type means nothing."""
     values = {id: Answer(answer.value) for id, answer in answers.values.items()}
     invocation.then(Answers(values, answers.errors, answers.missing, answers.in_main))
 
