@@ -24,6 +24,9 @@ KEPT_AS = "dap_mux_tracing"
 STRAGGLERS_S = (0.05, 0.5, 2.0)
 """Pauses before threads are looked at again that were in a trace function when it was removed."""
 
+SETTRACE_PAUSES_S = (0.0,) * 10 + (0.001,) * 100
+"""For another thread to come to the end of its `sys.settrace`."""
+
 
 def follow_clients(debugger: Any) -> None:
     """From now on trace only while a debugger is attached to `debugger`, a PyDB.
@@ -79,6 +82,9 @@ class _Settrace:
         self._excluded: set[int] = set()  # threads that the program itself has excluded
         self._enable = debugger.enable_tracing
         self._disable = debugger.disable_tracing
+        holder = self._tracing.TracingFunctionHolder
+        if holder._original_tracing is not None:  # noqa: SLF001
+            holder._original_tracing = _Patient(holder._original_tracing)  # noqa: SLF001
         self._wait = debugger._do_wait_suspend  # noqa: SLF001
         debugger.enable_tracing = self._enable_if_wanted
         debugger.disable_tracing = self._disable_and_remember
@@ -144,9 +150,12 @@ class _Settrace:
         """A trace function; it may still be on a frame when tracing is wanted again."""
         if self._wanted:
             return self._debugger.trace_dispatch(frame, event, argument)
-        self._tracing.SetTrace(None)
-        if self._wanted:  # meanwhile
-            self._enable()
+        try:
+            self._tracing.SetTrace(None)
+            if self._wanted:  # meanwhile
+                self._enable()
+        except Exception:  # noqa: BLE001  (it would be raised in the user's program)
+            return self._untrace
         return None
 
     def _enable_if_wanted(self, *arguments: Any, **named: Any) -> None:
@@ -165,6 +174,32 @@ class _Settrace:
         finally:
             if not self._wanted:
                 self._tracing.SetTrace(None)
+
+
+class _Patient:
+    """`sys.settrace` for several threads: where it is refused, it is called again.
+
+    CPython up to 3.11 refuses it to a thread while another is in an audit hook in Python that
+    `sys.settrace` has called (https://github.com/python/cpython/issues/98257). The user's thread
+    would fail, and one of debugpy's would hold its lock for good.
+    """
+
+    def __init__(self, set_trace: Any) -> None:
+        self._set_trace = set_trace
+
+    def __call__(self, function: Any) -> None:
+        for pause in SETTRACE_PAUSES_S:
+            if self._is_set(function):
+                return
+            time.sleep(pause)
+        self._set_trace(function)
+
+    def _is_set(self, function: Any) -> bool:
+        try:
+            self._set_trace(function)
+        except RuntimeError:
+            return False
+        return True
 
 
 class _Monitoring:

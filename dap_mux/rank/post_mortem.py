@@ -17,16 +17,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from inspect import currentframe
 from pathlib import Path
 from sysconfig import get_paths
 from types import TracebackType
-from typing import Any
 
 import debugpy  # noqa: T100
 
+from dap_mux.rank.audit import on_audit_event
 from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
 from dap_mux.rank.exception_stop import entries, note_what_is_shown, stop_at, was_shown
@@ -74,7 +74,7 @@ def arm(place: Place, limit: float, address: str, told: Sequence[Path] = ()) -> 
     """
     note_what_is_shown()
     watch = Watch(place, limit, address, told)
-    sys.addaudithook(watch.hook())
+    on_audit_event("sys.excepthook", watch.before_excepthook)
     if "multiprocessing" in sys.modules or "--multiprocessing-fork" in sys.orig_argv:
         watch.at_the_end_of_a_worker()
 
@@ -89,19 +89,16 @@ class Watch:
         self._address = address
         self._pid = os.getpid()
 
-    def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
-        """The audit hook: of a plain program."""
+    def before_excepthook(self) -> None:
+        """Called when Python is about to print an exception, which is in `sys.last_value` by then.
 
-        def hear(event: str, arguments: tuple[Any, ...]) -> None:
-            # Called for every import, open file and so on: this comparison is what it costs.
-            if event != "sys.excepthook":
-                return
-            frame = currentframe()
-            # With a frame below, a library prints an error and goes on; so does a prompt.
-            if frame is not None and frame.f_back is None and not hasattr(sys, "ps1"):
-                self._look(arguments[2], arguments[3])
-
-        return hear
+        With a frame below, a library prints an error and goes on; so does a prompt.
+        """
+        frame = currentframe()
+        raised_below = frame and frame.f_back and frame.f_back.f_back
+        error = getattr(sys, "last_value", None)
+        if raised_below is None and error is not None and not hasattr(sys, "ps1"):
+            self._look(error, sys.last_traceback)
 
     def at_the_end_of_a_worker(self) -> None:
         """A process that `multiprocessing` has started catches its exceptions: there is no hook.

@@ -67,12 +67,16 @@ def take_part() -> None:
 
 def heed_variables() -> None:
     """A worker is a rank from when it sets RANK and WORLD_SIZE, as scripts that spawn do."""
+    # An audit hook would run at every event; and while one runs, up to Python 3.11, `sys.settrace`
+    # fails in other threads (https://github.com/python/cpython/issues/98257).
+    usual = os.putenv
 
-    def hook(event: str, arguments: "tuple[bytes, bytes]") -> None:
-        if event == "os.putenv" and arguments[0] in SET_BY_WORKERS:
-            call("worker_sets", *arguments)
+    def putenv(name: "Any", value: "Any") -> None:
+        if name in SET_BY_WORKERS:
+            call("worker_sets", name, value)
+        usual(name, value)
 
-    sys.addaudithook(hook)
+    os.putenv = putenv
 
 
 class Watcher:
