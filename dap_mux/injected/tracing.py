@@ -16,6 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 KEPT_AS = "dap_mux_tracing"
@@ -79,6 +80,7 @@ class _Settrace:
             raise RuntimeError("threads that run already cannot be traced on this platform")
         self._debugger = debugger
         self._wanted = True
+        self._times_off = 0
         self._excluded: set[int] = set()  # threads that the program itself has excluded
         self._enable = debugger.enable_tracing
         self._disable = debugger.disable_tracing
@@ -99,7 +101,8 @@ class _Settrace:
         if debugger.frame_eval_func is not None:  # Python 3.10 and earlier, some versions
             debugger.frame_eval_func()
             trace = debugger.dummy_trace_dispatch
-        self._tracing.set_trace_to_threads(trace, self._threads() - self._excluded)
+        threads = self._threads(sys._current_frames())  # noqa: SLF001
+        self._tracing.set_trace_to_threads(trace, threads - self._excluded)
         debugger.set_tracing_for_untraced_contexts()
 
     def turn_off(self) -> None:
@@ -110,10 +113,11 @@ class _Settrace:
             import_module("_pydevd_frame_eval.pydevd_frame_eval_main").stop_frame_eval()
         self._tracing.SetTrace(None)
         self._untrace_threads()
+        self._times_off += 1
         start = import_module("_pydevd_bundle.pydevd_daemon_thread").run_as_pydevd_daemon_thread
-        start(self._debugger, self._untrace_stragglers)
+        start(self._debugger, self._untrace_stragglers, self._times_off)
 
-    def _untrace_stragglers(self) -> None:
+    def _untrace_stragglers(self, times_off: int) -> None:
         """What a trace function of debugpy's returns now becomes that of its frame.
 
         So it replaced ours where it was called before, and a loop without calls kept it.
@@ -121,26 +125,28 @@ class _Settrace:
         for delay in STRAGGLERS_S:
             time.sleep(delay)
             with self._debugger._main_lock:  # noqa: SLF001  (nobody attaches meanwhile)
-                if self._wanted:
+                if self._wanted or self._times_off != times_off:
                     return
                 self._untrace_threads()
 
     def _untrace_threads(self) -> None:
-        threads = self._threads() - {threading.get_ident()}
+        # The frames are of the same moment as the threads: a new thread may get an old one's id.
+        frames = sys._current_frames()  # noqa: SLF001
+        threads = self._threads(frames) - {threading.get_ident()}
         if threads:
             self._tracing.set_trace_to_threads(self._untrace, threads, create_dummy_thread=False)
-        for thread, frame in sys._current_frames().items():  # noqa: SLF001
-            if thread in threads:
-                self._untrace_frames(frame)
+        for thread in threads & set(frames):
+            self._untrace_frames(frames[thread])
 
-    def _threads(self) -> set[int]:
+    def _threads(self, frames: dict[int, FrameType]) -> set[int]:
         """All but debugpy's own; those that run no Python now included."""
         known = threading.enumerate()
         ours = {each.ident for each in known if getattr(each, "pydev_do_not_trace", False)}
-        found = {each.ident for each in known} | set(sys._current_frames())  # noqa: SLF001
+        ours |= {thread for thread, frame in frames.items() if _is_debugpys_helper(frame)}
+        found = {each.ident for each in known} | set(frames)
         return {each for each in found - ours if each is not None}
 
-    def _untrace_frames(self, frame: Any) -> None:
+    def _untrace_frames(self, frame: FrameType | None) -> None:
         """A loop that calls nothing has no other events than those of its own frame."""
         while frame is not None:
             frame.f_trace = self._untrace
@@ -174,6 +180,11 @@ class _Settrace:
         finally:
             if not self._wanted:
                 self._tracing.SetTrace(None)
+
+
+def _is_debugpys_helper(frame: FrameType) -> bool:
+    """Whether `set_trace_to_threads` has started its thread, which ends at once; see there."""
+    return frame.f_code.co_name == "increase_tracing_count"
 
 
 class _Patient:
