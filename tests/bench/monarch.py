@@ -38,7 +38,7 @@ EXPRESSION: Final = "number + 1"
 OURS: Final = Manner(
     "dap-mux",
     prompt=rb"dap-mux> ",
-    listed=rb"(?:\+|no rank is stopped)\n\d+ [^|\n]*\ndap-mux> ",
+    listed=rb"(?:\+|no stopped ranks)\n\d+ [^|\n]*\ndap-mux> ",
     attached=rb"\(Pdb 13\) ",
     cast="cast ranks(:) {}",
     attach=f"attach {ATTACHED}",
