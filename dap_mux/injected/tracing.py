@@ -26,7 +26,7 @@ STRAGGLERS_S = (0.05, 0.5, 2.0)
 """Pauses before threads are looked at again that were in a trace function when it was removed."""
 
 SETTRACE_PAUSES_S = (0.0,) * 10 + (0.001,) * 100
-"""For another thread to come to the end of its `sys.settrace`."""
+"""Pauses before `sys.settrace` is called again, because another thread is inside it."""
 
 
 def follow_clients(debugger: Any) -> None:

@@ -1,8 +1,8 @@
 """An audit hook for one event that runs no Python at all the others.
 
 Python's audit hooks are called for every import, open file and `sys.settrace`. While one written
-in Python runs, other threads may run too, and CPython up to 3.11 cannot stand that in the middle
-of `sys.settrace`: the next thread that calls it gets "Cannot install a trace function while another
+in Python runs, other threads may run too, and CPython up to 3.11 fails where that happens inside
+`sys.settrace`: the next thread that calls it gets "Cannot install a trace function while another
 trace function is being installed" (https://github.com/python/cpython/issues/98257), in the user's
 program or in debugpy. A look into a dict stays in C.
 """

@@ -23,7 +23,7 @@ def hear(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def work(set_trace: Callable[[None], None]) -> None:
-    """What debugpy does in each thread, at some time."""
+    """Set this thread's trace function, as debugpy does in every thread."""
     try:
         for _ in range(TIMES):
             set_trace(None)
