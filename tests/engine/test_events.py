@@ -68,6 +68,21 @@ class TestNeverAsItIs:
         reasons = [body["reason"] for body in client.of("thread")]
         assert reasons.count("exited") == (count == 1)
 
+    def test_thread_of_a_rank_in_a_long_call(self, play: Play, count: int) -> None:
+        """It names its threads when it answers again, however late; then the row appears."""
+        book = play(count)
+        client = attached(book)
+        rank = book.rank(0)
+        rank.silent = {"threads"}
+        with book.happens():
+            rank.data.threads[2] = "Thread-2"
+            rank.event("thread", reason="started", threadId=2)
+        before = len(client.of("thread"))
+        book.wait(60)
+        with book.happens():
+            rank.answers()
+        assert len(client.of("thread")) - before == (count == 1)
+
     def test_initialized(self, play: Play, count: int) -> None:
         """One for each client: it comes from us, and each rank's own sets that rank up."""
         book = play(count)

@@ -113,6 +113,7 @@ class RankEvents:
                 {},
                 Threads,
                 lambda said, _: self._named(rank, id, said),
+                to_ranks.NO_DEADLINE,  # a rank in a long call of C names it afterwards
             )
 
     def _named(self, rank: Rank, id: int, said: Threads | None) -> None:
