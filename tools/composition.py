@@ -3,7 +3,7 @@
 `python tools/composition.py [ROOT]` prints one line for each and exits 1 when there is one. A part
 that needs another takes it in its constructor, as a Protocol where the other stands above it. The
 engine decodes messages where they come in, and `PeerFault` is raised there; what only a defect
-raises is caught by `SessionState.guard` alone.
+raises is caught by one guard alone, which `Engine.receive` calls and nobody else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ENGINE = "dap_mux/engine/"
-GUARD = f"{ENGINE}state/session.py"
+GUARD = f"{ENGINE}messages/faults.py"
+GUARDED = f"{ENGINE}engine.py"
 DEFECTS = frozenset(
     "AttributeError BaseException Exception IndexError KeyError LookupError TypeError".split()
 )
@@ -37,8 +38,16 @@ def violations(root: Path) -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), name)):
             if isinstance(node, ast.Name) and node.id == "NotImplementedError":
                 yield f"{name}:{node.lineno}: a hole: take the other part in the constructor"
+            elif isinstance(node, ast.ImportFrom) and name != GUARDED and takes_guard(node):
+                yield f"{name}:{node.lineno}: takes the guard: put the call off with `later`"
             elif isinstance(node, ast.Try) and guarded:
                 yield from (f"{name}:{line}: {why}" for line, why in broad_catches(node))
+
+
+def takes_guard(node: ast.ImportFrom) -> bool:
+    """Whether this imports the guard, as a module or from it."""
+    module = GUARD.removesuffix(".py").replace("/", ".")
+    return node.module == module or any(f"{node.module}.{one.name}" == module for one in node.names)
 
 
 def broad_catches(block: ast.Try) -> Iterator[tuple[int, str]]:

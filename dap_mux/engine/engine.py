@@ -155,8 +155,9 @@ class Engine:
 
         Raises nothing: an unforeseen exception is answered and logged (`faults`).
         """
-        faults.run(self.core, None, partial(self._take, event))
-        out, self.core.out = self.core.out, []
+        core = self.core
+        faults.run(core, partial(self._take, event))
+        out, core.out = core.out, []
         return out
 
     def _take(self, event: inputs.Input) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from typing import Any, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
 
 from dap_mux.engine import Engine, inputs, outputs
+from dap_mux.engine.state.client_translation import ClientTranslation
+from dap_mux.engine.state.path_translation import PathTranslation
+from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import decode, raw
+from dap_mux.protocol.place_fields import PLACE_EVENTS
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduce
 from tests.support.fake_rank.injected_calls import INJECTED
@@ -19,6 +28,31 @@ POSIX: Final = [{"localRoot": "/job", "remoteRoot": "/app"}]
 WINDOWS: Final = [{"localRoot": "C:\\work", "remoteRoot": "/app"}]
 HERE: Final = "C:\\Work\\train.py"  # as the Windows editor spells it
 BY_MAPPING: Final = "c:\\work\\train.py"
+
+
+ANYTHING: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=4,
+)
+PLACES: Final = st.recursive(
+    ANYTHING,
+    lambda inner: st.dictionaries(
+        st.sampled_from(("breakpoint", "changed", "column", "line", "module", "path", "source")),
+        inner | st.lists(inner, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", PLACE_EVENTS)
+@settings(deadline=None)
+@given(body=PLACES)
+def test_whatever_an_event_holds_is_translated_or_refused(name: str, body: object) -> None:
+    """No exception of another kind: the other clients get the event in the same loop."""
+    translation = ClientTranslation(lines=0, columns=0, paths=PathTranslation(uri=True))
+    with contextlib.suppress(PeerFault):
+        translation.event(name, Raw(json.dumps(body).encode()))
 
 
 def joined(book: Playbook, name: str, path: str = PATH, line: int = LINE, **more: Any) -> Client:

@@ -40,6 +40,19 @@ def test_holes_are_found(tmp_path: Path, text: str) -> None:
     assert line.endswith("a hole: take the other part in the constructor")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from dap_mux.engine.messages import faults, to_ranks",
+        "from dap_mux.engine.messages.faults import run",
+    ],
+)
+def test_the_guard_stands_in_one_place(tmp_path: Path, text: str) -> None:
+    (line,) = found(tmp_path, text)
+    assert "takes the guard" in line
+    assert not found(tmp_path / "other", text, "dap_mux/engine/engine.py")
+
+
 CATCH = "try:\n    f()\n    g()\nexcept {}:\n    {}\n"
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.messages import faults, to_clients
+from dap_mux.engine.messages import to_clients
 from dap_mux.engine.outputs import CloseClient, EndJob
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bodies import Body
@@ -40,8 +40,8 @@ class ClientLeave:
         to_clients.respond(self._core, request, self._farewell(client))
         self.gone(client)
         self._core.out.append(CloseClient(client.id))
-        if ends:
-            self._core.out.append(EndJob())
+        if ends:  # after the ranks' `disconnect`
+            self._core.later(self._end_job)
 
     def _farewell(self, client: Client) -> Body | None:
         """Tell who hears of ranks whether its leaving lets them all run on."""
@@ -50,6 +50,9 @@ class ClientLeave:
         others = self._core.clients.values()
         stay = any(one.role == "controller" for one in others if one is not client)
         return {"released": client.role == "controller" and not stay}
+
+    def _end_job(self) -> None:
+        self._core.out.append(EndJob())
 
     def terminate(self, request: ClientRequest) -> None:
         """`terminate`: only where the ranks were started by us, and by a controller."""
@@ -68,9 +71,9 @@ class ClientLeave:
             return
         self._core.cancel(client.sync.timer)
         self._core.cancel(client.focus.held)
-        faults.run(self._core, None, lambda: self._breakpoints.forget(client))
+        self._core.later(partial(self._breakpoints.forget, client))
         if client.role == "controller":
-            self.release_if_alone()
+            self._core.later(self.release_if_alone)
 
     def release_if_alone(self) -> None:
         """Without a controller there is nobody to continue the ranks: they are all let go."""
@@ -87,8 +90,7 @@ class ClientLeave:
         self._core.flow.configured = False
         for rank in self._core.sorted_ranks():
             if rank.phase is not Phase.RELEASED:
-                leave = partial(self._lifecycle.leave, rank, release=False)
-                faults.run(self._core, None, leave)
+                self._core.later(partial(self._lifecycle.leave, rank, release=False))
 
     def say_goodbye(self) -> None:
         """The session is over: `terminated`, once, to everybody who was told of a beginning."""

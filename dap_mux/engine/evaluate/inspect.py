@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Raw
 
-from dap_mux.engine.messages import faults, to_clients, to_ranks
+from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
@@ -93,7 +93,7 @@ class Inspector:
             self._core.cancel(one.timer)
             if one.request.client.id in self._core.clients:
                 ask = partial(self._ask, one.request, rank, one.arguments)
-                faults.run(self._core, one.request, ask)
+                self._core.later(ask, one.request)
 
     def source(self, request: ClientRequest) -> None:
         """`source`: a text that is kept or fetched; else the rank's own word on it."""

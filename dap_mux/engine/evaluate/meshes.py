@@ -13,7 +13,7 @@ from typing import Final
 
 from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.torch_probe import meshes
-from dap_mux.engine.messages import faults, to_clients
+from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.listeners import MoveListener
 from dap_mux.engine.state.phases import Phase
@@ -84,7 +84,7 @@ class Meshes:
         waiting = self._waiting.pop(group)
         self.learn(group, {id: report for id, (report, _) in results.items()})
         for then, cause in waiting:
-            faults.run(self._core, cause, then)
+            self._core.later(then, cause)
 
     def learn(self, group: str, reports: Mapping[DebuggeeId, object]) -> None:
         """Take what ranks of a group say of their meshes, which is what holds from now on."""

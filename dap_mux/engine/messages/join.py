@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Generic, TypeVar
 
-from dap_mux.engine.messages import faults
 from dap_mux.engine.state.session import SessionState
 
 K = TypeVar("K", bound=Hashable)
@@ -49,4 +48,4 @@ class Join(Generic[K]):
         if not self.over:
             self.over = True
             self._core.cancel(self._timer)
-            faults.run(self._core, self._cause, partial(self._done, frozenset(self.waiting)))
+            self._core.later(partial(self._done, frozenset(self.waiting)), self._cause)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw
 
 from dap_mux.engine.outputs import ToClient
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped
-from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.protocol.messages import Event, Response, encode, plain, raw
@@ -98,28 +95,14 @@ def send_event(
         return
     client.terminated = name == "terminated"
     payload = UNSET if body is None else raw(body)
-    if client.translation is None or payload is UNSET:
-        _send_event(core, client, name, payload)
-    else:  # one client's translation that fails does not keep the others from their event
-        core.guard(
-            partial(_translate_event, core, client, client.translation, name, payload), core.fault
-        )
-
-
-def _translate_event(
-    core: SessionState, client: Client, translation: ClientTranslation, name: str, body: Raw
-) -> None:
-    try:
-        translated = translation.event(name, body)
-    except PeerFault as error:
-        core.warn("client", f"dropped a malformed {name!r} event: {error}")
-    else:
-        _send_event(core, client, name, translated)
-
-
-def _send_event(core: SessionState, client: Client, name: str, body: Raw | UnsetType) -> None:
+    if client.translation is not None and payload is not UNSET:
+        try:
+            payload = client.translation.event(name, payload)
+        except PeerFault as error:
+            core.warn("client", f"dropped a malformed {name!r} event: {error}")
+            return
     client.seq += 1
-    core.out.append(ToClient(client.id, encode(Event(client.seq, name, body))))
+    core.out.append(ToClient(client.id, encode(Event(client.seq, name, payload))))
 
 
 def broadcast(core: SessionState, name: str, body: Body | None = None) -> None:

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias, TypeVar
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dap_mux.engine.messages import faults
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.bodies import Body
@@ -128,7 +127,7 @@ def fail_pending(core: SessionState, rank: Rank, reason: str) -> None:
         core.cancel(pending.deadline)
     for pending in owed.values():
         reply = Reply(False, no_reply_reason=reason, rank=rank)
-        faults.run(core, pending.cause, partial(pending.then, reply))
+        core.later(partial(pending.then, reply), pending.cause)
 
 
 def when_answered(

@@ -7,7 +7,7 @@ import random
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
@@ -19,6 +19,9 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.pathmap import PathMap
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
+
+Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
+"""What is to be called, and the request on whose behalf."""
 
 
 @dataclass
@@ -65,6 +68,7 @@ class SessionState:
         self.out: list[Output] = []
         self.random = random.Random(settings.seed)
         self.cause: ClientRequest | None = None  # the request that is being handled
+        self.postponed: list[Postponed] = []
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
         self.faults = 0
         self._numbers = 0
@@ -86,6 +90,13 @@ class SessionState:
         self._timers[token] = then, self.cause
         self.out.append(SetDeadline(token, seconds))
         return token
+
+    def later(self, call: Callable[[], None], cause: ClientRequest | None = None) -> None:
+        """Call it once the present call is over, on behalf of `cause`, under a guard of its own.
+
+        For those who wait for the same: an exception in one does not keep the others from theirs.
+        """
+        self.postponed.append((call, cause))
 
     def cancel(self, token: int | None) -> None:
         """Cancel a deadline; None and passed ones are ignored."""
@@ -111,18 +122,6 @@ class SessionState:
     def warn(self, component: str, text: str, rank: Rank | None = None) -> None:
         """Write a warning to the session's log."""
         self.log(logging.WARNING, component, text, rank)
-
-    def guard(self, call: Callable[[], None], failed: Callable[[Exception], object]) -> bool:
-        """Call it; if it raises anything, call `failed` and return False.
-
-        No other code of the engine catches exceptions of every kind.
-        """
-        try:
-            call()
-        except Exception as error:  # noqa: BLE001 - the other parts go on
-            failed(error)
-            return False
-        return True
 
     def fault(self, error: Exception) -> str:
         """Log an unexpected exception; return the text for the client."""

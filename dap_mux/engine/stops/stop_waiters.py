@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from dap_mux.engine.messages import faults
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
@@ -44,7 +43,7 @@ class StopWaiters:
         if stay:
             self._waiting[rank.id] = stay
         for one in here:
-            faults.run(self._core, one.cause, partial(one.then, rank))
+            self._core.later(partial(one.then, rank), one.cause)
 
 
 def _arrived(rank: Rank, old: Stop | None) -> bool:
