@@ -7,6 +7,7 @@ time-out stays behind.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -131,6 +132,17 @@ def collectives() -> list[Any]:
 
 def _collective_on_the_stack() -> list[Any]:
     """An older torch keeps no record: the function of torch that the main thread is in."""
+    enabled = gc.isenabled()
+    gc.disable()  # see `_no_collection` in tracing.py
+    try:
+        name = _outermost_of_torch()
+    finally:
+        if enabled:
+            gc.enable()
+    return [[name, None, None]] if name else []
+
+
+def _outermost_of_torch() -> str:
     main = threading.main_thread().ident or 0
     frame = sys._current_frames().get(main)  # noqa: SLF001
     name = ""
@@ -138,4 +150,4 @@ def _collective_on_the_stack() -> list[Any]:
         if frame.f_globals.get("__name__") == C10D:
             name = frame.f_code.co_name
         frame = frame.f_back
-    return [[name, None, None]] if name else []
+    return name

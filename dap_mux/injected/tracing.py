@@ -11,10 +11,12 @@ as debugpy has it.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -101,7 +103,8 @@ class _Settrace:
         if debugger.frame_eval_func is not None:  # Python 3.10 and earlier, some versions
             debugger.frame_eval_func()
             trace = debugger.dummy_trace_dispatch
-        threads = self._threads(sys._current_frames())  # noqa: SLF001
+        with _no_collection():
+            threads = self._threads(sys._current_frames())  # noqa: SLF001
         self._tracing.set_trace_to_threads(trace, threads - self._excluded)
         debugger.set_tracing_for_untraced_contexts()
 
@@ -131,12 +134,14 @@ class _Settrace:
 
     def _untrace_threads(self) -> None:
         # The frames are of the same moment as the threads: a new thread may get an old one's id.
-        frames = sys._current_frames()  # noqa: SLF001
+        with _no_collection():
+            frames = sys._current_frames()  # noqa: SLF001
         threads = self._threads(frames) - {threading.get_ident()}
         if threads:
             self._tracing.set_trace_to_threads(self._untrace, threads, create_dummy_thread=False)
-        for thread in threads & set(frames):
-            self._untrace_frames(frames[thread])
+        with _no_collection():
+            for thread in threads & set(frames):
+                self._untrace_frames(frames[thread])
 
     def _threads(self, frames: dict[int, FrameType]) -> set[int]:
         """All but debugpy's own; those that run no Python now included."""
@@ -180,6 +185,23 @@ class _Settrace:
         finally:
             if not self._wanted:
                 self._tracing.SetTrace(None)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Stop the garbage collector while frames of other threads are looked at.
+
+    CPython 3.11 makes the object of a frame when somebody asks for it. That may start a collection,
+    whose finalizers let the other thread run on; then the object is of a frame that is no more, and
+    the process crashes when it is used.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _is_debugpys_helper(frame: FrameType) -> bool:

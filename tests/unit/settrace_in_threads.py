@@ -1,7 +1,8 @@
 """Run by `test_settrace_in_threads`: two threads that set their trace function again and again.
 
 The first argument is the audit hook: `python`, or `ours`. The second is how a thread sets its
-function: `plain`, or `patient`. Exit code 1: a thread was refused.
+function: `plain`, or `patient`. The third is how often, unless a thread is refused. Exit code 1: a
+thread was refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable
 from dap_mux.injected.tracing import _Patient
 from dap_mux.rank.audit import on_audit_event
 
-TIMES = 20_000
 heard: list[str] = []
 refused: list[RuntimeError] = []
 
@@ -22,16 +22,18 @@ def hear(event: str, arguments: tuple[object, ...]) -> None:
     """As short as an audit hook in Python can be."""
 
 
-def work(set_trace: Callable[[None], None]) -> None:
+def work(set_trace: Callable[[None], None], times: int) -> None:
     """Set this thread's trace function, as debugpy does in every thread."""
     try:
-        for _ in range(TIMES):
+        for _ in range(times):
             set_trace(None)
+            if refused:
+                break
     except RuntimeError as error:
         refused.append(error)
 
 
-def main(hook: str, manner: str) -> int:
+def main(hook: str, manner: str, times: str) -> int:
     """Return the exit code."""
     if hook == "ours":
         on_audit_event("dap_mux.test", lambda: heard.append(hook))
@@ -41,7 +43,7 @@ def main(hook: str, manner: str) -> int:
         sys.addaudithook(hear)
     sys.setswitchinterval(1e-6)
     set_trace = _Patient(sys.settrace) if manner == "patient" else sys.settrace
-    threads = [threading.Thread(target=work, args=(set_trace,)) for _ in range(2)]
+    threads = [threading.Thread(target=work, args=(set_trace, int(times))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
