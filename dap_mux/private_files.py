@@ -40,8 +40,8 @@ def read_token(path: Path) -> str:
     _check_folder(path)
     if not _TOKEN.fullmatch(text):
         raise Refused(
-            f"{path} holds no token: {TOKEN_BYTES} random bytes as one word of at least 43 "
-            "letters. Delete it, and the next session writes a good one"
+            f"{path} holds no valid token: {TOKEN_BYTES} random bytes as one word of at least 43 "
+            "characters. Delete it, and the next session creates a valid one"
         )
     return text
 
@@ -60,7 +60,7 @@ def token_of(path: Path) -> str:
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"the token file {path} cannot be made: {error.strerror}") from None
+        raise UsageError(f"the token file {path} cannot be created: {error.strerror}") from None
     return read_token(path)
 
 
@@ -83,9 +83,11 @@ def check_private(path: Path, status: os.stat_result) -> None:
         return
     mode, mounted = stat.S_IMODE(status.st_mode), status.st_uid == 0 != os.getuid()
     if status.st_uid != os.getuid() and not mounted:
-        raise Refused(f"{path} belongs to another user; take a file of your own")
+        raise Refused(f"{path} belongs to another user; use a file of your own")
     if mode & (0o037 if mounted else 0o077):
-        raise Refused(f"others may read {path} (mode {mode:04o}): chmod 600 it, and make it anew")
+        raise Refused(
+            f"other users can read {path} (mode {mode:04o}): chmod 600 it, and replace it"
+        )
 
 
 def own_folder(folder: Path) -> None:
@@ -110,6 +112,6 @@ def _check_folder(path: Path) -> None:
     mode = path.parent.stat().st_mode
     if _POSIX and mode & 0o022 and not mode & stat.S_ISVTX:
         raise Refused(
-            f"others may write in {path.parent} (mode {stat.S_IMODE(mode):04o}), where the token "
-            "is: chmod 700 it"
+            f"other users can write to {path.parent} (mode {stat.S_IMODE(mode):04o}), where the "
+            "token is: chmod 700 it"
         )

@@ -155,7 +155,7 @@ def _only(sessions: list[SessionFile]) -> SessionFile:
     if not sessions:
         raise NothingToConnect(f"you have no running session on this machine; {HOW_TO_START}")
     named = ", ".join(session.address for session in sessions)
-    raise NothingToConnect(f"{len(sessions)} sessions are running, say which one: {named}")
+    raise NothingToConnect(f"{len(sessions)} sessions are running; say which one: {named}")
 
 
 def _from_path(path: Path) -> SessionFile:
@@ -168,7 +168,7 @@ def _from_path(path: Path) -> SessionFile:
         )
     session = _read(path)
     if session is None:
-        raise NothingToConnect(f"{path} is no session file of yours; try `dap-mux sessions`")
+        raise NothingToConnect(f"{path} is not one of your session files; try `dap-mux sessions`")
     if not session.alive:
         raise NothingToConnect(f"the session of {path} has ended; {HOW_TO_START}")
     return session

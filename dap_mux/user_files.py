@@ -43,7 +43,7 @@ def check_regular(path: Path, status: os.stat_result) -> None:
     """Raise OSError unless this is a regular file."""
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise OSError(errno.EINVAL, f"it is {kind}, and not a regular file", str(path))
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
 
 
 def read_regular(path: Path) -> str:
@@ -65,4 +65,4 @@ def expand_home(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise NoHome(f"{Path(path).parts[0]} is nobody's home folder here") from None
+        raise NoHome(f"{Path(path).parts[0]} is not the home folder of a user here") from None

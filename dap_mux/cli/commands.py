@@ -127,7 +127,7 @@ def _cast(parser: ArgumentParser) -> None:
         help=f"{SESSION}; a rank set such as 0-3; a pdb command or an expression",
     )
     parser.add_argument(
-        "--timeout", metavar="S", default="5", help="seconds that ranks may take (5)"
+        "--timeout", metavar="S", default="5", help="seconds that ranks may take to answer (5)"
     )
     _json(parser)
     _options(parser, "cast")

@@ -34,7 +34,7 @@ def build_parser() -> ArgumentParser:
     """Build the parsers of all commands from the table."""
     parser = ArgumentParser(
         prog=PROG,
-        description="One debug session for a distributed Python job: every rank a thread.",
+        description="One debug session for a distributed Python job: every rank is a thread.",
         epilog="See `dap-mux COMMAND --help` for details.",
         allow_abbrev=False,
     )

@@ -77,7 +77,7 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "show a rank's main thread only, or all of its Python threads"),
     Option("classes_above", count(1, 1_000_000), 64,
            "--classes-above", "DAP_MUX_CLASSES_ABOVE", "classesAbove",
-           ALL, "view auto shows classes when there are more ranks than this"),
+           ALL, "with view auto, show classes if there are more ranks than this"),
     Option("settle", seconds(10), 0.05,
            "--settle", "DAP_MUX_SETTLE", "settle",
            ALL, "stops of several ranks within this time are one event"),
@@ -86,7 +86,7 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "how long a class step waits for its slowest rank"),
     Option("request_timeout", seconds(3600), 5.0,
            "--request-timeout", "DAP_MUX_REQUEST_TIMEOUT", "requestTimeout",
-           ALL, "how long a rank may take to reply; an evaluate is not limited"),
+           ALL, "how long a rank may take to reply; evaluate requests are not limited"),
     Option("max_message", size(64 * 1024, 1024**3), 16 * 1024**2,
            "--max-message", "DAP_MUX_MAX_MESSAGE", "maxMessage",
            ALL, "the largest message accepted from an editor or a rank"),
@@ -101,10 +101,10 @@ OPTIONS: tuple[Option, ...] = (
            ALL, "its private key, if that is in a separate file"),
     Option("tls_ca", FILE, None,
            "--tls-ca", "DAP_MUX_TLS_CA", "tlsCa",
-           JOIN, "connect by TLS; the certificate (PEM) that vouches for the session's"),
+           JOIN, "connect by TLS; the certificate (PEM) that verifies the session's"),
     Option("insecure", TRUTH, False,
            "--insecure", "DAP_MUX_INSECURE", "insecure",
-           (*ALL, *JOIN), "allow addresses beyond loopback with the token alone, without TLS"),
+           (*ALL, *JOIN), "allow addresses beyond loopback with only a token, without TLS"),
 )
 # fmt: on
 BY_NAME = {option.name: option for option in OPTIONS}

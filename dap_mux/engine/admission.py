@@ -12,10 +12,10 @@ from typing import Any, Final
 
 BEFORE: Final = frozenset({"initialize", "attach", "launch", "disconnect"})
 MISSING: Final = (
-    "this session wants its token: put it into the attach configuration as `token`. It is in the "
-    "token file that the session was started with, or in the session file where it runs"
+    "this session requires a token: add it to the attach configuration as `token`. It is in the "
+    "token file that the session was started with, or in the session file on its machine"
 )
-WRONG: Final = "wrong token: `token` in the attach configuration is not the one of this session"
+WRONG: Final = "wrong token: `token` in the attach configuration is not this session's token"
 
 
 class Token:

@@ -76,7 +76,7 @@ def extend(c10d: Any, wanted: timedelta) -> tuple[list[float], str]:
         if backend.options._timeout == wanted:  # noqa: SLF001
             changes.append((backend, before, wanted))
         else:
-            problem = "torch has not taken the longer time-out"
+            problem = "torch did not accept the longer timeout"
     if changes:
         _keep(changes)
     return [before.total_seconds() for _, before, _ in changes], problem

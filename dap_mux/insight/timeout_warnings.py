@@ -51,8 +51,9 @@ def extension(told: Mapping[RankId, TimeoutReport], default_group: str) -> str:
         return ""
     before = sorted({seconds for one in told.values() for seconds in one.before})
     return (
-        f"while ranks are stopped, torch's time-outs ({', '.join(map(duration, before))}) are "
-        f"{duration(RAISED_TIMEOUT_S)} {_on(changed, default_group)}, and as before once all run on"
+        f"while ranks are stopped, torch's timeouts ({', '.join(map(duration, before))}) are "
+        f"raised to {duration(RAISED_TIMEOUT_S)} {_on(changed, default_group)}, "
+        "until all ranks run on"
     )
 
 
@@ -69,11 +70,11 @@ def _collectives(
         left = min(_left(endangered[rank]) for rank in ranks)
         known = left < _UNLIMITED_S
         limit = endangered[min(ranks, key=lambda rank: _left(endangered[rank]))].limit
-        time = f"it fails in {duration(left)}" if known else "torch does not tell when it fails"
+        time = f"it fails in {duration(left)}" if known else "torch does not say when it will fail"
         began = f" of {duration(limit)}" if limit is not None else ""
         text = (
-            f"{_named(ranks, default_group)} in {name}, whose time-out{began} cannot be put up "
-            f"any more: {time} unless the stopped ranks run on"
+            f"{_named(ranks, default_group)} in {name}, whose timeout{began} can no longer be "
+            f"raised: {time} unless the stopped ranks run on"
         )
         text += ", and torchrun then ends all ranks" if elastic else ""
         yield TimeoutWarning("collective", text, tuple(ranks), left if known else None)
@@ -97,9 +98,9 @@ def _schedulers(
         times = [one.left for rank in ranks if (one := limited[rank]).left is not None]
         others = "" if len(ranks) == len(told) else f" ({_on(ranks, default_group)})"
         left = min(times, default=None)
-        text = f"SLURM's clock of job {job}{others} runs on while ranks are paused"
+        text = f"SLURM's time limit of job {job}{others} keeps running while ranks are paused"
         if left is None:  # older releases of SLURM do not tell the job its limit
-            text += f"; what is left of its time: squeue -h -j {job} -o %L"
+            text += f"; to see the time left: squeue -h -j {job} -o %L"
         else:
             text += f": it ends the job in {duration(left)}"
         yield TimeoutWarning("slurm", text, tuple(ranks), left)
@@ -108,7 +109,7 @@ def _schedulers(
 def _problems(told: Mapping[RankId, TimeoutReport], default_group: str) -> Iterable[TimeoutWarning]:
     wrong = {rank: one for rank, one in told.items() if one.problem}
     for problem, ranks in _grouped(wrong, lambda one: one.problem).items():
-        text = f"torch's time-outs cannot be put up {_on(ranks, default_group)}: {problem}"
+        text = f"torch's timeouts cannot be raised {_on(ranks, default_group)}: {problem}"
         yield TimeoutWarning("problem", text, tuple(ranks))
 
 

@@ -14,7 +14,7 @@ from dap_mux.rank_sets import RankSet, RankSetError
 from dap_mux.rank_sets import parse as parse_ranks
 
 EXAMPLE: Final = '[{"localRoot": "${workspaceFolder}", "remoteRoot": "/remote/path"}]'
-UNKNOWN: Final = "what that stands for is not known here; give the whole path"
+UNKNOWN: Final = "it cannot be resolved here; give the full path"
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _FOLDERS: Final = ("workspaceFolder", "workspaceRoot")
 
@@ -70,7 +70,7 @@ class _Reader:
             return HERE
         if is_absolute(root):
             return root
-        raise self._bad("remoteRoot", root, 'give the whole path, or "." for where the rank runs')
+        raise self._bad("remoteRoot", root, 'give the full path, or "." for where the rank runs')
 
     def _root(self, key: str) -> str:
         value = self._value.get(key)
@@ -80,7 +80,7 @@ class _Reader:
 
     def _variable(self, key: str, value: str, name: str) -> str:
         if name not in (*_FOLDERS, "workspaceFolderBasename"):
-            raise self._bad(key, value, f"your editor has left ${{{name}}} as it is; give the path")
+            raise self._bad(key, value, f"your editor did not resolve ${{{name}}}; give the path")
         if not self._folder:
             raise self._bad(key, value, UNKNOWN)
         self.leans = True
@@ -92,7 +92,7 @@ class _Reader:
         if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
             raise self._bad("hosts", value, 'it must be a list of names, as in ["node1", "gpu-*"]')
         if value is not None and not names:
-            raise self._bad("hosts", value, "it names no host; leave it out for every host")
+            raise self._bad("hosts", value, "it names no host; omit it to include every host")
         return tuple(names)
 
     def _ranks(self) -> RankSet | None:

@@ -136,7 +136,7 @@ class Framer:
     def _no_header(self, line: bytes) -> FramingError:
         """Quote only a peer's first bytes: later ones may be part of a message, and secret."""
         if self._begun:
-            return FramingError("not a DAP header, behind a message: is its length right?")
+            return FramingError("not a DAP header after a message: is its length right?")
         return FramingError(f"not a DAP header: {line[:40]!r}")
 
 

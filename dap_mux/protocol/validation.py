@@ -173,7 +173,7 @@ def _mended_object(value: Any, kind: type[Struct]) -> Any:
         return {} if value == [] else value
     taken = _TAKEN & value.keys()
     if taken:
-        raise BadArguments(f"debugpy takes no field that is called {min(taken)!r}")
+        raise BadArguments(f"debugpy accepts no field named {min(taken)!r}")
     mends, required = _fields(kind)
     return {
         name: mends.get(name, _as_it_is)(inner)

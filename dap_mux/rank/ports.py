@@ -39,7 +39,7 @@ def _named(environ: Mapping[str, str], name: str, local_rank: int) -> int:
         raise NoSuchPort(f"{NAME} is {name!r}, but {variable} is not set: {_help(environ, name)}")
     ports = [_port(text) for text in environ[variable].split(",")]
     if None in ports:
-        raise NoSuchPort(f"{variable} is {environ[variable]!r}, which is no list of ports")
+        raise NoSuchPort(f"{variable} is {environ[variable]!r}, which is not a list of ports")
     if local_rank >= len(ports):
         raise NoSuchPort(
             f"{variable} has {len(ports)} port(s), none for local rank {local_rank}: "

@@ -61,7 +61,7 @@ class Named(RankSet):
         if named is None:
             raise RankSetError(f"no set {self}: {self._suggestion(selection)}", self.place)
         if self.name in selection.trail:
-            raise RankSetError(f"{self} is defined by itself", self.place)
+            raise RankSetError(f"{self} is defined in terms of itself", self.place)
         if len(selection.trail) == MAX_NAMED_SET_DEPTH:
             message = f"{self} is the end of a chain of more than {MAX_NAMED_SET_DEPTH} names"
             raise RankSetError(message, self.place)

@@ -239,7 +239,7 @@ class _Parser:
             place = self._one().place
             step = self._number()
             if step == 0:
-                raise RankSetError("the step of a slice is 1 or more", place)
+                raise RankSetError("the step of a slice must be 1 or more", place)
         return Slice(start, stop, step)
 
     def _number(self) -> int | None:

@@ -50,7 +50,7 @@ class Mesh:
     def coords(self, rank: int) -> dict[str, int]:
         """The rank's place in each dimension. Raises UsageError outside of the mesh."""
         if rank not in self:
-            raise UsageError(f"rank {rank} is outside of the mesh {self} of {self.size} ranks")
+            raise UsageError(f"rank {rank} is outside the mesh {self} of {self.size} ranks")
         if self.places is not None:
             return dict(self.places[rank])
         places: dict[str, int] = {}

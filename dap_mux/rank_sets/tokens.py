@@ -98,8 +98,8 @@ def _check_number(token: Token) -> None:
     text = token.text
     if token.kind == "chain":
         first, last, *_ = text.split("-")
-        hint = f"a range has two ends, and a difference spaces: {first}-{last} - ..."
-        raise RankSetError(f"{text} is no range: {hint}", token.place)
+        hint = f"a range has two ends, and a difference needs spaces: {first}-{last} - ..."
+        raise RankSetError(f"{text} is not a range: {hint}", token.place)
     if len(text) > _MAX_DIGITS and max(map(len, text.split("-"))) > _MAX_DIGITS:
         raise RankSetError("this number is too large for a rank", token.place)
 

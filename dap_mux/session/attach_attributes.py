@@ -38,7 +38,7 @@ def attach_endpoints(arguments: Arguments) -> list[str]:
     endpoints = arguments.get("endpoints") or []
     words = [endpoints] if isinstance(endpoints, str) else endpoints
     if words and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
-        raise UsageError(f"`endpoints` is a list of strings, not {json.dumps(endpoints)}")
+        raise UsageError(f"`endpoints` must be a list of strings, not {json.dumps(endpoints)}")
     cluster, tunnel = arguments.get("cluster"), arguments.get("tunnel")
     if cluster:
         return [*(_by_own_way(word, tunnel) for word in cluster_endpoints(cluster)), *words]
@@ -57,7 +57,7 @@ def _connect(arguments: Arguments) -> str:
         )
     count = arguments.get("ranks", 1)
     if not isinstance(count, int) or count < 1:
-        raise UsageError(f"`ranks` is the number of ranks, not {count!r}")
+        raise UsageError(f"`ranks` must be the number of ranks, not {count!r}")
     return f"{connect.get('host') or 'localhost'}:{port}+{count}"
 
 
@@ -79,7 +79,7 @@ def _through(tunnel: object, word: str) -> str:
     """Return an endpoint as it is reached by this tunnel."""
     kind, _, there = tunnel.partition(":") if isinstance(tunnel, str) else ("", "", "")
     if tunnel != "ssh" and not (there and kind in (*FORWARDED, "ssh")):
-        raise UsageError(f"`tunnel` is {TUNNELS}, not {tunnel!r}")
+        raise UsageError(f"`tunnel` must be {TUNNELS}, not {tunnel!r}")
     endpoint = _ENDPOINT.fullmatch(word)
     if endpoint is None:
         raise UsageError(f"`tunnel` {tunnel}: {word} is not a host and port")
@@ -88,7 +88,7 @@ def _through(tunnel: object, word: str) -> str:
         return f"{group}ssh:{host}{ports}"
     if host not in (*LOOPBACK, there.rpartition("@")[2]):
         raise UsageError(
-            f"`tunnel` {tunnel} leads to ports of that host, and {word} is elsewhere: use "
+            f"`tunnel` {tunnel} leads to ports of that host, but {word} is elsewhere: use "
             f'localhost{ports}, or reach each host separately with "tunnel": "ssh"'
         )
     return f"{group}{tunnel}{ports}"

@@ -33,11 +33,11 @@ def _endpoint_of(cluster: object) -> str:
             raise UsageError(f"`cluster` {cluster!r} is not an endpoint: use {EXAMPLES}")
         return cluster
     if not isinstance(cluster, Mapping):
-        raise UsageError(f"`cluster` is {EXAMPLES}, not {cluster!r}")
+        raise UsageError(f"`cluster` must be {EXAMPLES}, not {cluster!r}")
     name = cluster.get("kind", DEFAULT_KIND)
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise UsageError(f"`cluster`: kind is one of {', '.join(KINDS)}, not {name!r}")
+        raise UsageError(f"`cluster`: kind must be one of {', '.join(KINDS)}, not {name!r}")
     kind.check(name, cluster)
     group = _text(cluster, "group")
     endpoint = f"{name}:{kind.spell(cluster)}{_ports(cluster, kind)}"
@@ -97,7 +97,7 @@ def _text(parts: Parts, name: str) -> str:
         return ""
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return str(value)
-    raise UsageError(f"`cluster`: {name} is text, not {value!r}")
+    raise UsageError(f"`cluster`: {name} must be a string, not {value!r}")
 
 
 def _ports(parts: Parts, kind: Kind) -> str:
@@ -112,4 +112,4 @@ def _number(parts: Parts, name: str) -> int:
     value = parts.get(name, 0)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise UsageError(f"`cluster`: {name} is a number from 1, not {value!r}")
+    raise UsageError(f"`cluster`: {name} must be a number from 1, not {value!r}")

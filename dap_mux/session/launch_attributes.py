@@ -23,7 +23,7 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
     """Return the ranks that a `launch` request describes; raise UsageError where it is wrong."""
     count = arguments.get("nproc", 1)
     if not isinstance(count, int) or not 1 <= count <= MAX_RANKS:
-        raise UsageError(f"`nproc` is the number of ranks (1 to {MAX_RANKS}), not {count!r}")
+        raise UsageError(f"`nproc` must be the number of ranks (1 to {MAX_RANKS}), not {count!r}")
     return LocalJob(
         command=_program(arguments),
         world_size=count,
@@ -80,7 +80,7 @@ def _words(launcher: object) -> tuple[str, ...]:
         words = []
     if not words:
         raise UsageError(
-            f"`launcher` is a command, such as 'torchrun --nproc-per-node 4', not {launcher!r}"
+            f"`launcher` must be a command, such as 'torchrun --nproc-per-node 4', not {launcher!r}"
         )
     return tuple(words)
 
@@ -107,7 +107,7 @@ def _own_arguments(args: Any) -> tuple[str, ...]:
         except ValueError as error:
             raise UsageError(f"`args` {args!r}: {error}") from error
     if args and not isinstance(args, list):
-        raise UsageError(f"`args` is a list of strings, not {args!r}")
+        raise UsageError(f"`args` must be a list of strings, not {args!r}")
     return tuple(_text("args", one) for one in args or ())
 
 
@@ -139,10 +139,10 @@ def _environment(arguments: Arguments) -> dict[str, str | None]:
     """Return the variables to set; null removes one, as in debugpy."""
     environment = arguments.get("env") or {}
     if not isinstance(environment, Mapping):
-        raise UsageError(f"`env` is an object of names and values, not {environment!r}")
+        raise UsageError(f"`env` must be an object of names and values, not {environment!r}")
     for name in environment:
         if not name or "=" in name or "\0" in name:
-            raise UsageError(f"`env`: {name!r} is not a valid name of a variable")
+            raise UsageError(f"`env`: {name!r} is not a valid variable name")
     return {
         name: None if value is None else _text(f"env.{name}", value)
         for name, value in environment.items()

@@ -126,7 +126,7 @@ def test_barrier(play: Play) -> None:
     client = attached(book)
     told = set_one(client, condition="barrier: step == 2")
     assert not told["verified"]
-    assert "not built" in told["message"]
+    assert "not implemented" in told["message"]
     assert sent(book) == [[], []]
 
 

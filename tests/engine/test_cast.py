@@ -28,15 +28,15 @@ REFUSALS: Final = (
     ("all", "l 1, 2, 3", "FIRST, LAST"),
     ("all", "j up", "line number"),
     ("all", "unt now", "line number"),
-    ("all", "b train.py:x", "no FILE:LINE"),
-    ("all", "b 7, x ==", "no Python"),
+    ("all", "b train.py:x", "not FILE:LINE"),
+    ("all", "b 7, x ==", "not valid Python"),
     ("all", "cl 99", "no breakpoint 99"),
     ("all", "condition x", "number of a breakpoint"),
     ("all", "ignore 1 often", "a count"),
     ("all", "enable", "numbers of breakpoints"),
 )
 BAD_NAMES: Final[tuple[tuple[Json, str], ...]] = (
-    ({"define": {"name": "no way", "ranks": "1"}}, "cannot be a name"),
+    ({"define": {"name": "no way", "ranks": "1"}}, "is not a valid name"),
     ({"define": {"name": "x", "ranks": "1-"}}, "1-"),
     ({"define": {"name": "x", "ranks": "@y"}}, "no set @y"),
     ({"define": {"name": "x", "ranks": "@x"}}, "no set @x"),
@@ -294,7 +294,10 @@ class TestGroups:
         """A definition that leads to itself leaves the one before."""
         client = attached(play(2))
         before = client.ask("groups", define={"name": "x", "ranks": "1"}).body
-        assert "by itself" in client.ask("groups", define={"name": "x", "ranks": "@x | 0"}).refusal
+        assert (
+            "in terms of itself"
+            in client.ask("groups", define={"name": "x", "ranks": "@x | 0"}).refusal
+        )
         assert client.ask("groups").body == before
 
     def test_a_name_in_a_breakpoint(self, play: Play) -> None:

@@ -214,7 +214,7 @@ class TestMoving:
             book.wait(0.2)
             assert book.rank(number).last_breakpoints == []
         assert not client.of("breakpoint")
-        assert "the whole path" in cast(client, "2", "unt lib.py:3").refusal
+        assert "the full path" in cast(client, "2", "unt lib.py:3").refusal
         assert "FILE:LINE" in cast(client, "2", "unt soon").refusal
 
     @pytest.mark.parametrize("how", ["arrives", "raises"])
@@ -291,7 +291,7 @@ class TestBreakpoints:
         assert values(answer)["2"].endswith("(once it is attached)")
         assert "does not exist" in errors(answer)["1"]
         assert "needs a stopped rank" in errors(cast(client, "1", "b 7"))["1"]
-        assert "whole path" in errors(cast(client, "1", "b nowhere.py:3"))["1"]
+        assert "full path" in errors(cast(client, "1", "b nowhere.py:3"))["1"]
 
     def test_temporary(self, play: Play) -> None:
         """`tbreak` is over in each rank with its first hit; with the last it is gone."""

@@ -169,7 +169,10 @@ def test_a_breakpoint_before_any_rank_is_up(play: Play) -> None:
     client = attached(book)
     told = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     (one,) = told.body["breakpoints"]
-    assert (one["verified"], one["message"]) == (False, "no rank is up yet; set when they come")
+    assert (one["verified"], one["message"]) == (
+        False,
+        "no rank is up yet; it is set once one starts",
+    )
 
 
 def test_nothing_follows_terminated(play: Play) -> None:

@@ -170,7 +170,7 @@ class TestWords:
         assert say(client, "loss") == "30"
         assert say(client, "%focus") == "rank 3"
         assert say(client, "attach job 2") == "rank 2 · train.py:6 in train"
-        for text, problem in [("attach 0-1", "these are 2"), ("attach 9", "no rank 9")]:
+        for text, problem in [("attach 0-1", "one rank, not 2"), ("attach 9", "no rank 9")]:
             assert problem in client.ask("evaluate", expression=text, context="repl").refusal
 
     def test_scope_and_view(self, play: Play) -> None:

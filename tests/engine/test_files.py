@@ -81,7 +81,7 @@ def test_each_rank_gets_its_own_mappings(play: Play) -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ([mapping(HOME, "data")], 'entry 1: remoteRoot is "data": give the whole path'),
+        ([mapping(HOME, "data")], 'entry 1: remoteRoot is "data": give the full path'),
         ([mapping(HOME, "/d"), mapping(HOME, "/e", ranks="0-")], "entry 2: ranks: "),
         ({"localRoot": HOME}, "pathMappings must be a list"),
     ],
@@ -181,7 +181,7 @@ def test_a_mapping_that_leads_nowhere(play: Play) -> None:
     client = attached(book, pathMappings=[mapping(HOME, "/job/old")])
     set_in(client)
     assert last_news(client)["message"] == (
-        "file missing on ranks 0-1: /job/old/train.py; in pathMappings write "
+        "file missing on ranks 0-1: /job/old/train.py; in pathMappings use "
         f'{{"localRoot": "{HOME}", "remoteRoot": "/job/new"}} for this localRoot'
     )
 

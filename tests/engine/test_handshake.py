@@ -264,7 +264,10 @@ def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
     book.wait(60)
     assert not book.finished
     assert not client.of("terminated")
-    assert "rank 1 is over, and the session waits" in client.of("output")[-1]["output"]
+    assert (
+        "rank 1 has ended, but not the process: the session waits"
+        in client.of("output")[-1]["output"]
+    )
     book.exited(1, 3)
     assert client.of("exited") == [{"exitCode": 3}]
     assert book.finished
@@ -305,7 +308,7 @@ def test_initialize_comes_first(play: Play) -> None:
     """Whoever says something else first is not a debug client: told so, and closed unheard."""
     book = play(1)
     client = book.client()
-    assert client.ask("threads").refusal == "the first request is `initialize`"
+    assert client.ask("threads").refusal == "the first request must be `initialize`"
     assert client.closed
 
 

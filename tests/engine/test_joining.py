@@ -33,9 +33,9 @@ def test_a_joiner_who_differs_is_told(play: Play) -> None:
     attached(book, "first", justMyCode=False, rules=[{"path": "/a", "include": False}])
     joiner = join(book, justMyCode=True, rules=[], showReturnValue=True, view="classes")
     assert told(joiner).splitlines() == [
-        "dap-mux: the first client of this session has set it up; in force for everybody:",
+        "dap-mux: the first client of this session has configured it; in effect for all clients:",
         "  justMyCode is false, not true as in your configuration",
-        "  rules is not as in your configuration",
+        "  rules differs from your configuration",
         "  showReturnValue is false, not true as in your configuration",
         "  view is auto, not classes as in your configuration",
     ]

@@ -139,7 +139,7 @@ def test_more_requests_than_can_wait() -> None:
     answers = [client.ask("evaluate", expression="1", context="watch") for _ in range(LIMIT + 9)]
     waiting = [answer for answer in answers if answer.response is None]
     assert len(waiting) == LIMIT
-    assert "send no more" in answers[-1].refusal
+    assert "wait before you send more" in answers[-1].refusal
     book.rank(0).answers()
     book.pump()
     assert all(answer.response for answer in answers)

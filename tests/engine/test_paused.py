@@ -55,7 +55,7 @@ def test_a_stop_that_lasts(play: Play) -> None:
     book.wait(PATIENCE)
     assert [asked(book, number) for number in range(3)] == [1, 1, 1]
     extended, endangered = said(client)
-    assert extended.startswith("console: dap-mux: while ranks are stopped, torch's time-outs")
+    assert extended.startswith("console: dap-mux: while ranks are stopped, torch's timeouts")
     assert endangered.startswith("console: dap-mux: ranks 1-2 wait in all_reduce")
     assert "fails in 29 min" in endangered
     client.ask("continue", threadId=book.thread(0))
@@ -162,10 +162,7 @@ def test_a_job_without_torch_and_a_rank_that_talks_nonsense(play: Play) -> None:
     all_stopped(book)
     book.wait(PATIENCE * 3)
     assert said(client) == [
-        (
-            "console: dap-mux: torch's time-outs cannot be put up on rank 1: the rank's answer "
-            "makes no sense"
-        )
+        "console: dap-mux: torch's timeouts cannot be raised on rank 1: malformed response"
     ]
 
 
@@ -177,7 +174,10 @@ def test_slurm_ends_the_job(play: Play) -> None:
     client = attached(book)
     all_stopped(book)
     book.wait(PATIENCE)
-    clock = "dap-mux: SLURM's clock of job 77 runs on while ranks are paused: it ends the job in"
+    clock = (
+        "dap-mux: SLURM's time limit of job 77 keeps running while ranks are paused: "
+        "it ends the job in"
+    )
     assert said(client) == [f"console: {clock} 2 h"]
     for rank in book.ranks.values():
         rank.data.clocks = {"job": "77", "left": 299.0}

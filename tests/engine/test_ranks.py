@@ -68,9 +68,7 @@ def test_lost_while_stopped_and_taken_for_debugged(play: Play) -> None:
     for _ in range(3):
         (entry,) = client.ask("list", ranks="1").body["ranks"]
         assert entry["state"] == "lost"
-        assert (
-            "acknowledged" in entry["reason"] or "tried again until it is free" in entry["reason"]
-        )
+        assert "acknowledged" in entry["reason"] or "retrying until it is free" in entry["reason"]
         with book.quietly("five seconds pass"):
             book.wait(5)
     book.rank(1).refuses.clear()
@@ -389,4 +387,4 @@ def test_restart_of_a_guest(play: Play) -> None:
     """Who has not started the job cannot start it again, and does not offer it."""
     book = play(2)
     client = attached(book)
-    assert "started by somebody else" in client.ask("restart").refusal
+    assert "started by other means" in client.ask("restart").refusal

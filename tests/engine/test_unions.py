@@ -81,7 +81,7 @@ def test_a_condition_that_is_no_python(play: Play) -> None:
     assert set_one(first, condition="step ==")["verified"]
     assert set_one(second, condition="step == 3")["verified"]
     assert sent(book) == [[{"line": LINE, "condition": "step == 3"}]]
-    assert "no Python" in last_told(first)["message"]
+    assert "is not valid Python" in last_told(first)["message"]
     second.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
     assert last_told(first)["verified"]
 
@@ -153,4 +153,4 @@ def test_exception_conditions(play: Play) -> None:
     option = {"filterId": "raised", "condition": "ranks(0): step > 3"}
     body = client.ask("setExceptionBreakpoints", filters=["uncaught"], filterOptions=[option]).body
     assert [one["verified"] for one in body["breakpoints"]] == [True, False]
-    assert "no conditions for exceptions" in body["breakpoints"][1]["message"]
+    assert "does not support conditions for exceptions" in body["breakpoints"][1]["message"]

@@ -128,13 +128,13 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         # The others wait already: that cannot be changed any more, and is told.
         await client.wait_for(lambda: len(said(client)) == 2, timeout=LIMIT, what="two warnings")
         extended, endangered = said(client)
-        assert "torch's time-outs (4 min) are 24 h on ranks 0-3" in extended
-        assert "ranks 0-1,3 wait in all_reduce, whose time-out of 4 min cannot" in endangered
+        assert "torch's timeouts (4 min) are raised to 24 h on ranks 0-3" in extended
+        assert "ranks 0-1,3 wait in all_reduce, whose timeout of 4 min can no longer" in endangered
         assert "torchrun then ends all ranks" in endangered
         await clocks.are(RAISED_TIMEOUT_S)
         clock = await Doctor(user).only("clock")
         assert clock["ranks"] == "0-1,3"
-        assert "wait in all_reduce, whose time-out of 4 min" in clock["evidence"][0]
+        assert "wait in all_reduce, whose timeout of 4 min" in clock["evidence"][0]
 
         # All run on, and rank 2 to its next stop before a sum of 6 s; the others come to it later.
         thread = {"threadId": (await stopped_thread(client))}

@@ -67,7 +67,7 @@ def test_a_token_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> N
     path = tmp_path / "token"
     token = token_of(path)
     path.chmod(mode)
-    with pytest.raises(Refused, match="others may read") as caught:
+    with pytest.raises(Refused, match="other users can read") as caught:
         read_token(path)
     assert token not in str(caught.value)
 
@@ -77,7 +77,7 @@ def test_a_token_that_others_may_replace_is_refused(tmp_path: Path) -> None:
     folder.mkdir()
     token_of(folder / "token")
     folder.chmod(0o777)
-    with pytest.raises(Refused, match="others may write"):
+    with pytest.raises(Refused, match="other users can write"):
         read_token(folder / "token")
     folder.chmod(0o1777)
     read_token(folder / "token")
@@ -96,7 +96,7 @@ def test_another_users_token_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     read_token(path)
     for mode in (0o444, 0o460):
         path.chmod(mode)
-        with pytest.raises(Refused, match="others may read"):
+        with pytest.raises(Refused, match="other users can read"):
             read_token(path)
 
 
@@ -105,7 +105,7 @@ def test_a_weak_token_is_refused_and_never_quoted(tmp_path: Path, text: str) -> 
     path = tmp_path / "token"
     path.write_text(text, "utf-8")
     path.chmod(0o600)
-    with pytest.raises(Refused, match="holds no token") as caught:
+    with pytest.raises(Refused, match="holds no valid token") as caught:
         read_token(path)
     assert not text or text not in str(caught.value)
 
@@ -113,5 +113,5 @@ def test_a_weak_token_is_refused_and_never_quoted(tmp_path: Path, text: str) -> 
 def test_a_token_file_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_token(tmp_path / "none")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         token_of(tmp_path / "no folder" / "token")

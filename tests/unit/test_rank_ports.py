@@ -63,7 +63,7 @@ def test_ranks_of_one_task_take_one_port_each() -> None:
         (
             {**NAMED, "PAI_PORT_LIST_train_1_debug": "30001,none"},
             0,
-            "PAI_PORT_LIST_train_1_debug is '30001,none', which is no list of ports",
+            "PAI_PORT_LIST_train_1_debug is '30001,none', which is not a list of ports",
         ),
     ],
     ids=["no such name", "no such platform", "too few", "no ports"],

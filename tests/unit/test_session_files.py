@@ -71,7 +71,7 @@ def test_a_session_file_that_others_may_read_is_refused(folder: Path, mode: int)
     path = SessionFile("127.0.0.1", 5677, token=TOKEN).write(folder)
     path.chmod(mode)
     for word in (None, str(path), "127.0.0.1:5677"):
-        with pytest.raises(Refused, match="others may read") as caught:
+        with pytest.raises(Refused, match="other users can read") as caught:
             find(word, folder)
         assert TOKEN not in str(caught.value)
 

@@ -57,13 +57,13 @@ def test_what_is_no_regular_file_is_refused_at_once(
     SPECIAL[kind](place / "special")
     assert main([word.replace("NAME", "special") for word in words]) == 2
     said = capsys.readouterr().err
-    assert f"it is {kind}, and not a regular file" in said
+    assert f"it is {kind}, not a regular file" in said
     assert "special" in said
 
 
 def test_a_session_file_that_is_a_fifo(place: Path) -> None:
     os.mkfifo("1.json")
-    with pytest.raises(NothingToConnect, match="no session file of yours"):
+    with pytest.raises(NothingToConnect, match="not one of your session files"):
         find("1.json")
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_is_nested_too_deeply(
 
 def test_a_session_file_that_is_nested_too_deeply(place: Path) -> None:
     (place / "1.json").write_text(DEEP)
-    with pytest.raises(NothingToConnect, match="no session file of yours"):
+    with pytest.raises(NothingToConnect, match="not one of your session files"):
         find("1.json")
 
 

@@ -17,7 +17,9 @@ from dap_mux.rank_sets import RankId, RankSetError, World, split_prefix
 MODES: Final = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 STRENGTH: Final = ("never", "unhandled", "userUnhandled", "always")
 EVERYTHING: Final = [{"names": ["Python Exceptions"]}]
-NO_CONDITIONS: Final = "debugpy knows no conditions for exceptions; only a rank set may stand here"
+NO_CONDITIONS: Final = (
+    "debugpy does not support conditions for exceptions; only a rank set is allowed here"
+)
 
 
 def exceptions_for(requests: Iterable[Body], rank: RankId, world: World) -> Body:

@@ -25,7 +25,7 @@ _BARE: Final = re.compile(r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+
 _PLACE: Final = "line column endLine endColumn source instructionReference offset"
 _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
-NO_BARRIER: Final = "barrier breakpoints are not built yet; use ranks(...) with a condition"
+NO_BARRIER: Final = "barrier breakpoints are not implemented yet; use ranks(...) with a condition"
 
 
 @dataclass(eq=False)
@@ -146,13 +146,13 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
     if prefix.ranks is not None:
         breakpoint.sets += (prefix.ranks,)
     elif name == CONDITION and _BARE.fullmatch(text):
-        breakpoint.hint = f"this is Python as it stands; if it means ranks, add a colon: {text}:"
+        breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
     breakpoint.clean[name] = prefix.rest
     if not prefix.rest:
         del breakpoint.clean[name]
 
 
-NONE_UP: Final = "no rank is up yet; set when they come"
+NONE_UP: Final = "no rank is up yet; it is set once one starts"
 
 
 def merged(

@@ -83,7 +83,10 @@ class _SameLine:
         """Return why `item` cannot be united with those before it, '' if it can."""
         fault = _fault(body.get(CONDITION, ""))
         if fault:
-            return f"another breakpoint is on this line, and this condition is no Python: {fault}"
+            return (
+                "another breakpoint is on this line, and this condition is not valid Python: "
+                f"{fault}"
+            )
         if not self.accepted:
             return ""
         first, earlier = self.accepted[0]

@@ -40,7 +40,9 @@ def differences(asked: Body, in_force: Body) -> str:
     lines = [_line(name, asked[name], force) for name in names if _differs(name, asked, force)]
     if not lines:
         return ""
-    about = "dap-mux: the first client of this session has set it up; in force for everybody:"
+    about = (
+        "dap-mux: the first client of this session has configured it; in effect for all clients:"
+    )
     return "".join(f"{line}\n" for line in [about, *lines])
 
 
@@ -53,7 +55,7 @@ def _line(name: str, asked: Any, force: Body) -> str:
     if name not in force:
         return f"  {name} is not set, so yours has no effect"
     if not isinstance(asked, _SHOWN) or not isinstance(force[name], _SHOWN):
-        return f"  {name} is not as in your configuration"
+        return f"  {name} differs from your configuration"
     return f"  {name} is {_word(force[name])}, not {_word(asked)} as in your configuration"
 
 

@@ -13,7 +13,7 @@ from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import NO_RAW, Message
 
-NOT_INTRODUCED: Final = "the first request is `initialize`"
+NOT_INTRODUCED: Final = "the first request must be `initialize`"
 
 
 class ClientInputs:

@@ -145,7 +145,7 @@ class CollectiveTimeouts:
         def undone(reply: Reply) -> None:
             if not reply.ok and rank.phase is Phase.LIVE:
                 why = reply.problem
-                self._core.warn("rank", f"time-outs may still be longer: {why}", rank)
+                self._core.warn("rank", f"timeouts may still be longer: {why}", rank)
 
         return undone
 
@@ -153,5 +153,5 @@ class CollectiveTimeouts:
 def _clocks(told: TimeoutReport | None, reply: Reply) -> TimeoutReport:
     """Return what a rank tells; a rank that does not answer has no problem that is known."""
     if told is None and reply.no_reply_reason == MALFORMED:
-        return TimeoutReport(problem="the rank's answer makes no sense")
+        return TimeoutReport(problem="malformed response")
     return told or TimeoutReport()

@@ -44,7 +44,7 @@ _IN_MAIN: Final = (
     "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
     "(eval({!r}, __import__('sys').modules['__main__'].__dict__))"
 )
-IN_MAIN: Final = " (it runs: evaluated in the globals of __main__)"
+IN_MAIN: Final = " (it is running: evaluated in the globals of __main__)"
 
 
 class Answer(Struct, frozen=True, gc=False):

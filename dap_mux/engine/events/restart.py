@@ -14,10 +14,10 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import SessionState
 
 NO_RESTART: Final = (
-    "restart is for a job that this session has started (`dap-mux run` or a launch configuration); "
-    "these ranks were started by somebody else"
+    "restart works only for a job that this session has started (`dap-mux run` or a launch "
+    "configuration); these ranks were started by other means"
 )
-RESTARTING: Final = "the job is being restarted already"
+RESTARTING: Final = "the job is already being restarted"
 
 
 class JobRestart:

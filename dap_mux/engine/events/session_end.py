@@ -20,8 +20,7 @@ from dap_mux.rank_sets import fold
 
 MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
 WAITS: Final = (
-    "every rank has ended, and the job is not over: the session waits for ranks that it starts "
-    "again"
+    "every rank has ended, but the job has not: the session waits for ranks that the job restarts"
 )
 
 
@@ -105,7 +104,9 @@ class SessionEnd:
         """Ranks have said goodbye to debugpy, and their processes are not over."""
         late = [rank.rank_id for rank in self._core.sorted_mains() if rank.exit_code is None]
         ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
-        self._notices.notice(f"the program of {ranks} is over, and the session waits for its end")
+        self._notices.notice(
+            f"the program of {ranks} has ended, but not the process: the session waits for it"
+        )
 
     def _nobody_came(self) -> None:
         """Are there to be more? Where a rank's place says nothing against it, it was the program

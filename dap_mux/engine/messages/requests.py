@@ -65,7 +65,7 @@ class Requests(Generic[PartsT]):
         request = ClientRequest(client, message.seq, message.command, message.arguments, number)
         client.open[number] = request
         if len(client.open) > MAX_OPEN:
-            text = f"{MAX_OPEN} requests of this client wait for their answers: send no more"
+            text = f"{MAX_OPEN} requests of this client are unanswered: wait before you send more"
             to_clients.refuse(self._core, request, text)
             return
         self._handle(request)
@@ -122,5 +122,5 @@ def _problem(role: str, command: str, route: Route[PartsT] | None) -> str:
         return f"{command!r} needs an attached client: send `attach` first"
     if role == "observer" and not route.observers:
         text = f"{command!r} is for controllers; this client attached as observer"
-        return f"{text}: leave `role` out of its attach arguments to let it do more than look"
+        return f"{text}: omit `role` from its attach arguments to let it do more than look"
     return ""

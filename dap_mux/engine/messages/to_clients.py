@@ -135,7 +135,7 @@ def reads_again(core: SessionState, client: Client) -> None:
         text = (
             f"dap-mux: {dropped.lines:,} {'line' if one else 'lines'} of output "
             f"({readable_size(dropped.size)}) {'was' if one else 'were'} dropped, "
-            "for this client did not read them\n"
+            "because this client did not read them\n"
         )
         send_event(core, client, "output", {"category": "console", "output": text})
 

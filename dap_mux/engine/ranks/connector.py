@@ -15,7 +15,7 @@ from dap_mux.engine.state.session import SessionState
 
 LOST_DOUBLINGS: Final = 2  # of the first pause
 LOST_TRIES: Final = 28  # before the pause is doubled further
-NO_CALL: Final = "its connection has ended, and it has not called again within {:g} s"
+NO_CALL: Final = "its connection has ended, and it has not reconnected within {:g} s"
 
 
 class ConnectorOwner(Protocol):

@@ -17,7 +17,7 @@ from dap_mux.engine.state.stop import Stop
 from dap_mux.rank_sets import RankId, fold
 
 COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
-UNSEEN_END: Final = "has ended, and how is not known"
+UNSEEN_END: Final = "ended for an unknown reason"
 
 
 class Deaths:

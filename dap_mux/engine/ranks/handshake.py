@@ -50,7 +50,7 @@ CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
     f"{ALREADY_DEBUGGED}: by another debugger, or still over a connection that broke "
-    "(debugpy notices within 20 s); tried again until it is free"
+    "(debugpy notices within 20 s); retrying until it is free"
 )
 
 
@@ -196,7 +196,9 @@ class Handshake:
     def _patches_for(self, rank: Rank) -> str:
         debug_children = self._request.debugs_children
         if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
-            self._core.warn("rank", "its child processes run undebugged: it calls us", rank)
+            self._core.warn(
+                "rank", "its child processes run undebugged, because it dials out", rank
+            )
             debug_children = False
         return attach_expression(self._core.injected, debug_children=debug_children)
 
@@ -227,7 +229,9 @@ class Handshake:
         rank.process = rank.process.strip()
         rank.patched = no_delay == YES
         if not rank.patched:
-            self._core.warn("rank", "TCP_NODELAY could not be set; 44 ms a request", rank)
+            self._core.warn(
+                "rank", "TCP_NODELAY could not be set: each request takes 44 ms longer", rank
+            )
         if children != YES:
             what = (
                 "child processes may go undebugged"

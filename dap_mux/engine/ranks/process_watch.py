@@ -16,8 +16,8 @@ from dap_mux.engine.state.session import SessionState
 
 DEBUGGER_ENDED: Final = "its debugger has ended"
 RUNS_ON: Final = f"{DEBUGGER_ENDED}, and its process runs on without one"
-UNSEEN: Final = f"{DEBUGGER_ENDED}; whether its process runs cannot be seen from here"
-NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and there has been no way back for {{:g}} s"
+UNSEEN: Final = f"{DEBUGGER_ENDED}; whether its process still runs cannot be seen from here"
+NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and it could not be reached again for {{:g}} s"
 
 
 class ProcessOwner(Protocol):
@@ -83,6 +83,6 @@ def not_listening(rank: Rank) -> str:
     if rank.lost:
         return (
             f"nothing listens on {rank.endpoint} any more: the tunnel to it is down, or "
-            "debugpy's adapter has ended; tried again"
+            "debugpy's adapter has ended; retrying"
         )
     return f"nothing listens on {rank.endpoint} yet"

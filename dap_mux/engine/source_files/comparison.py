@@ -43,7 +43,7 @@ class Proposal:
     def __str__(self) -> str:
         entry = json.dumps(self.entry, ensure_ascii=False)
         if self.instead:
-            return f"in pathMappings write {entry} for this localRoot"
+            return f"in pathMappings use {entry} for this localRoot"
         return f"add {entry} to pathMappings"
 
 

@@ -79,7 +79,7 @@ class Handles:
         """Expire the oldest id of a rank that has given out too many."""
         handle = known.pop(next(iter(known)))
         del self._owners[handle]
-        self._ends[handle] = f"{_name(rank)} has given out too many since"
+        self._ends[handle] = f"{_name(rank)} has handed out too many since"
 
     def reserve(self) -> int:
         """Return a number that never belongs to a rank."""
@@ -124,7 +124,7 @@ class Handles:
     def _new(self, like: Id) -> Id:
         number = self._next
         if number > MAX_HANDLE:
-            raise DapMuxError("this session has given out all its ids; start a new one")
+            raise DapMuxError("this session has used up its ids; start a new one")
         self._next += 1
         return str(number) if isinstance(like, str) else number
 
@@ -135,7 +135,7 @@ class Handles:
             return f"{kind.value} {handle} is stale: {self._ends[handle]}"
         if self._was_given_out(handle):
             return f"{kind.value} {handle} is stale: its rank has run on since"
-        return f"{kind.value} {handle} is unknown: this session never gave it out"
+        return f"{kind.value} {handle} is unknown: this session never handed it out"
 
     def _was_given_out(self, handle: Id) -> bool:
         number = int(handle) if str(handle).isdecimal() and len(str(handle)) < 11 else 0

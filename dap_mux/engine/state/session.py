@@ -129,7 +129,7 @@ class SessionState:
         what = f"internal error {self.faults} ({type(error).__name__}: {error})"
         trace = "".join(traceback.format_exception(error)) if self.faults <= MAX_TRACEBACKS else ""
         self.log(logging.ERROR, "engine", f"{what}\n{trace}".rstrip())
-        return f"{what}: this is a defect of dap-mux; the session's log has more under that number"
+        return f"{what}: this is a bug in dap-mux; the session's log has more under that number"
 
     def add(self, rank: Rank) -> None:
         """Add a rank or a worker to the session."""

@@ -90,7 +90,7 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
     [
         ({}, "attach needs `endpoints`"),
         ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
-        ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` is the number of ranks, not 0"),
+        ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` must be the number of ranks, not 0"),
         ({"endpoints": ["ray:7"]}, "is not supported yet"),
         ({"cluster": {"kind": "oc"}}, "`cluster`: oc needs pod or job or selector"),
         ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "leave `tunnel` out"),
@@ -110,10 +110,10 @@ async def test_an_attach_that_names_no_ranks(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"env": [1]}, "`env` is an object of names and values"),
-        ({"env": {"A=B": "x"}}, "`env`: 'A=B' is not a valid name of a variable"),
+        ({"env": [1]}, "`env` must be an object of names and values"),
+        ({"env": {"A=B": "x"}}, "`env`: 'A=B' is not a valid variable name"),
         ({"args": ["a\0"]}, "`args`: .* contains a NUL"),
-        ({"nproc": 100_000_000}, "`nproc` is the number of ranks"),
+        ({"nproc": 100_000_000}, "`nproc` must be the number of ranks"),
     ],
 )
 async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(

@@ -128,7 +128,7 @@ async def test_a_rank_that_dies_before_it_listens_is_explained(user: User) -> No
     [
         ({}, "launch needs `program`"),
         ({"program": "no.py"}, "no such file: no.py"),
-        ({"program": "train.py", "nproc": "many"}, "`nproc` is the number of ranks"),
+        ({"program": "train.py", "nproc": "many"}, "`nproc` must be the number of ranks"),
         ({"program": "train.py", "cwd": "/nowhere/at/all"}, "no such folder: /nowhere/at/all"),
         ({"program": "train.py", "python": "/no/python"}, "/no/python"),
     ],
@@ -194,8 +194,8 @@ async def test_a_launcher_s_job_to_its_end_and_exit_code(editor: Editor) -> None
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"launcher": 7}, "`launcher` is a command, such as 'torchrun"),
-        ({"launcher": ["mpirun", 4]}, "`launcher` is a command"),
+        ({"launcher": 7}, "`launcher` must be a command, such as 'torchrun"),
+        ({"launcher": ["mpirun", 4]}, "`launcher` must be a command"),
         ({"launcher": "mpirun 'x"}, "No closing quotation"),
         ({"launcher": "no-such-launcher -n 4"}, "no program no-such-launcher in PATH"),
         ({"launcher": "mpirun -n 4", "nproc": 4}, "pass the number of ranks to mpirun"),

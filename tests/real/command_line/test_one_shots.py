@@ -32,7 +32,7 @@ async def test_none_one_or_two_sessions(user: User) -> None:
     done = await user.does("list")
     assert done.code == 3
     assert (
-        f"2 sessions are running, say which one: 127.0.0.1:{first}, 127.0.0.1:{second}" in done.err
+        f"2 sessions are running; say which one: 127.0.0.1:{first}, 127.0.0.1:{second}" in done.err
     )
     for word in (f"127.0.0.1:{second}", str(two.session_path)):
         body = json.loads((await user.does("list", word, "--json")).out)

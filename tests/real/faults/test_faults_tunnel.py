@@ -157,7 +157,7 @@ async def test_half_a_tunnel_while_stopped(scene: Scene) -> None:
     entries = await driver.until(
         lambda e: "already being debugged" in e[3]["reason"], within=LIMIT, what="refused"
     )
-    assert "tried again until it is free" in entries[3]["reason"]
+    assert "retrying until it is free" in entries[3]["reason"]
     assert entries[3]["state"] == "lost"
     await steps_on(driver, 0, OTHERS)
     await scene.tunnel.heal()

@@ -40,9 +40,9 @@ pytestmark = [pytest.mark.real, pytest.mark.heavy]
         (["--listen", "example.org:0", "--insecure"], "without a token"),
         (["--listen", EVERYWHERE, "--tls-cert", "x.pem"], "without a token"),
         (["--listen", EVERYWHERE, "--token-file", "TOKEN"], "without TLS"),
-        (["--listen", EVERYWHERE, "--insecure", "--token-file", "OPEN"], "others may read"),
-        (["--token-file", "OPEN"], "others may read"),
-        (["--token-file", "WEAK"], "holds no token"),
+        (["--listen", EVERYWHERE, "--insecure", "--token-file", "OPEN"], "other users can read"),
+        (["--token-file", "OPEN"], "other users can read"),
+        (["--token-file", "WEAK"], "holds no valid token"),
     ],
 )
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ async def test_our_own_client_and_the_token(user: User, token: Path) -> None:
     done = await list_from_afar(user, address, "--token-file", str(token))
     assert (done.code, done.err) == (0, "")
     for words, sentence in (
-        ((), "this session wants its token"),
+        ((), "this session requires a token"),
         (("--token-file", str(wrong)), "wrong token"),
-        (("--token-file", str(open_to_all)), "others may read"),
+        (("--token-file", str(open_to_all)), "other users can read"),
     ):
         done = await list_from_afar(user, address, *words)
         assert (done.code, done.out) == (4, ""), done.err
@@ -95,7 +95,7 @@ async def test_our_own_client_and_the_token(user: User, token: Path) -> None:
 async def test_beyond_loopback_the_same_user_needs_the_token_too(user: User, token: Path) -> None:
     command, _ = await far(user, token, "--insecure")
     stranger = await command.client("stranger", all_answered=False)
-    with pytest.raises(RequestFailed, match="wants its token"):
+    with pytest.raises(RequestFailed, match="requires a token"):
         await stranger.handshake({"justMyCode": True}, timeout=LIMIT)
     await stranger.wait_for(lambda: not stranger.open, timeout=LIMIT)
     stock = await command.client("stock")
@@ -160,7 +160,7 @@ async def test_a_session_file_that_others_may_read(user: User) -> None:
     for words in ((), (str(command.session_path),)):
         done = await user.does("list", *words)
         assert (done.code, done.out) == (4, "")
-        assert "others may read" in done.err
+        assert "other users can read" in done.err
         assert token not in done.err
 
 

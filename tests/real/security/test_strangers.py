@@ -57,7 +57,7 @@ STRANGERS: Final = {
     "early: a first message of 70 kB": request("initialize", 70_000, adapterID="debugpy"),
 }
 ANSWERED: Final = {
-    "before initialize": (EVIL, "the first request is `initialize`"),
+    "before initialize": (EVIL, "the first request must be `initialize`"),
     "no type": (
         encode_frame(b'{"seq":1,"command":"initialize","arguments":{}}'),
         "not a DAP message: Object missing required field `type`",

@@ -115,7 +115,7 @@ def said_hello(port: int) -> socket.socket:
 @pytest.mark.parametrize(
     ("spoil", "code", "sentence"),
     [
-        (lambda path: path.chmod(0o644), 4, "others may read"),
+        (lambda path: path.chmod(0o644), 4, "other users can read"),
         (lambda path: path.write_text("nonsense"), 2, "are not a certificate and its key"),
         (lambda path: path.unlink(), 2, "cannot read"),
     ],

@@ -76,8 +76,7 @@ def test_a_proposal_is_for_those_that_need_it(
 def test_an_entry_that_holds_the_root_already_is_to_be_changed() -> None:
     instead = news(0, 1, fit=(HOME, "/data/x"), instead=True)
     assert said(instead, on("h", "h")).endswith(
-        f'in pathMappings write {{"localRoot": "{HOME}", "remoteRoot": "/data/x"}} '
-        "for this localRoot"
+        f'in pathMappings use {{"localRoot": "{HOME}", "remoteRoot": "/data/x"}} for this localRoot'
     )
     assert "add {" in said(dict(list(instead.items())[:1]), on("h", "h")), "one for a rank wins"
 

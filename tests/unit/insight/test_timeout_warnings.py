@@ -28,13 +28,13 @@ def in_all_reduce(
 def test_who_waits_is_told_with_the_least_time_left() -> None:
     assert texts(in_all_reduce(1800, 30), TimeoutReport(), in_all_reduce(1800, 90)) == [
         (
-            "ranks 0,2 wait in all_reduce, whose time-out of 30 min cannot be put up any more: it "
+            "ranks 0,2 wait in all_reduce, whose timeout of 30 min can no longer be raised: it "
             "fails in 28 min unless the stopped ranks run on"
         )
     ]
     assert texts(TimeoutReport(), in_all_reduce(20, 12, elastic=True)) == [
         (
-            "rank 1 waits in all_reduce, whose time-out of 20 s cannot be put up any more: it "
+            "rank 1 waits in all_reduce, whose timeout of 20 s can no longer be raised: it "
             "fails in 8 s unless the stopped ranks run on, and torchrun then ends all ranks"
         )
     ]
@@ -55,7 +55,7 @@ def test_what_has_all_the_time_or_has_just_begun_threatens_nobody(limit: float, 
 
 def test_an_unknown_clock_is_said_to_be_unknown() -> None:
     (warning,) = timeout_warnings(ranks(in_all_reduce(None, None)), "job")
-    assert "torch does not tell when it fails" in warning.text
+    assert "torch does not say when it will fail" in warning.text
     assert (warning.left, warning.urgent) == (None, False)
 
 
@@ -63,14 +63,15 @@ def test_the_time_of_the_scheduler() -> None:
     job = TimeoutReport(job="77", left=3 * 3600 + 60)
     (warning,) = timeout_warnings(ranks(job, job), "job")
     assert warning.text == (
-        "SLURM's clock of job 77 runs on while ranks are paused: it ends the job in 3 h 1 min"
+        "SLURM's time limit of job 77 keeps running while ranks are paused: "
+        "it ends the job in 3 h 1 min"
     )
     assert not warning.urgent
     (warning,) = timeout_warnings(ranks(TimeoutReport(), TimeoutReport(job="77", left=-5)), "job")
-    assert warning.text.startswith("SLURM's clock of job 77 (on rank 1) runs on")
+    assert warning.text.startswith("SLURM's time limit of job 77 (on rank 1) keeps running")
     assert warning.urgent
     (warning,) = timeout_warnings(ranks(TimeoutReport(job="77")), "job")
-    assert warning.text.endswith("; what is left of its time: squeue -h -j 77 -o %L")
+    assert warning.text.endswith("; to see the time left: squeue -h -j 77 -o %L")
     assert not warning.urgent
 
 
@@ -81,10 +82,10 @@ def test_what_was_put_up_and_what_could_not_be() -> None:
         TimeoutReport(problem="no such name"),
     )
     assert extension(told, "job") == (
-        "while ranks are stopped, torch's time-outs (10 min, 30 min) are 24 h on ranks 0-1, and as "
-        "before once all run on"
+        "while ranks are stopped, torch's timeouts (10 min, 30 min) are raised to 24 h on ranks "
+        "0-1, until all ranks run on"
     )
-    assert texts(*told.values()) == ["torch's time-outs cannot be put up on rank 2: no such name"]
+    assert texts(*told.values()) == ["torch's timeouts cannot be raised on rank 2: no such name"]
     assert extension(ranks(TimeoutReport()), "job") == ""
 
 

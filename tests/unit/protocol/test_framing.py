@@ -176,7 +176,7 @@ def test_the_end_of_a_message_is_never_quoted() -> None:
             data = TAIL + encode_frame(attach[:-cut]) + attach[-cut:]
             with pytest.raises(FramingError) as caught:
                 fed_in_pieces(Framer(), data, size)
-            assert str(caught.value) == "not a DAP header, behind a message: is its length right?"
+            assert str(caught.value) == "not a DAP header after a message: is its length right?"
 
 
 def test_the_largest_header_and_one_byte_more() -> None:

@@ -47,7 +47,7 @@ def breakpoints(*wanted: object) -> dict[str, object]:
             {"line": 7, "hitCondition": []},
             "breakpoints[0].hitCondition must be a string, not a list",
         ),
-        ({"line": 7, "self": 1}, "debugpy takes no field that is called 'self'"),
+        ({"line": 7, "self": 1}, "debugpy accepts no field named 'self'"),
         (5, "breakpoints[0] must be an object, not an integer"),
         (None, "breakpoints[0] must be an object, not null"),
     ],

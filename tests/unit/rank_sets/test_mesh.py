@@ -35,7 +35,7 @@ def test_coords_are_numpys(sizes: list[int], data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("rank", [-1, 8])
 def test_no_coords_outside(rank: int) -> None:
-    with pytest.raises(UsageError, match=f"rank {rank} is outside of the mesh dp=2,tp=4 of 8"):
+    with pytest.raises(UsageError, match=f"rank {rank} is outside the mesh dp=2,tp=4 of 8"):
         Mesh.parse("dp=2,tp=4").coords(rank)
 
 
@@ -73,7 +73,7 @@ class TestPlaces:
         assert self.SWAPPED.coords(2) == {"dp": 0, "tp": 1}
         assert 3 in self.SWAPPED
         assert 4 not in self.SWAPPED
-        with pytest.raises(UsageError, match="rank 4 is outside of the mesh dp=2,tp=2"):
+        with pytest.raises(UsageError, match="rank 4 is outside the mesh dp=2,tp=2"):
             self.SWAPPED.coords(4)
 
     def test_a_mesh_is_still_hashable(self) -> None:

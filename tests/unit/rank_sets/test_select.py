@@ -215,7 +215,7 @@ class TestNames:
         assert caught.value.column == 4
 
     def test_a_name_that_leads_to_itself(self) -> None:
-        with pytest.raises(RankSetError, match="@a is defined by itself"):
+        with pytest.raises(RankSetError, match="@a is defined in terms of itself"):
             parse("@a").select(world(names={"a": "@b | 0", "b": "~@a"}))
 
     def test_the_same_name_twice_is_no_cycle(self) -> None:

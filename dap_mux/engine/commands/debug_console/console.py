@@ -133,7 +133,7 @@ class Console:
 
     def _go(self, request: ClientRequest, ranks: list[Rank]) -> None:
         if len(ranks) != 1:
-            raise UsageError(f"attach takes one rank, and these are {len(ranks)}")
+            raise UsageError(f"attach takes one rank, not {len(ranks)}")
         (rank,) = ranks
         arguments = {"rank": rank.number, "group": rank.id[0]}
         self._request(request, "focus", arguments, lambda body: self._place(rank, body))
@@ -173,7 +173,7 @@ class Console:
 
 
 FORMS: Final = {"classes": True, "full": False}
-PYTHON: Final = "all else is Python, for the rank in focus; `cast` and `attach` need no %"
+PYTHON: Final = "anything else is Python, for the rank in focus; `cast` and `attach` need no %"
 
 
 @dataclass(frozen=True)
@@ -193,19 +193,19 @@ COMMANDS: Final[dict[str, ConsoleCommand]] = {
     "help": ConsoleCommand("%help [WORD]", "these lines", Console.help),
     "list": ConsoleCommand(
         "%list [classes|full] [RANKS]",
-        "where ranks stand: those that are stopped, or RANKS (%list all)",
+        "where ranks are: the stopped ones, or RANKS (%list all)",
         Console.list_ranks,
         (*FORMS, RANKS),
     ),
     "cast": ConsoleCommand(
         "cast RANKS COMMAND",
-        "a pdb command or expression to exactly these ranks",
+        "send a pdb command or expression to exactly these ranks",
         Console.cast,
         (RANKS, PYTHON_TOO),
     ),
     "compare": ConsoleCommand(
         "%compare [RANKS] EXPRESSION [within 1e-3|5%]",
-        "equal values grouped, statistics, outliers",
+        "compare ranks: equal values grouped, statistics, outliers",
         Console.compare,
         (RANKS, PYTHON_TOO),
     ),
@@ -213,7 +213,7 @@ COMMANDS: Final[dict[str, ConsoleCommand]] = {
         "attach RANK", "move the focus to a stopped rank", Console.focus, (RANKS,)
     ),
     "focus": ConsoleCommand(
-        "%focus [RANK]", "the rank in focus, or move it", Console.focus, (RANKS,)
+        "%focus [RANK]", "show the rank in focus, or move the focus", Console.focus, (RANKS,)
     ),
     "scope": ConsoleCommand(
         "%scope [auto|rank|class|all]",
@@ -234,7 +234,7 @@ COMMANDS: Final[dict[str, ConsoleCommand]] = {
         ("delete", RANKS),
     ),
     "mesh": ConsoleCommand(
-        "%mesh", "each group's dimensions, read anew from its ranks", Console.mesh
+        "%mesh", "each group's dimensions, read again from its ranks", Console.mesh
     ),
     "release": ConsoleCommand(
         "%release RANKS",
@@ -244,7 +244,7 @@ COMMANDS: Final[dict[str, ConsoleCommand]] = {
     ),
     "drop": ConsoleCommand(
         "%drop RANKS",
-        "forget these ranks; the others go on",
+        "remove these ranks from the session; the others go on",
         lambda console, request, rest: console.ranks(request, "drop", rest),
         (RANKS,),
     ),

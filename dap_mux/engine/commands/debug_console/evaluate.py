@@ -32,7 +32,7 @@ from dap_mux.protocol.types import (
 )
 
 ONE_RANK: Final = (
-    "this is a value of several ranks: set it in one, or cast ranks(...) !name = value"
+    "this is a value of several ranks: set it in one of them, or use cast ranks(...) !name = value"
 )
 
 

@@ -50,7 +50,7 @@ def _cells(members: list[Row]) -> tuple[str, ...]:
 def of_groups(body: Body) -> str:
     """`groups`, one line each: who is in it now, and how it was defined."""
     lines = [
-        f"@{one['name']}: {one['ranks'] or 'nobody now'}"
+        f"@{one['name']}: {one['ranks'] or '(empty)'}"
         + (f" ({one['definition']})" if one["definition"] != one["ranks"] else "")
         for one in body["groups"]
     ]

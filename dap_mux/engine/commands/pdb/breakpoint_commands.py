@@ -23,10 +23,8 @@ from dap_mux.rank_sets import RankId
 OBSERVER: Final = (
     "a breakpoint lasts as long as the client that sets it: use the console or an editor"
 )
-NOT_BOTH: Final = (
-    "debugpy stops where a condition or a count holds, not both: clear the other first"
-)
-UNKNOWN_FILE: Final = "no file {!r} is known here yet: give its whole path"
+NOT_BOTH: Final = "debugpy supports a condition or a hit count, not both: clear the other first"
+UNKNOWN_FILE: Final = "file {!r} is not known here yet: give its full path"
 WAITING: Final = " (once it is attached)"
 _FILE_LINE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
 _FUNCTION: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -307,7 +305,7 @@ def _line_of(invocation: Invocation, rank: RankId, place: Place, item: Breakpoin
 def _told_change(name: str, text: str) -> str:
     if name == CONDITION:
         return f"stops only if {text}" if text else "stops always"
-    return f"ignores the next {text.removeprefix('> ')} hits" if text else "ignores no hit"
+    return f"ignores the next {text.removeprefix('> ')} hits" if text else "ignores no hits"
 
 
 def _check_controller(invocation: Invocation) -> None:
@@ -318,15 +316,15 @@ def _check_controller(invocation: Invocation) -> None:
 def _check_location(location: str) -> None:
     known = location.isdecimal() or _FILE_LINE.fullmatch(location)
     if not known and not _FUNCTION.fullmatch(location):
-        raise UsageError(f"{location!r} is no FILE:LINE, line or function")
+        raise UsageError(f"{location!r} is not FILE:LINE, a line or a function")
 
 
 def _check_python(condition: str) -> None:
     if len(condition) > MAX_PARSED_CHARS:
-        raise UsageError(f"a condition has {MAX_PARSED_CHARS:,} characters at most")
+        raise UsageError(f"a condition may have at most {MAX_PARSED_CHARS:,} characters")
     problem = syntax_problem(condition or "0", "eval")
     if problem:
-        raise UsageError(f"the condition {condition!r} is no Python: {problem}")
+        raise UsageError(f"the condition {condition!r} is not valid Python: {problem}")
 
 
 def _is_absolute(path: str) -> bool:

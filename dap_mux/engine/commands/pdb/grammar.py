@@ -26,11 +26,11 @@ COMMANDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in nam
 INSTEAD: Final = {
     "interact": "attach to the rank (`attach RANK`), or use an editor's debug console",
     "commands": "use `display EXPRESSION`, or a logpoint in an editor",
-    "debug": "use `s`, or a breakpoint in what is called",
-    "alias": "type it out; a set of ranks gets a name by the request `groups`",
-    "unalias": "aliases are not kept",
+    "debug": "use `s`, or set a breakpoint in the called function",
+    "alias": "type it out; to name a set of ranks, use the request `groups`",
+    "unalias": "aliases are not supported",
     "retval": 'attach with "showReturnValue": true and look at the locals',
-    "exceptions": "`p __import__('sys').exc_info()` tells the one that is handled",
+    "exceptions": "`p __import__('sys').exc_info()` shows the one being handled",
     "run": "use the request `restart`, where the session owns the job",
     "q": "use the console's `quit`, or the request `release` to let ranks go",
 }
@@ -54,7 +54,7 @@ def read(text: str) -> Parsed:
     """Find the command at the head of a text. Raises `UsageError` for what cannot be had."""
     text = text.strip()
     if not text:
-        raise UsageError("cast needs a command: a word of pdb such as `n`, or an expression")
+        raise UsageError("cast needs a command: a pdb command such as `n`, or an expression")
     if text.startswith("!"):
         return Parsed("", text[1:].strip())
     match = _COMMAND.match(text)

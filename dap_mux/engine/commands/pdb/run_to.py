@@ -33,7 +33,7 @@ def place_of(invocation: Invocation) -> tuple[str, int] | None:
         return None
     file = match["file"].strip()
     if not (file.startswith(("/", "file:")) or is_windows(file)):
-        raise UsageError(f"'unt' needs the whole path of a file, not {file!r}")
+        raise UsageError(f"'unt' needs the full path of a file, not {file!r}")
     return (
         invocation.client.translation.path(file) if invocation.client.translation else file
     ), int(match["line"])

@@ -124,7 +124,7 @@ class StepCommands:
 def _no_argument(invocation: Invocation) -> None:
     if invocation.argument:
         name, argument = invocation.command, invocation.argument
-        raise UsageError(f"{name!r} takes no argument; for a value write p {name} {argument}")
+        raise UsageError(f"{name!r} takes no argument; to print a value, use p {name} {argument}")
 
 
 class _Until:

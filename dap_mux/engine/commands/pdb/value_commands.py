@@ -176,7 +176,7 @@ class Displays:
         """Show this from now on in these ranks, of which these are the first values."""
         of_client = self._shown.setdefault(invocation.client, {})
         if any(len(of_client.get(rank.rank_id, ())) >= MAX_DISPLAYS for rank in invocation.ranks):
-            raise UsageError(f"there are {MAX_DISPLAYS} displays already: undisplay one")
+            raise UsageError(f"there are already {MAX_DISPLAYS} displays: undisplay one first")
         for rank in invocation.ranks:
             answer = answers.values.get(rank.rank_id)
             of_client.setdefault(rank.rank_id, {})[invocation.argument] = (

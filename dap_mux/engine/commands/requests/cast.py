@@ -64,7 +64,9 @@ class Cast:
         """`cast`."""
         arguments = typed(request.arguments, CastArguments)
         if not 0 < arguments.timeout <= MAX_TIMEOUT_S:
-            raise UsageError(f"timeout is more than 0 and at most {MAX_TIMEOUT_S:.0f} seconds")
+            raise UsageError(
+                f"timeout must be greater than 0 and at most {MAX_TIMEOUT_S:.0f} seconds"
+            )
         parsed = read(arguments.command)
         then = partial(self._begin, request, parsed, arguments.timeout)
         self._meshes.choose(request, arguments.ranks, then)

@@ -38,7 +38,7 @@ class Groups:
             return
         name = _name(wanted.name)
         if len(self._core.names) >= MAX_NAMES and name not in self._core.names:
-            raise UsageError(f"there are {MAX_NAMES} names already: delete one")
+            raise UsageError(f"there are already {MAX_NAMES} names: delete one first")
         self._meshes.choose(request, wanted.ranks, lambda _: self._define(request, name, wanted))
 
     def _tell(self, request: ClientRequest) -> None:
@@ -80,5 +80,5 @@ class Groups:
 def _name(text: str) -> str:
     name = text.removeprefix("@")
     if not is_name(name):
-        raise UsageError(f"{text!r} cannot be a name: use letters, digits, _ and -")
+        raise UsageError(f"{text!r} is not a valid name: use letters, digits, _ and -")
     return name

@@ -69,7 +69,7 @@ class SessionRequests:
         rank = self._one(typed(request.arguments, FocusArguments))
         if rank.stop is None:
             state = rank.state
-            text = f"{self._view.name_of(rank)} is {state}: only a stopped rank can be looked at"
+            text = f"{self._view.name_of(rank)} is {state}: only a stopped rank can have the focus"
             to_clients.refuse(self._core, request, text)
             return
         frame = (rank.stop.frames or (None,))[0]
@@ -139,9 +139,7 @@ def _asked(request: ClientRequest) -> str | None:
     """Return the value to put in force, None where the client only asks for it."""
     value = typed(request.arguments, ValueArguments).value
     if value is not None and request.client.role == "observer":
-        raise UsageError(
-            f"an observer may ask for the {request.command}, not change it for everybody"
-        )
+        raise UsageError(f"an observer may query the {request.command}, but not change it")
     return value
 
 
