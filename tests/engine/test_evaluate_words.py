@@ -99,7 +99,11 @@ class TestValues:
         assert text == "{1}: 10 | {0}: NameError: name 'loss' is not defined | no answer: 2"
 
     def test_the_frame_that_the_user_looks_at(self, play: Play) -> None:
-        """A watch in a caller's frame is evaluated in the callers' frames of all."""
+        """A watch in a caller's frame is evaluated in the callers' frames of all.
+
+        Once its rank has run on, that frame stands for the innermost one: an editor whose F10 is
+        held shows no error.
+        """
         book = play(2)
         client = stopped(book)
         frames = client.ask("stackTrace", threadId=book.thread(1)).body["stackFrames"]
@@ -109,7 +113,12 @@ class TestValues:
         with book.quietly("rank 1 runs on"):
             client.ask("continue", threadId=book.thread(1), singleThread=True)
         answer = client.ask("evaluate", frameId=frames[1]["id"], **watch)
-        assert "rank 1 has run on" in answer.refusal
+        book.wait(5)
+        assert "{0}: 0" in answer.body["result"]
+        typed = client.ask(
+            "evaluate", frameId=frames[1]["id"], expression="all loss", context="repl"
+        )
+        assert "rank 1 has run on" in typed.refusal
 
     def test_a_dimension_that_the_ranks_know(self, play: Play) -> None:
         """A rank set in a watch may name what only the ranks know."""

@@ -26,14 +26,100 @@ def test_bogus_handles(play: Play) -> None:
 
 
 def test_stale_handles(play: Play) -> None:
-    """After its rank has run on, a frame is an error, and never another stop's data."""
+    """After its rank has run on, a frame is an error to whoever types or sets something there."""
     book = play(2)
     client = stopped(book)
     frame = frame_of(client, book.thread(1))
+    scope = client.ask("scopes", frameId=frame).body["scopes"][0]["variablesReference"]
     client.ask("next", threadId=book.thread(1))
     book.wait(0.1)
-    assert "has run on since" in client.ask("scopes", frameId=frame).refusal
+    for command, arguments in (
+        ("evaluate", {"frameId": frame, "expression": "loss", "context": "repl"}),
+        ("evaluate", {"frameId": frame, "expression": "loss", "context": "clipboard"}),
+        ("setVariable", {"variablesReference": scope, "name": "loss", "value": "1"}),
+        ("setExpression", {"frameId": frame, "expression": "loss", "value": "1"}),
+    ):
+        assert "has run on since" in client.ask(command, **arguments).refusal
     assert frame_of(client, book.thread(1)) != frame
+
+
+def test_what_is_shown_of_a_frame_stays_until_there_is_a_new_one(play: Play) -> None:
+    """F10 is held: an editor asks for what it shows of a stop that is over, and shows it on."""
+    book = play(2)
+    client = stopped(book)
+    frame = frame_of(client, book.thread(1))
+    scopes = client.ask("scopes", frameId=frame).body
+    scope = scopes["scopes"][0]["variablesReference"]
+    children = client.ask("variables", variablesReference=scope).body
+    watch = {"expression": "loss", "context": "watch"}
+    value = client.ask("evaluate", frameId=frame, **watch).body
+    client.ask("next", threadId=book.thread(1))
+    for _ in ("while it steps", "at its next stop"):
+        assert client.ask("scopes", frameId=frame).body == scopes
+        assert client.ask("variables", variablesReference=scope).body == children
+        assert client.ask("evaluate", frameId=frame, **watch).body == value
+        other = {"expression": "step", "context": "hover"}
+        shown = client.ask("evaluate", frameId=frame, **other).body
+        assert shown == {"result": "", "variablesReference": 0}
+        book.wait(0.1)
+
+
+def test_what_was_shown_is_found_under_the_next_stops_references(play: Play) -> None:
+    """The scopes of this stop, asked for too late: those of the last, and what is below them."""
+    book = play(1)
+    client = stopped(book)
+    first = frame_of(client, book.thread(0))
+    scope = client.ask("scopes", frameId=first).body["scopes"][0]["variablesReference"]
+    children = client.ask("variables", variablesReference=scope).body
+    client.ask("next", threadId=book.thread(0))
+    book.wait(0.1)
+    second = frame_of(client, book.thread(0))
+    scope = client.ask("scopes", frameId=second).body["scopes"][0]["variablesReference"]
+    client.ask("next", threadId=book.thread(0))
+    assert client.ask("variables", variablesReference=scope).body == children
+
+
+def test_a_process_that_is_gone_is_not_shown_on(play: Play) -> None:
+    """Nor a connection: what was shown may be of another life of the rank."""
+    book = play(2)
+    client = stopped(book)
+    frame = frame_of(client, book.thread(1))
+    assert client.ask("scopes", frameId=frame).body["scopes"]
+    client.ask("next", threadId=book.thread(1))
+    book.lose(1)
+    assert "rank 1" in client.ask("scopes", frameId=frame).refusal
+    book.wait(1)
+    assert "rank 1" in client.ask("scopes", frameId=frame).refusal
+
+
+def test_scopes_that_are_overtaken_by_a_step(play: Play) -> None:
+    """They were asked for in time, and answered too late."""
+    book = play(2)
+    client = stopped(book)
+    frame = frame_of(client, book.thread(1))
+    scopes = client.ask("scopes", frameId=frame).body
+    book.rank(1).silent = {"scopes"}
+    waiting = client.ask("scopes", frameId=frame)
+    client.ask("next", threadId=book.thread(1))
+    with book.happens():
+        book.rank(1).answers()
+    assert waiting.body == scopes
+
+
+def test_a_step_of_a_rank_that_steps_is_dropped_for_an_editor(play: Play) -> None:
+    """A key that is held: no error at each repetition. Our console is told."""
+    book = play(2)
+    client = stopped(book)
+    console = attached(book, "console", kind="dap-mux console")
+    book.rank(1).slow = True
+    client.ask("next", threadId=book.thread(1))
+    assert client.ask("next", threadId=book.thread(1)).body == {}
+    assert "is running" in console.ask("next", threadId=book.thread(1)).refusal
+    with book.happens():
+        book.rank(1).arrives()
+    book.wait(0.1)
+    client.ask("continue", threadId=book.thread(1))
+    assert "is running" in client.ask("next", threadId=book.thread(1)).refusal
 
 
 def test_answer_of_a_stop_that_is_over(play: Play) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Raw
 
+from dap_mux.engine.evaluate.last_answers import LastAnswers
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest
@@ -54,10 +55,13 @@ class Inspector:
         self._view = view
         self._client_events = client_events
         self._sources = sources
+        self._last = LastAnswers(core)
         self._early: list[_Early] = []
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
+        if self._answered_as_before(request):
+            return
         arguments, rank = self._resolved(request)
         if rank is None:
             raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
@@ -65,12 +69,21 @@ class Inspector:
 
     def to_owner_or_focus(self, request: ClientRequest) -> None:
         """Pass a request to its handle's owner, or to the rank in focus where it has none."""
+        if self._answered_as_before(request):
+            return
         arguments, rank = self._resolved(request)
         rank = rank or self._focus(request)
         if rank is None:
             self._wait_for_rank(request, arguments)
             return
         self._ask(request, rank, arguments)
+
+    def _answered_as_before(self, request: ClientRequest) -> bool:
+        """Answer what an editor shows of a frame whose rank has run on since."""
+        body = self._last.of_stale(request)
+        if body is not None:
+            to_clients.respond(self._core, request, body)
+        return body is not None
 
     def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
         """Ranks that are being attached may be asked in a moment, as one by itself may."""
@@ -156,12 +169,33 @@ class Inspector:
         if reply.ok:
             self._pass_body(request, rank, stop, reply)
             return
+        if self._has_run_on(request, rank, stop):
+            return
         if reply.no_reply_reason:
             text = f"{self._view.name_of(rank)}: {reply.no_reply_reason}"
             to_clients.refuse(self._core, request, text)
         else:
             to_clients.pass_failure(self._core, request, reply.message)
         self._followed_up(request)
+
+    def _is_too_late(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> None:
+        if self._has_run_on(request, rank, stop):
+            return
+        text = f"{self._view.name_of(rank)} has run on meanwhile"
+        to_clients.refuse(self._core, request, text)
+        self._followed_up(request)
+
+    def _has_run_on(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> bool:
+        """Answer as before where the rank, attached all the while, has run on since it was asked.
+
+        Without a stop there was nothing to run on from: a running rank is asked without a frame.
+        """
+        if stop is None or rank.stop is stop or rank.phase is not Phase.LIVE:
+            return False
+        body = self._last.instead(request, rank)
+        if body is not None:
+            to_clients.respond(self._core, request, body)
+        return body is not None
 
     def _followed_up(self, request: ClientRequest) -> None:
         """What is to be said after a stack comes after it, however late that is."""
@@ -195,11 +229,10 @@ class Inspector:
             self._answer(request, rank, stop, reply)
             return
         if minted and rank.stop is not stop:
-            text = f"{self._view.name_of(rank)} has run on meanwhile"
-            to_clients.refuse(self._core, request, text)
-            self._followed_up(request)
+            self._is_too_late(request, rank, stop)
             return
         if request.command != "stackTrace":
+            self._last.keep(request, rank, body)
             to_clients.respond(self._core, request, body)
             return
 

@@ -52,6 +52,7 @@ class Dialect:
     renames = False  # a `thread started` with a known id means a new name, and nothing else
     means_the_row = False  # `continue`, `pause` or a step beside the focus acts on that row alone
     fetches = False  # always fetches the stack of a stop that it has applied; `threads` tells less
+    repeats_steps = True  # a key that is held: a step that comes while one is under way is dropped
     stack_applies = True  # an answered `stackTrace` of the stopped row shows the stop is applied
 
     def stop(self, states: RowStates) -> Script:
@@ -197,6 +198,7 @@ class DapMuxConsole(Generic):
     """Our own console: its commands name the ranks that they act on."""
 
     means_the_row = True
+    repeats_steps = False
 
 
 GENERIC: Final = Generic()

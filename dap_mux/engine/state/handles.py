@@ -51,6 +51,7 @@ class Handles:
         self._owners: dict[Id, _Owner] = {}
         self._owned: dict[DebuggeeId, _Owned] = {}
         self._ends: Recent[Id, str] = Recent(_MAX_EXPIRED)
+        self._resumed: Recent[Id, tuple[_Owner, _Owned]] = Recent(_MAX_EXPIRED)
 
     def __len__(self) -> int:
         """Return the number of handles that are alive."""
@@ -104,9 +105,21 @@ class Handles:
             raise StaleHandle(self._why(kind, handle, owner))
         return owner.rank, owner.upstream
 
+    def resumed(self, kind: Kind, handle: Id) -> DebuggeeId | None:
+        """Return the rank that has run on since it had this id; None if that is not why it ended.
+
+        None, too, once the process or the connection that the id belonged to is gone.
+        """
+        owner, owned = self._resumed.get(handle, (None, None))
+        if owner is None or owner.kind is not kind or self._owned.get(owner.rank) is not owned:
+            return None
+        return owner.rank
+
     def expire_stop(self, rank: DebuggeeId) -> None:
         """Expire frames, variables and the like: the rank runs on."""
         if (owned := self._owned.get(rank)) is not None:
+            for handle in owned.stop.values():
+                self._resumed[handle] = self._owners[handle], owned
             self._expire(owned.stop, f"{_name(rank)} has run on since")
 
     def expire_rank(self, rank: DebuggeeId) -> None:

@@ -170,6 +170,9 @@ class Control:
             self._client_events.thread_steps(row, thread)
             self._tell(row, request.command, {**rest, "threadId": thread}, thread=thread)
             return
+        if self._steps(row, thread) and request.client.dialect.repeats_steps:
+            to_clients.respond(self._core, request)
+            return
         if row.stop is None or row not in stopped:
             name = self._view.name_of(row)
             to_clients.refuse(self._core, request, f"{name} is running: pause it before you step")
@@ -182,6 +185,10 @@ class Control:
         for rank in late:
             rank.deferred.append(Deferred(request.command, rest, place, run))
         self._client_events.stepping(stopped)
+
+    def _steps(self, rank: Rank, thread: int) -> bool:
+        """Whether this row's last step is still under way: a held key repeats it."""
+        return bool(rank.stepping) and (thread in rank.stepping or not self._core.shows_threads)
 
     def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
         """Whether this thread is held while another one of its rank steps: it may step too."""

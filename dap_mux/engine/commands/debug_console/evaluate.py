@@ -14,6 +14,7 @@ from dap_mux.engine.commands.debug_console.console import Console
 from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.evaluate.last_answers import SHOWN
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
@@ -63,7 +64,7 @@ class Evaluation:
                 self._in_focus(request)
             self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, console_grammar.Asked):
-            depth = self._depth(arguments.frameId)
+            depth = self._depth(arguments)
             self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)
         else:
             self._console.call(request, meant)
@@ -76,9 +77,16 @@ class Evaluation:
             handle = self._core.handles.mint(rank.id, Kind.FRAME, frame)
             request.arguments = raw({**plain(request.arguments), "frameId": handle})
 
-    def _depth(self, frame: int | None) -> int | None:
+    def _shows_what_was(self, arguments: EvaluateArguments) -> bool:
+        """Whether an editor only shows this, of a frame whose rank has run on since."""
+        frame = arguments.frameId
+        resumed = frame is not None and self._core.handles.resumed(Kind.FRAME, frame) is not None
+        return resumed and arguments.context in SHOWN
+
+    def _depth(self, arguments: EvaluateArguments) -> int | None:
         """How far up the stack the frame is that the user looks at; None for the innermost."""
-        if frame is None:
+        frame = arguments.frameId
+        if frame is None or self._shows_what_was(arguments):
             return None
         owner, upstream_id = self._core.handles.resolve(Kind.FRAME, frame)
         stop = self._core.ranks[owner].stop

@@ -1,0 +1,139 @@
+"""What an editor is told about a frame whose rank has run on since: what it was told last.
+
+With F10 held down an editor asks for the scopes and variables of stops that are over when it asks.
+An error would colour its panes red at each step; debugpy itself answers such requests, too. So the
+last answers are kept, for the requests that only show something. What changes something, or what
+somebody types, is refused as before, and so are ids of a process or a connection that is gone.
+
+A trail is the way to a value: the name of its scope, then the names of the variables down to it. So
+the children of a value are found again although each stop gives them other references.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Raw, Struct
+
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.bounded import Recent
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Connection, Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.arguments import EvaluateArguments, FrameArguments, VariablesArguments
+from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.messages import plain
+from dap_mux.protocol.rank_messages import read
+from dap_mux.protocol.types import typed
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+SHOWN: Final = frozenset({"watch", "hover"})  # contexts of `evaluate` that only show something
+MAX_RANKS: Final = 32  # those that somebody has looked at last
+MAX_ANSWERS: Final = 64  # of each
+MAX_BYTES: Final = 65_536  # of one; a longer one is not kept
+MAX_REFERENCES: Final = 8_192
+Trail: TypeAlias = tuple[str, ...]
+EMPTY: Final[dict[str, Body]] = {
+    "scopes": {"scopes": []},
+    "variables": {"variables": []},
+    "evaluate": {"result": "", "variablesReference": 0},
+}
+
+
+class _NamedValue(Struct):
+    name: str = ""
+    variablesReference: int = 0
+
+
+class _NamedValues(Struct):
+    scopes: list[_NamedValue] = []
+    variables: list[_NamedValue] = []
+    variablesReference: int = 0
+
+
+class _Shown(NamedTuple):
+    """A request that only shows something: the id that it names, and what it wants of it."""
+
+    kind: Kind
+    id: int
+    trail: Trail
+    how: str = ""  # which of the children, and in which format
+
+
+@dataclass
+class _KeptAnswers:
+    """What was told of one rank over one connection."""
+
+    connection: Connection
+    answers: Recent[tuple[Trail, str], Raw] = field(default_factory=lambda: Recent(MAX_ANSWERS))
+
+
+class LastAnswers:
+    """The newest answers to `scopes`, `variables` and `evaluate`, for each rank looked at."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._told: Recent[DebuggeeId, _KeptAnswers] = Recent(MAX_RANKS)
+        self._trails: Recent[int, Trail] = Recent(MAX_REFERENCES)
+
+    def keep(self, request: ClientRequest, rank: Rank, body: Raw) -> None:
+        """Remember an answer, with the session's ids."""
+        asked = self._asked(request)
+        if asked is None:
+            return
+        try:
+            children = read(body, _NamedValues)
+        except PeerFault:
+            return
+        for child in (*children.scopes, *children.variables):
+            if child.variablesReference:
+                self._trails[child.variablesReference] = (*asked.trail, child.name)
+        if children.variablesReference:
+            self._trails[children.variablesReference] = asked.trail
+        if len(body) <= MAX_BYTES:
+            self._keep(rank, asked, body)
+
+    def _keep(self, rank: Rank, asked: _Shown, body: Raw) -> None:
+        told = self._told.get(rank.id)
+        if told is None or told.connection is not rank.connection:
+            told = _KeptAnswers(rank.connection)
+        self._told[rank.id] = told
+        told.answers[asked.trail, asked.how] = body
+
+    def of_stale(self, request: ClientRequest) -> Raw | Body | None:
+        """Return the answer to a request whose id was of a stop that is over; else None."""
+        asked = self._asked(request)
+        rank = None if asked is None else self._core.handles.resumed(asked.kind, asked.id)
+        if rank is None or rank not in self._core.ranks:
+            return None
+        return self.instead(request, self._core.ranks[rank])
+
+    def instead(self, request: ClientRequest, rank: Rank) -> Raw | Body | None:
+        """Return the last answer, or an empty one, if the request only shows something."""
+        asked = self._asked(request)
+        if asked is None:
+            return None
+        told = self._told.get(rank.id)
+        known = None
+        if told is not None and told.connection is rank.connection:
+            known = told.answers.get((asked.trail, asked.how))
+        return known or EMPTY[request.command]
+
+    def _asked(self, request: ClientRequest) -> _Shown | None:
+        match request.command:
+            case "scopes":
+                return _Shown(Kind.FRAME, typed(request.arguments, FrameArguments).frameId, ())
+            case "variables":
+                id = typed(request.arguments, VariablesArguments).variablesReference
+                rest = {**plain(request.arguments)}
+                del rest["variablesReference"]
+                trail = self._trails.get(id)  # of a value that was printed, say, there is none
+                if trail is not None:
+                    return _Shown(Kind.VARIABLES, id, trail, str(sorted(rest.items())))
+            case "evaluate":
+                asked = typed(request.arguments, EvaluateArguments)
+                if asked.frameId is not None and asked.context in SHOWN:
+                    return _Shown(Kind.FRAME, asked.frameId, (f"= {asked.expression}",))
+        return None
