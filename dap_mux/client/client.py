@@ -174,15 +174,16 @@ class DapClient:
         breakpoints: Mapping[str, Iterable[int | Arguments]] | None = None,
         exception_filters: Iterable[str] | None = None,
         client_id: str = "dap-mux",
+        launch: bool = False,
         timeout: float | None = _DEFAULT_TIMEOUT_S,
     ) -> Json:
-        """Initialize, attach and configure; return the capabilities.
+        """Initialize, attach (or launch) and configure; return the capabilities.
 
         `breakpoints` maps a path to lines or SourceBreakpoints. The response to `attach` comes
         only after `configurationDone` (DAP, "Launch Sequencing"), so nothing waits for it before.
         """
         capabilities = await self.request("initialize", _introduction(client_id), timeout=timeout)
-        attached = self.send("attach", attach_args)
+        attached = self.send("launch" if launch else "attach", attach_args)
         await self.wait_for(
             lambda: _refused(attached) or bool(self._take("initialized", None)),
             timeout=timeout,

@@ -36,7 +36,8 @@ def introduce(client: Client, kind: str = "generic", **more: Any) -> None:
 def attach(client: Client, *, kind: str = "generic", **arguments: Any) -> None:
     """The usual order: initialize, attach, breakpoints, configurationDone."""
     introduce(client, kind)
-    client.ask("attach", **{"justMyCode": True, **arguments})
+    command = arguments.pop("command", "attach")
+    client.ask(command, **{"justMyCode": True, **arguments})
     client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     client.ask("configurationDone")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import (
@@ -342,7 +344,8 @@ def test_vscode_sees_classes(play: Play) -> None:
 def test_restart(play: Play) -> None:
     """`restart`: the same rows and breakpoints over new processes; the session does not end."""
     book = play(2, owns_job=True)
-    client = attached(book)
+    client = attached(book, command="launch")
+    assert client.of("capabilities")[-1] == {"capabilities": {"supportsRestartRequest": True}}
     with book.happens():
         book.rank(1).hits(LINE)
     assert client.ask("restart").body == {}
@@ -371,7 +374,7 @@ def test_restart(play: Play) -> None:
 def test_restart_that_fails(play: Play) -> None:
     """The program is gone meanwhile: the session says so, and ends."""
     book = play(1, owns_job=True)
-    client = attached(book)
+    client = attached(book, command="launch")
     assert client.ask("restart").body == {}
     with book.happens():
         book.rank(0).exits()
@@ -383,8 +386,10 @@ def test_restart_that_fails(play: Play) -> None:
     assert book.finished
 
 
-def test_restart_of_a_guest(play: Play) -> None:
-    """Who has not started the job cannot start it again, and does not offer it."""
-    book = play(2)
+@pytest.mark.parametrize("owns_job", [True, False])
+def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
+    """Who has not launched the job cannot start it again: an editor shows that beside Continue."""
+    book = play(2, owns_job=owns_job)
     client = attached(book)
-    assert "started by other means" in client.ask("restart").refusal
+    assert "this client has launched" in client.ask("restart").refusal
+    assert not any("supportsRestartRequest" in str(body) for body in client.of("capabilities"))

@@ -17,6 +17,7 @@ from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices
 from dap_mux.engine.clients.translation_setup import TranslationSetup, is_on_windows
 from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.capabilities import offer_restart
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.source_files.path_mappings import mappings_of
@@ -202,6 +203,9 @@ class ClientAttach:
             return
         request, client.attach = client.attach, None
         to_clients.respond(self._core, request)
+        self._leave.returned()
+        if client.launched:
+            offer_restart(self._core, client)
         first = not self._core.flow.configured
         self._core.flow.configured = self._core.flow.began = True
         self._progress.watch()

@@ -15,6 +15,7 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.types import DisconnectArguments, typed
 
+RETURN_S: Final = 10.0  # VS Code attaches again within a second, after its tasks have run
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
 
 
@@ -25,6 +26,9 @@ class ClientLeave:
         self._core = core
         self._lifecycle = lifecycle
         self._breakpoints = breakpoints
+        self._awaited: tuple[Client, int] | None = (
+            None  # who attaches again; until then, or so long
+        )
 
     def disconnect(self, request: ClientRequest) -> None:
         """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""
@@ -35,21 +39,22 @@ class ClientLeave:
             wants_end = client.launched and not arguments.restart
         client.leaving = True
         ends = wants_end and self._may_end(client)
+        returns = bool(arguments.restart) and not ends
         if client.role == "controller":
             to_clients.send_event(self._core, client, "terminated")  # first, as debugpy does
-        to_clients.respond(self._core, request, self._farewell(client))
-        self.gone(client)
+        to_clients.respond(self._core, request, self._farewell(client, returns=returns))
+        self.gone(client, returns=returns)
         self._core.out.append(CloseClient(client.id))
         if ends:  # after the ranks' `disconnect`
             self._core.later(self._end_job)
 
-    def _farewell(self, client: Client) -> Body | None:
+    def _farewell(self, client: Client, *, returns: bool) -> Body | None:
         """Tell who hears of ranks whether its leaving lets them all run on."""
         if "ranks" not in client.events:
             return None
         others = self._core.clients.values()
         stay = any(one.role == "controller" for one in others if one is not client)
-        return {"released": client.role == "controller" and not stay}
+        return {"released": client.role == "controller" and not (stay or returns)}
 
     def _end_job(self) -> None:
         self._core.out.append(EndJob())
@@ -65,14 +70,29 @@ class ClientLeave:
     def _may_end(self, client: Client) -> bool:
         return self._core.settings.owns_job and client.role == "controller"
 
-    def gone(self, client: Client) -> None:
-        """A client has left, politely or not."""
+    def gone(self, client: Client, *, returns: bool = False) -> None:
+        """A client has left, politely or not.
+
+        `returns`: to attach again at once, as VS Code restarts a session. Then the last
+        controller's ranks keep what they are doing for some seconds, and their breakpoints.
+        """
         if self._core.clients.pop(client.id, None) is None:
             return
         self._core.cancel(client.sync.timer)
         self._core.cancel(client.focus.held)
+        if returns and client.role == "controller" and not self._controllers():
+            self._awaited = client, self._core.after(RETURN_S, self.returned)
+            return
         self._core.later(partial(self._breakpoints.forget, client))
         if client.role == "controller":
+            self._core.later(self.release_if_alone)
+
+    def returned(self) -> None:
+        """Who was to attach again has, or has not: nothing of the earlier client is kept."""
+        if self._awaited is not None:
+            (client, timer), self._awaited = self._awaited, None
+            self._core.cancel(timer)
+            self._core.later(partial(self._breakpoints.forget, client))
             self._core.later(self.release_if_alone)
 
     def release_if_alone(self) -> None:

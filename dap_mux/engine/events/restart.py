@@ -1,4 +1,4 @@
-"""The job that the session has started: a client may have it started again.
+"""The job that a client has launched: that client may have it started again.
 
 DAP, `restart`: the session, its clients and their breakpoints stay; the ranks' processes are new
 ones, each with the thread id that its rank has had before.
@@ -14,8 +14,8 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import SessionState
 
 NO_RESTART: Final = (
-    "restart works only for a job that this session has started (`dap-mux run` or a launch "
-    "configuration); these ranks were started by other means"
+    "restart works only for a job that this client has launched; attach again to read the "
+    "configuration anew, and start the job again where it was started"
 )
 RESTARTING: Final = "the job is already being restarted"
 
@@ -29,7 +29,12 @@ class JobRestart:
     def restart(self, request: ClientRequest) -> None:
         """`restart`: answered at once; the old ranks' rows go, and the new ones' come."""
         flow = self._core.flow
-        if not self._core.settings.owns_job or flow.restarting or flow.ended:
+        if (
+            not self._core.settings.owns_job
+            or not request.client.launched
+            or flow.restarting
+            or flow.ended
+        ):
             problem = RESTARTING if flow.restarting else NO_RESTART
             to_clients.refuse(self._core, request, problem)
             return

@@ -7,6 +7,7 @@ from typing import Final
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.session import SessionState
 
 # What debugpy has offered for years: assumed until the first rank speaks.
@@ -35,9 +36,10 @@ OWN: Final[Body] = {
     "supportsConfigurationDoneRequest": True,
     "supportsSingleThreadExecutionRequests": True,
 }
-NEEDS_OWNERSHIP: Final = frozenset(
-    {"supportsTerminateRequest", "supportTerminateDebuggee", "supportsRestartRequest"}
-)
+NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminateDebuggee"})
+# Only to whoever launched the job: editors show Restart beside Continue, and an attached one, which
+# is not offered it, attaches again instead.
+NEEDS_LAUNCH: Final = "supportsRestartRequest"
 
 
 MAX_OFFERS: Final = 256  # that differ; ranks of one job are of a few kinds
@@ -73,6 +75,8 @@ class Capabilities:
         return self._told
 
     def _offered(self, name: str, offers: list[Body]) -> bool:
+        if name == NEEDS_LAUNCH:
+            return False
         if name in NEEDS_OWNERSHIP:
             return self._core.settings.owns_job
         return all(offer.get(name) for offer in offers)
@@ -96,6 +100,13 @@ class Capabilities:
             if client.initialized and client.trusted:
                 body: Body = {"capabilities": changed}
                 to_clients.send_event(self._core, client, "capabilities", body)
+
+
+def offer_restart(core: SessionState, client: Client) -> None:
+    """The job is this client's own: tell it that it may have the job started again."""
+    if core.settings.owns_job:
+        body: Body = {"capabilities": {NEEDS_LAUNCH: True}}
+        to_clients.send_event(core, client, "capabilities", body)
 
 
 def _filters(offers: list[Body]) -> list[Body]:

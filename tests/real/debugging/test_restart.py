@@ -21,9 +21,13 @@ async def test_a_stopped_job_is_restarted(user: User) -> None:
     run = await start(user, script, n=2)
     client = await run.client()
     offered = await client.handshake(
-        LAUNCH, breakpoints={script: [{"line": line, "condition": "number == 1"}]}, timeout=LIMIT
+        LAUNCH,
+        breakpoints={script: [{"line": line, "condition": "number == 1"}]},
+        launch=True,
+        timeout=LIMIT,
     )
-    assert offered["supportsRestartRequest"] is True
+    assert "supportsRestartRequest" not in offered
+    assert bodies(client, "capabilities")[-1]["capabilities"]["supportsRestartRequest"] is True
     before = await listed(client, "line", line, line)
     await client.request("restart", timeout=LIMIT)
     after = await anew(client, before, "line", line)
@@ -43,7 +47,7 @@ async def test_a_stopped_job_is_restarted(user: User) -> None:
 async def test_a_running_job_is_restarted_twice(user: User) -> None:
     run = await start(user, user.script(WAIT), n=2)
     client = await run.client()
-    await client.handshake(LAUNCH, timeout=LIMIT)
+    await client.handshake(LAUNCH, launch=True, timeout=LIMIT)
     ranks = await listed(client, "state", "running", "running")
     for _ in range(2):
         await client.request("restart", timeout=LIMIT)

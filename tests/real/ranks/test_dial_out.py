@@ -266,7 +266,7 @@ async def test_a_job_whose_ranks_call_is_restarted(user: User) -> None:
     line = line_of(script, "loss")
     run = await user.start("run", "--dial", "-n", "2", "--log-dir", "logs", script)
     client = await run.client()
-    await client.handshake(LAUNCH, breakpoints={script: [line]}, timeout=LIMIT)
+    await client.handshake(LAUNCH, breakpoints={script: [line]}, launch=True, timeout=LIMIT)
     before = await listed(client, "line", line, line)
     await client.request("restart", timeout=LIMIT)
 
