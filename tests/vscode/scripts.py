@@ -59,3 +59,20 @@ WATCH_STOP_LINE: Final = f"""() => {{
     }});
     window.stopWatch.observe(document.body, {{subtree: true, childList: true, attributes: true}});
 }}"""
+# What a user would take for an error: red in VARIABLES or WATCH, or a notification.
+WATCH_ERRORS: Final = """() => {
+    window.errorsSeen = new Set();
+    window.errorWatch?.disconnect();
+    window.errorWatch = new MutationObserver(() => {
+        const shown = '.debug-variables .error, .debug-watch .error, '
+            + '.debug-variables [class*="unavailable"], .notification-toast';
+        for (const each of document.querySelectorAll(shown)) {
+            const text = each.innerText.replace(/\\\\s+/g, ' ').trim();
+            if (text) window.errorsSeen.add(text);
+        }
+        for (const row of document.querySelectorAll('.debug-variables .monaco-list-row')) {
+            if (/stale|has run on/.test(row.innerText)) window.errorsSeen.add(row.innerText);
+        }
+    });
+    window.errorWatch.observe(document.body, {subtree: true, childList: true, attributes: true});
+}"""

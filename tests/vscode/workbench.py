@@ -19,7 +19,7 @@ from playwright.async_api import Browser, Error, Frame, Locator, async_playwrigh
 from playwright.async_api import TimeoutError as Late
 
 from tests.vscode.editing import LIMIT, SOON, Editing
-from tests.vscode.scripts import ROWS, STOP_LINE, WATCH_STOP_LINE
+from tests.vscode.scripts import ROWS, STOP_LINE, WATCH_ERRORS, WATCH_STOP_LINE
 
 CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
@@ -28,6 +28,7 @@ WATCH: Final = ".debug-watch"
 RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
 _TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
+_REPETITIONS: Final = 30  # of a key that is held, a second
 _TALL: Final = 1300  # px: a screen on which no view hides its rows
 _BROWSER: Final = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -138,6 +139,22 @@ class Window(Editing):
         """The lines that have been highlighted since, in order, each time anew."""
         seen: list[int] = await self.page.evaluate("() => window.stopLines")
         return seen
+
+    async def watch_errors(self) -> None:
+        """From now on remember what a user would take for an error."""
+        await self.page.evaluate(WATCH_ERRORS)
+
+    async def errors(self) -> list[str]:
+        """What has looked like one since."""
+        seen: list[str] = await self.page.evaluate("() => [...window.errorsSeen]")
+        return seen
+
+    async def hold(self, key: str, repetitions: int) -> None:
+        """Hold a key: the keyboard repeats it 30 times a second until it is let go."""
+        for _ in range(repetitions):
+            await self.page.keyboard.down(key)
+            await self.page.wait_for_timeout(1000 / _REPETITIONS)
+        await self.page.keyboard.up(key)
 
     async def stands_at(self, line: int) -> None:
         """Wait until the editor highlights this line."""

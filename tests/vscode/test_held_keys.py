@@ -1,0 +1,67 @@
+"""A user holds F10 down: the arrow moves, and nothing turns red."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.support.processes.commands import LIMIT, User, line_of, listed
+from tests.support.processes.run_command import start
+from tests.vscode.code_server import CodeServer
+from tests.vscode.scene import OpenWindow, configuration
+from tests.vscode.workbench import VARIABLES
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+REPETITIONS: Final = 90  # three seconds
+STEPS: Final = 5  # seen at least, on a busy machine too
+LOOP: Final = """\
+import pathlib
+
+model, step, loss = {"weights": [0.0, 1.0]}, 0, 0.0
+while not pathlib.Path("go").exists():
+    step += 1  # loop
+    model["weights"][0] += step
+    loss = sum(model["weights"]) / step
+    name = f"step {step}"
+"""
+
+
+async def test_nothing_turns_red_while_f10_is_held(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    script = user.script(LOOP, "loop.py")
+    run = await start(user, script, n=2)
+    name = configuration(user, (await run.session())["port"], type="debugpy")
+    window = await open_window(stock_server)
+    line = line_of(script, "loop")
+    await window.toggle_breakpoint("loop.py", line)
+    await window.start(name)
+    await window.shows("paused", "paused")
+    await window.toggle_breakpoint("loop.py", line)
+    await window.stands_at(line)
+    await window.watch("loss", "step * 2")
+    await window.expand(VARIABLES, "Scope Locals")
+    await window.expand(VARIABLES, "model")
+
+    await window.watch_errors()
+    await window.watch_stop_line()
+    await window.hold("F10", REPETITIONS)
+    await window.shows("paused", "paused")
+    assert await window.errors() == []
+    assert len(await window.stop_lines()) >= STEPS
+
+    client = await run.client("onlooker")
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    await listed(client, "state", "stopped", "stopped")
+    await client.disconnect()
+    (user.folder / "go").touch()
+    await window.leave()
+    assert (await run.ends()).code == 0
