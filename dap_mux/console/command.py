@@ -27,10 +27,10 @@ def lookup(name: str, commands: Sequence[Command]) -> Command:
         if name == command.name or name in command.aliases:
             return command
     known = [each for command in commands for each in (command.name, *command.aliases)]
-    likely = closest(name, known)
-    hint = f"did you mean {likely!r}?" if likely else "'help' lists all commands."
+    if likely := closest(name, known):
+        raise UsageError(f"unknown command {name!r}: did you mean {likely!r}?")
     raise UsageError(
-        f"unknown command {name!r}: {hint} To send a command to ranks, use "
+        f"unknown command {name!r}: 'help' lists all commands. To send a command to ranks, use "
         "'cast RANKS COMMAND', or 'attach RANK' first"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Final
 
 import anyio
 
@@ -18,6 +19,8 @@ from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import say, set_up_log
+
+MAX_NAMED: Final = 4  # endpoints in a line on the terminal
 
 
 async def attach_ranks(options: AttachOptions) -> int:
@@ -33,7 +36,7 @@ async def attach_ranks(options: AttachOptions) -> int:
         _reverse_connections(session, config, dialing),
         anyio.create_task_group() as tasks,
     ):
-        where = ", ".join(options.endpoints)
+        where = shortened(options.endpoints)
         count = len(sources.records) + sum(dialing.values())
         say(f"one session for {count} ranks ({where}) on {session.address}")
         sources.announce_ranks(session)
@@ -43,6 +46,14 @@ async def attach_ranks(options: AttachOptions) -> int:
         await _serve(session)
         tasks.cancel_scope.cancel()
     return 0
+
+
+def shortened(endpoints: Sequence[str]) -> str:
+    """Return the endpoints for a line that people read: of many, the first and the last."""
+    if len(endpoints) <= MAX_NAMED:
+        return ", ".join(endpoints)
+    first = ", ".join(endpoints[: MAX_NAMED - 1])
+    return f"{first}, … {len(endpoints) - MAX_NAMED} more …, {endpoints[-1]}"
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.substitutions import values_of
+from dap_mux.engine.evaluate.failure_text import in_one_line
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import Broadcast, malformed
 from dap_mux.engine.outputs import ToRank
@@ -249,13 +250,6 @@ def _in_main(result: str) -> Answer:
     """Take apart what `_IN_MAIN` gives: the type's name, then the value."""
     name, newline, value = result.partition("\n")
     return Answer(value, name) if newline else Answer(result)
-
-
-def in_one_line(message: str) -> str:
-    """Return the end of a traceback: what was raised, and with which words."""
-    lines = message.strip().splitlines()
-    inside = [index for index, line in enumerate(lines) if line.startswith("  ")]
-    return " ".join(lines[inside[-1] + 1 :] if inside else lines) or "failed with no error message"
 
 
 def handle_of(core: SessionState, rank: RankId, answer: Answer) -> int:

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Raw
 
+from dap_mux.engine.evaluate.failure_text import without_debugger_frames
 from dap_mux.engine.evaluate.last_answers import LastAnswers
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
@@ -175,7 +176,7 @@ class Inspector:
             text = f"{self._view.name_of(rank)}: {reply.no_reply_reason}"
             to_clients.refuse(self._core, request, text)
         else:
-            to_clients.pass_failure(self._core, request, reply.message)
+            to_clients.pass_failure(self._core, request, without_debugger_frames(reply.message))
         self._followed_up(request)
 
     def _is_too_late(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> None:

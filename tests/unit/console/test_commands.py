@@ -68,3 +68,10 @@ def test_list(line: str, ranks: str, how: str) -> None:
 )
 def test_compare(line: str, asked: dict[str, object]) -> None:
     assert parse_compare_arguments(line) == asked
+
+
+def test_a_misspelt_command_is_the_only_thing_that_is_proposed() -> None:
+    with pytest.raises(UsageError, match=r"^unknown command 'lsit': did you mean 'list'\?$"):
+        lookup("lsit", COMMANDS)
+    with pytest.raises(UsageError, match="cast RANKS COMMAND"):
+        lookup("print(loss)", COMMANDS)
