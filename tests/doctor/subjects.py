@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dap_mux.client import DapClient
+from dap_mux.procfs import CLOSE_WAIT, ESTABLISHED, tcp_sockets
 from tests.real.driving import script
-from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User
+from tests.support.processes.proc_net import listens as is_taken
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 
@@ -31,7 +32,7 @@ async def program(*words: str, listens: int) -> AsyncIterator[int]:
         sys.executable, *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        await until(lambda: proc_net.listens(listens), within=LIMIT, what=f"{words[0]} listens")
+        await until(lambda: is_taken(listens), within=LIMIT, what=f"{words[0]} listens")
         yield process.pid
     finally:
         with suppress(ProcessLookupError):
@@ -58,8 +59,8 @@ async def left(*ranks: Rank) -> None:
     ports = {rank.port for rank in ranks}
 
     def nobody() -> bool:
-        rows = [one for one in proc_net.sockets() if one.local_port in ports]
-        return not any(one.state in (proc_net.ESTABLISHED, proc_net.CLOSE_WAIT) for one in rows)
+        rows = (one for one in tcp_sockets() if one.port in ports)
+        return not any(one.state in (ESTABLISHED, CLOSE_WAIT) for one in rows)
 
     await until(nobody, within=LIMIT, what="nobody is connected")
 

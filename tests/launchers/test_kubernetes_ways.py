@@ -94,7 +94,7 @@ async def until_reason(client: DapClient, rank: int, why: str) -> None:
     while not reason.startswith(why):
         assert loop.time() < deadline, reason
         await asyncio.sleep(0.02)
-        reason = (await client.request("list", timeout=LIMIT))["ranks"][rank]["reason"]
+        reason = (await client.request("list", timeout=LIMIT))["ranks"][rank]["reason"] or ""
 
 
 def refusals(scene: Scene, pod: str) -> int:

@@ -5,6 +5,7 @@ Ids are neutral in what is noted. Everything else must be the same, but for what
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -16,7 +17,7 @@ from dap_mux.client import DapClient
 from dap_mux.client.wire import Json
 from tests.conftest import Connect
 from tests.real.driving import Lines, line_of, script
-from tests.support.processes.ranks import debugpy_ranks
+from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import session
 
 IDS: Final = frozenset({"id", "threadId", "frameId", "hitBreakpointIds", "systemProcessId", "port"})
@@ -139,20 +140,26 @@ Conversation = Callable[[Talk], Awaitable[None]]
 async def both(
     connect: Connect, name: str, conversation: Conversation, arguments: Sequence[str] = ()
 ) -> tuple[Diary, Diary]:
-    """Hold the conversation with debugpy alone and with a session; return both diaries."""
+    """Hold the conversation with debugpy alone and with a session; return both diaries.
+
+    At the same time, since debugpy alone waits much.
+    """
     program = script(name)
-    async with debugpy_ranks(1, program, arguments=arguments) as (rank,):
-        direct = Talk(await connect(rank.port, strict=False), program)
-        await conversation(direct)
-        direct.diary.exit_code = await rank.ended()
+
+    async def hold(client: DapClient, rank: Rank) -> Diary:
+        talk = Talk(client, program)
+        await conversation(talk)
+        talk.diary.exit_code = await rank.ended()
+        return talk.diary
+
     async with (
-        debugpy_ranks(1, program, arguments=arguments) as (rank,),
-        session([rank.port]) as running,
+        debugpy_ranks(1, program, arguments=arguments) as (alone,),
+        debugpy_ranks(1, program, arguments=arguments) as (behind,),
+        session([behind.port]) as running,
     ):
-        merged = Talk(await running.client(), program)
-        await conversation(merged)
-        merged.diary.exit_code = await rank.ended()
-    return direct.diary, merged.diary
+        direct = hold(await connect(alone.port, strict=False), alone)
+        merged = hold(await running.client(), behind)
+        return await asyncio.gather(direct, merged)
 
 
 def neutral(value: Any) -> str:

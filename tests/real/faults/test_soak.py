@@ -49,20 +49,20 @@ def results(folder: Path) -> Results:
     return {int(path.stem): json.loads(path.read_text("ascii")) for path in folder.iterdir()}
 
 
-async def without_us(folder: Path, words: Sequence[str]) -> Results:
+async def without_us(folder: Path, words: Sequence[str], *, size: int = SIZE) -> Results:
     """Run the job without any debugger, told to end from the start."""
     out, go = folder / "alone", folder / "alone.go"
     prepare(out, go)
     port = str(free_ports(1))
     started = []
-    for rank in range(SIZE):
-        env = {"RANK": str(rank), "WORLD_SIZE": str(SIZE), "SOAK_PORT": port}
+    for rank in range(size):
+        env = {"RANK": str(rank), "WORLD_SIZE": str(size), "SOAK_PORT": port}
         command = [sys.executable, JOB, str(go), str(out), *words]
         process = await asyncio.create_subprocess_exec(
             *command, env={**os.environ, **env}, stdout=asyncio.subprocess.DEVNULL
         )
         started.append(process)
-    assert [await asyncio.wait_for(one.wait(), LIMIT) for one in started] == [0] * SIZE
+    assert [await asyncio.wait_for(one.wait(), LIMIT) for one in started] == [0] * size
     return results(out)
 
 

@@ -21,9 +21,9 @@ from tests.support.processes.ranks import Rank
 from tests.support.session import session
 from tests.support.soak.lines import LineSoak
 
-SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "120"))
+SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "60"))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
-SIZE: Final = 4
+SIZE: Final = 8  # many lines for a minute: each is cut by itself, and most of the time it waits
 MOST_AWAY_S: Final = 20.0
 LIMIT: Final = 60.0  # s; not a wait
 pytestmark = [
@@ -39,7 +39,7 @@ StartRanks = Callable[..., Awaitable[list[Rank]]]
 async def test_no_rank_is_away_for_long(
     start_ranks: StartRanks, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = await without_us(tmp_path, ["alone"])
+    wanted = await without_us(tmp_path, ["alone"], size=SIZE)
     out, go = tmp_path / "out", tmp_path / "go"
     out.mkdir()
     ranks = await start_ranks(SIZE, JOB, wait=False, arguments=[str(go), str(out), "alone"])

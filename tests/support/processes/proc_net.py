@@ -1,19 +1,30 @@
-"""Who listens where, read from Linux's /proc: a connect to find out would wedge debugpy."""
+"""Who listens where, and free ports: a connect to find out would wedge debugpy."""
 
 from __future__ import annotations
 
 import os
 import random
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-ESTABLISHED: Final = "01"
-CLOSE_WAIT: Final = "08"  # the other side has left, and the program has not noticed
-_LISTEN: Final = "0A"
+from dap_mux.procfs import ESTABLISHED, LISTEN, pids, socket_inodes, tcp_sockets
+
+# The kernel's own list of listeners: reading the table of all connections takes 5 ms of CPU, and
+# tests look often. From linux/netlink.h and linux/inet_diag.h.
+_SOCK_DIAG: Final = 4
+_ASK: Final = struct.Struct("=IHHII BBxxI 48x")
+_DUMP: Final = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
+_DONE: Final = 3
+_SOCK_DIAG_BY_FAMILY: Final = 20
+_HEADER: Final = struct.Struct("=IH10x")
+_PORT: Final = struct.Struct(">4xH")
+_INODE: Final = struct.Struct("=68xI")
+
 _PORTS: Final = (20_000, 32_000)
 # Tests that run side by side (pytest-xdist) draw from ranges of their own.
 _SIDE_BY_SIDE: Final = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -30,71 +41,65 @@ class _Next:
 _next: Final = _Next()
 
 
-class Socket(NamedTuple):
-    """One row of /proc/net/tcp; `inode` says which process holds it.
-
-    `in_flight`: bytes sent that the other side has not acknowledged.
-    """
-
-    local_port: int
-    remote_port: int
-    state: str
-    inode: str
-    in_flight: int
-
-
-def sockets() -> Iterator[Socket]:
-    """Every TCP socket of this machine (of this network namespace)."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for row in Path(table).read_text("ascii").splitlines()[1:]:
-            field = row.split()
-            local, remote = (int(address.rsplit(":", 1)[1], 16) for address in field[1:3])
-            in_flight = int(field[4].partition(":")[0], 16)
-            yield Socket(local, remote, field[3], field[9], in_flight)
+def _listeners() -> Iterator[tuple[int, str]]:
+    """Every listening socket of this machine (of this network namespace): its port and inode."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+            about = (family, socket.IPPROTO_TCP, 1 << LISTEN)
+            kernel.send(_ASK.pack(_ASK.size, _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0, *about))
+            told = kernel.recv(1 << 16)
+            while (header := _HEADER.unpack_from(told))[1] != _DONE:
+                length, kind = header
+                assert kind == _SOCK_DIAG_BY_FAMILY, "the kernel does not list its listeners"
+                yield (
+                    _PORT.unpack_from(told, _HEADER.size)[0],
+                    str(_INODE.unpack_from(told, _HEADER.size)[0]),
+                )
+                told = told[length:] or kernel.recv(1 << 16)
 
 
 def listens(port: int) -> bool:
     """True if anybody listens on `port`."""
-    return any(one.state == _LISTEN and one.local_port == port for one in sockets())
+    return any(one == port for one, _ in _listeners())
 
 
 def listener(port: int) -> int | None:
     """The pid that listens on `port`."""
-    inodes = {one.inode for one in sockets() if one.state == _LISTEN and one.local_port == port}
-    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return next((pid for pid in pids if inodes & _inodes(pid)), None) if inodes else None
+    inodes = {inode for one, inode in _listeners() if one == port}
+    return next((pid for pid in pids() if inodes & socket_inodes(pid)), None) if inodes else None
 
 
 def listening(pid: int) -> list[int]:
     """The ports that a process listens on."""
-    inodes = _inodes(pid)
-    return [one.local_port for one in sockets() if one.state == _LISTEN and one.inode in inodes]
+    inodes = socket_inodes(pid)
+    return [port for port, inode in _listeners() if inode in inodes]
 
 
 def connected(pid: int, other: int) -> bool:
     """True if process `pid` has a connection to a port that process `other` listens on."""
-    mine, theirs = _inodes(pid), _inodes(other)
-    rows = list(sockets())
-    ports = {one.local_port for one in rows if one.state == _LISTEN and one.inode in theirs}
+    mine, ports = socket_inodes(pid), listening(other)
     return any(
-        one.state == ESTABLISHED and one.inode in mine and one.remote_port in ports for one in rows
+        one.state == ESTABLISHED and one.inode in mine and one.remote_port in ports
+        for one in tcp_sockets()
     )
 
 
 def at_rest(port: int) -> bool:
-    """True if nothing is on its way from or to a port."""
-    return not any(one.in_flight for one in sockets() if port in (one.local_port, one.remote_port))
+    """True if nothing is on its way from or to a port: all that was sent is acknowledged."""
+    rows = (row.split() for row in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:])
+    ours = (row[4] for row in rows if any(end.endswith(f":{port:04X}") for end in row[1:3]))
+    return all(int(queues.partition(":")[0], 16) == 0 for queues in ours)
 
 
 def accepted(pid: int, port: int) -> set[str]:
     """The inodes of the connections that process `pid` has accepted on a port."""
-    rows = [one for one in sockets() if one.state == ESTABLISHED and one.local_port == port]
-    return {one.inode for one in rows} & _inodes(pid)
+    rows = [one for one in tcp_sockets() if one.state == ESTABLISHED and one.port == port]
+    return {one.inode for one in rows} & socket_inodes(pid)
 
 
 def has_closed(pid: int, inodes: set[str]) -> bool:
     """True once the process has none of these open: it knows of their end."""
-    return not inodes & _inodes(pid)
+    return not inodes & socket_inodes(pid)
 
 
 def free_ports(count: int) -> int:
@@ -114,14 +119,3 @@ def free_ports(count: int) -> int:
             for port in range(first, first + count):
                 held.enter_context(socket.socket()).bind(("127.0.0.1", port))
             return first
-
-
-def _inodes(pid: int) -> set[str]:
-    """The sockets that a process holds; none when it is gone or not ours to look at."""
-    found: set[str] = set()
-    with suppress(OSError):
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            target = str(entry.readlink())
-            if target.startswith("socket:["):
-                found.add(target[len("socket:[") : -1])
-    return found

@@ -143,7 +143,7 @@ class LineSoak:
         """A client evaluates, stops and steps meanwhile."""
         chance = Random(self.seed)
         while True:
-            await asyncio.sleep(chance.expovariate(5))
+            await asyncio.sleep(chance.expovariate(1.25 * len(self.tunnels)))
             row = self.driver.row(chance.randrange(len(self.tunnels)))
             if chance.random() < 0.3:
                 self.driver.client.send(chance.choice(CONTROLS), {"threadId": row})
