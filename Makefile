@@ -10,10 +10,10 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell tools/find-python)
 SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
-# Most tests wait more than they work. `make SIDE_BY_SIDE=0 test` runs one at a time. Those marked
-# `alone`, every one of VS Code among them, have the machine to themselves. Who is done takes over
-# what stands behind a long test.
-SIDE_BY_SIDE ?= 3
+# Most tests wait more than they work: 4 at a time keep 2 cores busy. `make SIDE_BY_SIDE=0 test` runs one at a time. Those marked
+# `alone`, every one of VS Code among them, have the machine to themselves. Idle workers steal queued
+# tests from the others.
+SIDE_BY_SIDE ?= 4
 TOGETHER = -n $(SIDE_BY_SIDE) --dist worksteal
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
@@ -41,7 +41,7 @@ test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, 
 	$(PYTEST) $(TOGETHER) -m "not alone and heavy"
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
-	$(PYTEST) -n auto --maxprocesses 4 --dist worksteal --ignore=tests/launchers -q -m "quick or not (real or slow)"
+	$(PYTEST) $(TOGETHER) --ignore=tests/launchers -q -m "quick or not (real or slow)"
 
 lint: $(DEV_STAMP)  ## style, types and layers
 	$(BIN)/ruff format --check $(SOURCES)

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -95,6 +96,12 @@ async def start_ranks() -> AsyncIterator[Callable[..., Any]]:
             return await stack.enter_async_context(ranks)
 
         yield started
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """The file whose being there lets a program end."""
+    return tmp_path / "done"
 
 
 @pytest.fixture

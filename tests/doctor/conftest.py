@@ -54,12 +54,6 @@ def endpoint(rank: Rank) -> str:
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Path:
-    """The file whose being there lets a program end."""
-    return tmp_path / "done"
-
-
-@pytest.fixture
 async def running(start_ranks: StartRanks, done: Path) -> Rank:
     (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=[str(done)])
     return rank

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from dap_mux.procfs import CLOSE_WAIT, ESTABLISHED, tcp_sockets
-from tests.real.driving import script
+from tests.real.driving import let_end, script
 from tests.support.processes.commands import LIMIT, User
 from tests.support.processes.proc_net import listens as is_taken
 from tests.support.processes.ranks import Rank
@@ -76,11 +76,6 @@ async def attach_and_finish(connect: Connect, ranks: list[Rank], done: Path) -> 
     for rank in ranks:
         assert await rank.ended(within=LIMIT) == 0, rank.output
         assert "counted" in rank.output
-
-
-def let_end(done: Path) -> None:
-    """Programs run until they see this file."""
-    done.touch()
 
 
 def write_launch(user: User, *configurations: dict[str, Any]) -> None:

@@ -14,10 +14,10 @@ from tests.doctor.subjects import (
     StartRanks,
     attach_and_finish,
     left,
-    let_end,
     tunnel,
     write_launch,
 )
+from tests.real.driving import let_end
 from tests.support.processes import proc_net
 from tests.support.processes.commands import LIMIT, User, listed
 

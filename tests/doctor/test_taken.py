@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from dap_mux import procfs
 from dap_mux.client import ConnectionLost, RequestFailed
 from tests.doctor.conftest import Doctor, endpoint, user
 from tests.doctor.subjects import (
@@ -138,6 +139,7 @@ async def test_an_adapter_that_ends_as_it_is_talked_to(
 async def test_an_adapter_that_hangs(doctor: Doctor, running: Rank) -> None:
     os.kill(running.adapter, signal.SIGSTOP)
     try:
+        # A signal takes its way.
         await until(lambda: is_halted(running.adapter), within=LIMIT, what="it is halted")
         found = await doctor.only("wedged-adapter", endpoint(running))
         assert "is suspended" in found["evidence"][0]
@@ -146,8 +148,8 @@ async def test_an_adapter_that_hangs(doctor: Doctor, running: Rank) -> None:
 
 
 def is_halted(pid: int) -> bool:
-    """As proc(5) has it; a signal takes its way."""
-    return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] == "T"
+    found = procfs.stat(pid)
+    return found is not None and found.state == "T"
 
 
 async def test_a_rank_that_was_continued_while_it_ran(

@@ -17,6 +17,7 @@ from typing import Final
 
 import pytest
 
+from dap_mux.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.tools import command
 from tests.real.driving import line_of, script
@@ -68,26 +69,15 @@ class Scene:
 
     def forward_of(self, pod: Pod) -> int:
         """The pid of the child that forwards a pod's ports; 0 for none."""
-        for pid in self.user.processes():
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if b"port-forward" in words and f"pod/{pod.name}".encode() in words:
-                return pid
-        return 0
+        wanted = {"port-forward", f"pod/{pod.name}"}
+        found = (pid for pid in self.user.processes() if wanted <= {*(command_line(pid) or ())})
+        return next(found, 0)
 
 
 def adapters_of(pod: Pod) -> list[int]:
     """The pids of debugpy's adapters in it, one beside each rank that listens."""
-    return [pid for pid in pod.pids() if b"debugpy/adapter\0" in _command_line(pid)]
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""  # it has just ended
+    commands = {pid: " ".join(command_line(pid) or ()) for pid in pod.pids()}
+    return [pid for pid, command in commands.items() if "debugpy/adapter " in command]
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dap_mux.client import DapClient
-from tests.support.processes.commands import LIMIT, Command, User, listed
+from tests.support.processes.commands import LIMIT, Command, Done, User, bodies, listed
 from tests.support.processes.proc_net import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -54,6 +54,18 @@ async def held(client: DapClient, *ranks: int, at: int) -> list[Json]:
     # A rank may be known to run only a moment after it has: its answer takes its own way.
     states = ["stopped" if rank in ranks else "running" for rank in range(RANKS)]
     return await listed(client, "state", *states, within=STARTS)
+
+
+async def released(user: User, run: Command, client: DapClient, code: int = 0) -> Done:
+    """Let all ranks go; the job ends with this exit code, and nothing is left of it."""
+    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=STARTS)
+    assert bodies(client, "exited") == [{"exitCode": code}]
+    await client.disconnect()
+    done = await run.ends(within=STARTS)
+    assert done.code == code, done.err
+    await user.nothing_is_left(within=LIMIT)
+    return done
 
 
 async def control(client: DapClient, command: str, entry: Json) -> None:

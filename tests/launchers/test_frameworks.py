@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from tests.launchers.launching import EXAMPLES, STARTS, cast, documented, launch, line
+from tests.launchers.launching import EXAMPLES, STARTS, cast, documented, launch, line, released
 from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, User, bodies, listed, user
 from tests.support.processes.proc_net import free_ports
@@ -84,14 +84,7 @@ async def debugged(user: User, job: Job, path: Path, words: list[str], **env: st
         (str(rank), error) for rank, error in enumerate(errors)
     ]
     await _compared(client, job, errors)
-    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
-    await client.wait_event("terminated", timeout=STARTS)
-    assert bodies(client, "exited") == [{"exitCode": 0}]
-    await client.disconnect()
-    done = await run.ends(within=STARTS)
-    assert done.code == 0, done.err
-    job.check(done.out)
-    await user.nothing_is_left(within=LIMIT)
+    job.check((await released(user, run, client)).out)
 
 
 async def _compared(client: DapClient, job: Job, errors: list[str]) -> None:

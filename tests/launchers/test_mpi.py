@@ -16,10 +16,11 @@ from tests.launchers.launching import (
     held,
     launch,
     line,
+    released,
     weight,
 )
 from tests.launchers.tools import environment
-from tests.support.processes.commands import LIMIT, User, bodies, user
+from tests.support.processes.commands import User, user
 
 __all__ = ["user"]
 
@@ -47,12 +48,5 @@ async def test_ranks_of_mpirun(user: User, name: str, title: str) -> None:
     await control(client, "next", entries[1])
     await held(client, 1, 3, at=REDUCE + 1)
     assert await cast(client, "1,3", "p round(mean, 6)") == [("1,3", str(round(-45 * 0.85**2, 6)))]
-    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
-
-    await client.wait_event("terminated", timeout=STARTS)
-    assert bodies(client, "exited") == [{"exitCode": 0}]
-    await client.disconnect()
-    done = await run.ends(within=STARTS)
-    assert done.code == 0, done.err
+    done = await released(user, run, client)
     assert done.out.splitlines() == [f"step {step} {weight(step + 1)}" for step in range(5)]
-    await user.nothing_is_left(within=LIMIT)

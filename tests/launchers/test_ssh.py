@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.procfs import command_line
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed
 from tests.support.hosts.hosts import Host
@@ -98,10 +99,8 @@ def tunnel(user: User, host: str) -> int:
     """The process of the ssh to a host."""
 
     def is_it(pid: int) -> bool:
-        with suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-            return words[0] == "ssh" and words[-2] == host
-        return False
+        words = command_line(pid) or ("",)
+        return (words[0], words[-1]) == ("ssh", host)
 
     (found,) = filter(is_it, user.processes())
     return found

@@ -16,10 +16,11 @@ from tests.launchers.launching import (
     held,
     launch,
     line,
+    released,
     weight,
 )
 from tests.launchers.tools import environment
-from tests.support.processes.commands import LIMIT, User, bodies, listed, user
+from tests.support.processes.commands import LIMIT, User, listed, user
 
 __all__ = ["user"]
 
@@ -58,15 +59,8 @@ async def test_data_parallel_ranks_on_a_mesh(user: User) -> None:
     await control(client, "continue", entries[1])
     await held(client, 0, 2, at=BACKWARD)
     assert await cast(client, "ranks(tp=0)", "p step") == [("0,2", "3")]
-    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
-
-    await client.wait_event("terminated", timeout=STARTS)
-    assert bodies(client, "exited") == [{"exitCode": 0}]
-    await client.disconnect()
-    done = await run.ends(within=STARTS)
-    assert done.code == 0, done.err
+    done = await released(user, run, client)
     assert done.out.startswith(weight(5) + " on DeviceMesh("), done.out
-    await user.nothing_is_left(within=LIMIT)
 
 
 async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others(
@@ -94,13 +88,8 @@ async def test_an_exception_in_one_rank_is_shown_before_torchrun_ends_the_others
     # The others wait for it, and still answer.
     asked = "p __import__('torch').distributed.get_rank()"
     assert await cast(client, "0-1,3", asked) == [(str(rank), str(rank)) for rank in (0, 1, 3)]
-    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
-    await client.wait_event("terminated", timeout=STARTS)
-    assert bodies(client, "exited") == [{"exitCode": 1}]
-    await client.disconnect()
-    done = await run.ends(within=STARTS)
-    assert (done.code, done.out) == (1, "")
+    done = await released(user, run, client, code=1)
+    assert done.out == ""
     assert "ChildFailedError" in done.err
     assert "rank      : 2 (local_rank: 2)" in done.err
     assert "Traceback (most recent call last)" in done.err
-    await user.nothing_is_left(within=LIMIT)

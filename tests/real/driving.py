@@ -30,6 +30,11 @@ def line_of(path: str, mark: str) -> int:
     return found
 
 
+def let_end(done: Path) -> None:
+    """Programs in `scripts/` run until they see this file, the fixture `done`."""
+    done.touch()
+
+
 class Driver:
     """One controller of a session, configured and ready."""
 

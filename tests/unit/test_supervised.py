@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from dap_mux.errors import UsageError
+from dap_mux.procfs import runs
 from dap_mux.tunnel import supervised
 from dap_mux.tunnel.children import run_command, running_child
 from dap_mux.tunnel.supervised import Supervised
@@ -71,13 +72,6 @@ async def kept(keeper: Keeper) -> AsyncIterator[Keeper]:
         tasks.cancel_scope.cancel()
 
 
-def is_there(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text("utf-8")
-    except OSError:
-        return False
-
-
 async def test_killed_and_started_again() -> None:
     async with kept(Keeper(OPENS)) as keeper:
         for time in (1, 2):
@@ -87,8 +81,8 @@ async def test_killed_and_started_again() -> None:
         await until(lambda: keeper.heard.count("up") == 3, within=LIMIT, what="open again")
         pid = keeper.child.pid
         assert pid
-        assert is_there(pid)
-    assert not is_there(pid)
+        assert runs(pid)
+    assert not runs(pid)
     name = Path(sys.executable).name
     assert keeper.heard[1] == f"{name} was terminated by SIGKILL"
 
@@ -122,7 +116,7 @@ async def test_one_that_does_not_listen_to_reason_is_killed() -> None:
         await until(lambda: keeper.heard, within=LIMIT, what="open")
         pid = keeper.child.pid
         assert pid
-    assert not is_there(pid)
+    assert not runs(pid)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children of the killed")
@@ -130,9 +124,9 @@ async def test_it_does_not_outlive_us_even_if_we_are_killed() -> None:
     async with running_child([sys.executable, "-c", PARENT, OPENS]) as parent:
         assert parent.stdout
         child = int(await parent.stdout.readline())
-        assert is_there(child)
+        assert runs(child)
         parent.kill()
-        await until(lambda: not is_there(child), within=LIMIT, what="gone with its parent")
+        await until(lambda: not runs(child), within=LIMIT, what="gone with its parent")
 
 
 async def test_a_program_that_is_not_there() -> None:

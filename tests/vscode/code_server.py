@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dap_mux import procfs
 from tests.support.processes.waiting import until
 
 VERSION: Final = "4.100.3"
@@ -101,11 +102,8 @@ class CodeServer:
 
     def processes(self) -> Iterable[int]:
         """Every process that lives in this home: server, extension hosts, what they started."""
-        mark = f"XDG_RUNTIME_DIR={self.folder / 'runtime'}".encode()
-        for one in Path("/proc").iterdir():
-            with suppress(OSError):
-                if one.name.isdigit() and mark in (one / "environ").read_bytes().split(b"\0"):
-                    yield int(one.name)
+        home = str(self.folder / "runtime")
+        return (pid for pid in procfs.pids() if procfs.environ(pid).get("XDG_RUNTIME_DIR") == home)
 
     def knows(self, session: Path) -> None:
         """Let its extensions find a session: each test's user has a folder for these alone."""
@@ -117,7 +115,8 @@ class CodeServer:
 
     def restart_extensions(self) -> None:
         """End the process in which extensions run; VS Code starts another."""
-        pids = [pid for pid in self.processes() if b"--type=extensionHost" in _words(pid)]
+        host = "--type=extensionHost"
+        pids = [pid for pid in self.processes() if host in (procfs.command_line(pid) or ())]
         assert pids, "no extension host"
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
@@ -133,14 +132,6 @@ class CodeServer:
             return not found
 
         await until(gone, within=_READY, what="nothing is left of VS Code")
-
-
-def _words(pid: int) -> bytes:
-    """The command line of a process; nothing when it is gone."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from dap_mux import procfs
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
@@ -122,19 +123,8 @@ async def _in_terminal(window: Window, line: str) -> None:
 
 def _ranks(server: CodeServer) -> list[int]:
     """The processes of ranks that were started from this VS Code."""
-    found = []
-    for pid in server.processes():
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"dap_mux.rank" in words:
-            found.append(pid)
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+    commands = {pid: procfs.command_line(pid) or () for pid in server.processes()}
+    return [pid for pid, command in commands.items() if "dap_mux.rank" in command]
 
 
 def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
@@ -149,6 +139,6 @@ def _sessions(server: CodeServer) -> Callable[[], Awaitable[set[Path]]]:
 
     async def look() -> set[Path]:
         files = (server.folder / "runtime" / "dap-mux").glob("[0-9]*.json")
-        return {file for file in files if is_alive(int(file.stem))}
+        return {file for file in files if procfs.folder(int(file.stem)).exists()}
 
     return look

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
+from dap_mux import procfs
 from dap_mux.client import DapClient
 from tests.support.processes.commands import LIMIT, Command, Json, User
 from tests.support.processes.proc_net import free_ports
@@ -29,11 +28,8 @@ async def launch(
 
 def adapters(user: User) -> int:
     """How many of debugpy's adapters there are: one for each rank that listens."""
-    found = 0
-    for pid in user.processes():
-        with suppress(OSError):  # it has just ended
-            found += b"debugpy/adapter" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return found
+    commands = (" ".join(procfs.command_line(pid) or ()) for pid in user.processes())
+    return sum("debugpy/adapter" in command for command in commands)
 
 
 async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:

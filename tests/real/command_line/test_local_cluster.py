@@ -20,6 +20,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.cluster.local import LocalCluster, LocalJob, RankEnded, RankProcess, job_exit_code
 from dap_mux.errors import UsageError
+from dap_mux.procfs import runs
 from tests.real.ranks.agents import START_UP, neighbouring_ports
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
@@ -52,15 +53,6 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         while not condition():
             await anyio.sleep(0.01)
     assert condition(), what
-
-
-def runs(pid: int) -> bool:
-    """Whether the process is there and no zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):  # the latter where it ends while it is read
-        return False
-    return state != "Z"
 
 
 def log_says(rank: RankProcess, words: str) -> Callable[[], bool]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.real.driving import SCRIPTS, Driver, line_of, script
+from tests.real.driving import SCRIPTS, Driver, let_end, line_of, script
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
 from tests.support.processes.ranks import Rank
@@ -33,15 +33,6 @@ STOCK: Final[dict[str, Any]] = {
     "__configurationTarget": 6,
     "__sessionId": "4c1f7c5e-2c2b-4f7e-9d52-4f9a3e6b1c11",
 }
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"
-
-
-def let_end(done: Path) -> None:
-    done.touch()
 
 
 def rows(running: Session) -> list[int]:

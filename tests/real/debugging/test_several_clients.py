@@ -12,7 +12,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.debugging.tour_program import PATIENT
-from tests.real.driving import SCRIPTS, Driver, line_of, script
+from tests.real.driving import SCRIPTS, Driver, let_end, line_of, script
 from tests.support.clients.live_editor import live
 from tests.support.editors import VSCodeModel
 from tests.support.processes.ranks import Rank
@@ -25,16 +25,6 @@ COUNTING: Final = script("until_told")
 COUNT: Final = line_of(COUNTING, "count")
 PATIENCE: Final = 30.0  # s; not a wait
 STOCK: Final[Json] = {"type": "debugpy", "request": "attach", "justMyCode": True}
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    """The file whose being there lets the ranks end."""
-    return tmp_path / "done"
-
-
-def let_end(done: Path) -> None:
-    done.touch()
 
 
 async def ends_well(ranks: list[Rank], done: Path) -> None:

@@ -19,8 +19,8 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank as EngineRank
 from dap_mux.shell import liveness, sockets
-from tests.real.driving import Driver, line_of, script
-from tests.real.faults.test_ranks_come_and_go import let_end, steps_on
+from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank
@@ -50,11 +50,6 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
     monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 2.0)
     with private_network() as ours:
         yield ours
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"
 
 
 async def three_near_one_far(start_ranks: StartRanks, running: Session, done: Path) -> list[Rank]:

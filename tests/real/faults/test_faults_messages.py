@@ -17,8 +17,8 @@ import pytest
 
 from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.engine import Settings
-from tests.real.driving import Driver, line_of, script
-from tests.real.faults.test_ranks_come_and_go import let_end, steps_on
+from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.fake_rank import server as fake_server
 from tests.support.fake_rank.program import FIRST
 from tests.support.fake_rank.rank import FakeRank
@@ -34,11 +34,6 @@ COUNT: Final = line_of(PROGRAM, "count")
 MB: Final = 1_000_000
 LIMIT: Final = 30.0
 SETTINGS: Final = Settings(backoff_first=0.1, backoff_most=0.5)
-
-
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"
 
 
 @pytest.fixture

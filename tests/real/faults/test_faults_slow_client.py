@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from dap_mux import procfs
 from dap_mux.client import DapClient
 from dap_mux.shell import listeners
 from tests.real.driving import Driver, line_of, script
@@ -41,7 +42,7 @@ LINES: Final = 4 * (MEGABYTES * 10_000 + 1)
 GROWTH: Final = 64 * 1024 * 1024  # bytes, the promise
 FLOODED: Final = 120.0  # s; not a wait
 STALLED: Final = 60.0  # s at least, the promise
-PACE: Final = 0.5  # s from step to step: without a rest they keep a whole processor from other tests
+PACE: Final = 0.5  # s between two steps: without it they keep a processor from the tests beside
 
 
 class Heard:
@@ -76,11 +77,7 @@ class Heard:
 
 def memory(pid: int, what: str) -> int:
     """Return a process's memory in bytes: `VmRSS` now, `VmHWM` at its highest."""
-    for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines():
-        name, _, rest = line.partition(":")
-        if name == what:
-            return int(rest.split()[0]) * 1024
-    raise AssertionError(f"no {what}")
+    return int(procfs.status(pid)[what].split()[0]) * 1024
 
 
 async def test_200_mb_of_output_and_a_client_that_does_not_read(

@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 
 from dap_mux.shell import links
-from tests.real.driving import Driver, line_of, script
-from tests.real.faults.test_ranks_come_and_go import let_end, steps_on
+from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.faults import Fault, FaultProxy, proxied
 from tests.support.processes import proc_net

@@ -13,8 +13,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from dap_mux.engine.ranks.attach_expression import YES, attach_expression
 from dap_mux.session.injected_sources import injected_sources
-from tests.real.driving import Driver, line_of, script
-from tests.real.faults.test_ranks_come_and_go import let_end
+from tests.real.driving import Driver, let_end, line_of, script
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import session

@@ -19,7 +19,7 @@ from dap_mux.client import DapClient
 from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
 from tests.conftest import Connect
-from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.real.driving import LIMIT, Driver, let_end, line_of, script
 from tests.support.fake_rank import bad_ranks
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank
@@ -52,21 +52,12 @@ BAD: Final = (
 )
 
 
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"
-
-
 async def four(start_ranks: StartRanks, done: Path) -> list[Rank]:
     return await start_ranks(4, PROGRAM, arguments=[str(done)])
 
 
 def ports(ranks: list[Rank]) -> list[int]:
     return [rank.port for rank in ranks]
-
-
-def let_end(done: Path) -> None:
-    done.touch()
 
 
 async def steps_on(driver: Driver, focus: int, ranks: list[int]) -> None:

@@ -23,7 +23,7 @@ from dap_mux.engine import Settings, inputs
 from dap_mux.engine.ranks import departure
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank as EngineRank
-from tests.real.driving import Driver, line_of, script
+from tests.real.driving import Driver, let_end, line_of, script
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
@@ -55,11 +55,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Path:
-    return tmp_path / "done"  # its being there lets a program end
-
-
-@pytest.fixture
 async def counting(start_ranks: StartRanks, done: Path) -> Rank:
     (rank,) = await start_ranks(1, COUNTING, wait=False, arguments=[str(done)])
     return rank
@@ -74,11 +69,6 @@ async def ends_well(rank: Rank, done: Path, said: str = "counted") -> None:
 
 def forget(path: Path) -> None:
     path.unlink(missing_ok=True)
-
-
-def let_end(done: Path) -> None:
-    """Programs in `scripts/` run until they see this file."""
-    done.touch()
 
 
 async def counts(driver: Driver) -> None:

@@ -18,8 +18,8 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.injected.adapter_program import KEY
-from tests.real.driving import Driver, line_of, script
-from tests.real.faults.test_ranks_come_and_go import EAGER, let_end, steps_on
+from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, start
 from tests.real.ranks.agents import script as script_file
 from tests.support.faults import Orphan, proxied

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dap_mux.engine.messages.capabilities import FILTERS
 from tests.support.fake_rank.children import START, FakeChildren
 from tests.support.fake_rank.data import FakeData, Refused
 from tests.support.fake_rank.disk import NO_FILE
@@ -23,35 +24,14 @@ DEADLY: Final = frozenset({"loadedSources", "restartFrame", "cancel"})
 NEED_A_STOP: Final = frozenset({"continue", "exceptionInfo"})  # ... and for these while it runs
 UNCONFIGURED: Final = '"configurationDone" is only allowed during handling of an "attach" request'
 EMPTY: Final = "AttachRequest.__init__() missing 1 required positional argument: 'arguments'"
-CAPABILITIES: Final[Json] = {
-    "supportTerminateDebuggee": True,
-    "exceptionBreakpointFilters": [
-        {
-            "filter": "raised",
-            "label": "Raised Exceptions",
-            "default": False,
-            "description": "Break whenever any exception is raised.",
-        },
-        {
-            "filter": "uncaught",
-            "label": "Uncaught Exceptions",
-            "default": True,
-            "description": "Break when the process is exiting due to unhandled exception.",
-        },
-        {
-            "filter": "userUnhandled",
-            "label": "User Uncaught Exceptions",
-            "default": False,
-            "description": "Break when exception escapes into library code.",
-        },
-    ],
-} | dict.fromkeys(
+CAPABILITIES: Final[Json] = {"exceptionBreakpointFilters": FILTERS} | dict.fromkeys(
     """supportsClipboardContext supportsCompletionsRequest supportsConditionalBreakpoints
     supportsConfigurationDoneRequest supportsDebuggerProperties supportsDelayedStackTraceLoading
     supportsEvaluateForHovers supportsExceptionInfoRequest supportsExceptionOptions
     supportsFunctionBreakpoints supportsGotoTargetsRequest supportsHitConditionalBreakpoints
     supportsLogPoints supportsModulesRequest supportsSetExpression supportsSetVariable
-    supportsStepInTargetsRequest supportsTerminateRequest supportsValueFormattingOptions""".split(),
+    supportsStepInTargetsRequest supportsTerminateDebuggee supportsTerminateRequest
+    supportsValueFormattingOptions""".split(),
     True,
 )
 

@@ -20,6 +20,7 @@ from dap_mux.engine.evaluate.fan_out import RAW
 from dap_mux.engine.ranks.attach_expression import YES, attach_expression
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.program import CALL, FIRST, STEP
+from tests.support.fake_rank.rank import CAPABILITIES
 
 LIMIT: Final = 30.0  # s; not a wait
 Json = dict[str, Any]
@@ -121,6 +122,11 @@ async def speaks_before_it_is_spoken_to(bench: Bench) -> None:
     await bench.client.wait_event("output")
     sockets = await bench.client.wait_event("debugpySockets")
     assert any(socket["internal"] for socket in sockets["sockets"])
+
+
+async def it_offers_what_the_double_offers(bench: Bench) -> None:
+    body = await bench.client.request("initialize", INTRODUCTION)
+    assert body == CAPABILITIES, {*map(str, body.items())} ^ {*map(str, CAPABILITIES.items())}
 
 
 async def attach_needs_arguments(bench: Bench) -> None:
@@ -382,6 +388,7 @@ Check = Callable[[Bench], Awaitable[None]]
 CHECKS: Final[list[Check]] = [
     attach_is_answered_after_configuration_done,
     speaks_before_it_is_spoken_to,
+    it_offers_what_the_double_offers,
     attach_needs_arguments,
     nothing_is_available_before_attach,
     breakpoints_have_small_ids_and_move,
@@ -406,6 +413,7 @@ CHECKS: Final[list[Check]] = [
 ADAPTERS: Final[list[Check]] = [
     attach_is_answered_after_configuration_done,
     speaks_before_it_is_spoken_to,
+    it_offers_what_the_double_offers,
     attach_needs_arguments,
     nothing_is_available_before_attach,
     pause_stops_a_running_rank,

@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import pytest
 
+from dap_mux import procfs
 from dap_mux.client import DapClient
 from tests.support.clients.conversation import Conversation
 from tests.support.processes.waiting import until
@@ -182,8 +183,8 @@ class User:
 
     def processes(self) -> set[int]:
         """Every process that one of our commands started, itself or through others."""
-        mark = f"XDG_RUNTIME_DIR={self._runtime}".encode()
-        return {pid for pid in _pids() if mark in _environment(pid)}
+        here = str(self._runtime)
+        return {pid for pid in procfs.pids() if procfs.environ(pid).get("XDG_RUNTIME_DIR") == here}
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process of ours."""
@@ -276,15 +277,3 @@ def bodies(client: DapClient, event: str) -> list[Json]:
 def _clean_environment() -> dict[str, str]:
     """Our own environment, without what another job or a debugger has put there."""
     return {name: text for name, text in os.environ.items() if not name.startswith(_FOREIGN)}
-
-
-def _pids() -> Iterable[int]:
-    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-
-
-def _environment(pid: int) -> list[bytes]:
-    """What a process was started with; nothing when it is gone, a zombie, or not ours."""
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []

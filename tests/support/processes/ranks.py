@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from dap_mux import procfs
 from tests.support.processes import proc_net
 from tests.support.processes.waiting import until
 
@@ -166,7 +167,4 @@ async def _end_adapter(rank: Rank) -> None:
 
 def _is_adapter(pid: int) -> bool:
     """True while `pid` is a debugpy adapter, and not a stranger who got the same pid."""
-    try:
-        return b"debugpy" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return "debugpy" in " ".join(procfs.command_line(pid) or ())
