@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -205,10 +206,17 @@ def unaccepted(port: int, family: int) -> int:
 
 
 def _unaccepted_by_netlink(port: int, family: int) -> int:
+    return sum(waiting for one, waiting, _ in listening_sockets(family) if one == port)
+
+
+def listening_sockets(family: int) -> Iterator[tuple[int, int, int]]:
+    """Yield port, backlog and inode of every listening TCP socket of this machine.
+
+    Raises OSError or struct.error where the kernel does not tell.
+    """
     asked = INET_DIAG_REQ_V2.pack(family, socket.IPPROTO_TCP, 0, 1 << TCP_LISTEN)
     size = NLMSGHDR.size + len(asked)
     header = NLMSGHDR.pack(size, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
-    waiting = 0
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as kernel:
         kernel.settimeout(1.0)
         kernel.send(header + asked)
@@ -217,12 +225,12 @@ def _unaccepted_by_netlink(port: int, family: int) -> int:
             while at < len(answer):
                 size, kind = NLMSGHDR.unpack_from(answer, at)[:2]
                 if kind == NLMSG_DONE:
-                    return waiting
+                    return
                 if kind == NLMSG_ERROR or size < NLMSGHDR.size:
                     raise OSError("the kernel does not list its listening sockets")
                 found = INET_DIAG_MSG.unpack_from(answer, at + NLMSGHDR.size)
-                if int.from_bytes(found[4], "big") == port:
-                    waiting += found[6]  # of a listening socket, the queue is the backlog
+                # of a listening socket, the queue is the backlog
+                yield int.from_bytes(found[4], "big"), found[6], found[9]
                 at += (size + 3) & ~3
 
 

@@ -5,25 +5,14 @@ from __future__ import annotations
 import os
 import random
 import socket
-import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dap_mux.procfs import ESTABLISHED, LISTEN, pids, socket_inodes, tcp_sockets
-
-# The kernel's own list of listeners: reading the table of all connections takes 5 ms of CPU, and
-# tests look often. From linux/netlink.h and linux/inet_diag.h.
-_SOCK_DIAG: Final = 4
-_ASK: Final = struct.Struct("=IHHII BBxxI 48x")
-_DUMP: Final = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
-_DONE: Final = 3
-_SOCK_DIAG_BY_FAMILY: Final = 20
-_HEADER: Final = struct.Struct("=IH10x")
-_PORT: Final = struct.Struct(">4xH")
-_INODE: Final = struct.Struct("=68xI")
+from dap_mux.injected.adapter_keeper import listening_sockets
+from dap_mux.procfs import ESTABLISHED, pids, socket_inodes, tcp_sockets
 
 _PORTS: Final = (20_000, 32_000)
 # Tests that run side by side (pytest-xdist) draw from ranges of their own.
@@ -42,20 +31,13 @@ _next: Final = _Next()
 
 
 def _listeners() -> Iterator[tuple[int, str]]:
-    """Every listening socket of this machine (of this network namespace): its port and inode."""
+    """Every listening socket of this machine (of this network namespace): its port and inode.
+
+    Reading the table of all connections instead takes 5 ms of CPU, and tests look often.
+    """
     for family in (socket.AF_INET, socket.AF_INET6):
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
-            about = (family, socket.IPPROTO_TCP, 1 << LISTEN)
-            kernel.send(_ASK.pack(_ASK.size, _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0, *about))
-            told = kernel.recv(1 << 16)
-            while (header := _HEADER.unpack_from(told))[1] != _DONE:
-                length, kind = header
-                assert kind == _SOCK_DIAG_BY_FAMILY, "the kernel does not list its listeners"
-                yield (
-                    _PORT.unpack_from(told, _HEADER.size)[0],
-                    str(_INODE.unpack_from(told, _HEADER.size)[0]),
-                )
-                told = told[length:] or kernel.recv(1 << 16)
+        for port, _, inode in listening_sockets(family):
+            yield port, str(inode)
 
 
 def listens(port: int) -> bool:
