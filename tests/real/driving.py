@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dap_mux.client import DapClient
 from dap_mux.client.wire import Json
+from tests.support.processes.ranks import Rank
 from tests.support.session import Session
 
 SCRIPTS: Final = Path(__file__).parent / "scripts"
@@ -33,6 +34,12 @@ def line_of(path: str, mark: str) -> int:
 def let_end(done: Path) -> None:
     """Programs in `scripts/` run until they see this file, the fixture `done`."""
     done.touch()
+
+
+async def ends_well(ranks: Sequence[Rank], done: Path) -> None:
+    """All run on to their own end."""
+    let_end(done)
+    assert [await rank.ended() for rank in ranks] == [0] * len(ranks)
 
 
 class Driver:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.real.driving import SCRIPTS, Driver, let_end, line_of, script
+from tests.real.driving import SCRIPTS, Driver, ends_well, let_end, line_of, script
 from tests.support.clients.live_editor import LiveEditor, live
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
 from tests.support.processes.ranks import Rank
@@ -65,8 +65,7 @@ async def test_four_threads_are_seen_and_driven(
             await stopped_at(editor, running, COUNT)
             # Who stops first has the focus then: it may be another than before.
             assert editor.resumed() == [("next", stepped), ("continue", continued)]
-        let_end(done)  # hanging up is leaving: they run on
-        assert [await rank.ended() for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)  # hanging up is leaving: they run on
 
 
 async def stopped_at(editor: LiveEditor, running: Session, line: int) -> None:
@@ -101,8 +100,7 @@ async def test_moving_the_focus_resumes_nobody(
                 await uneven(editor, running)
             assert editor.resumed() == []
             assert not editor.model.notices
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)
 
 
 async def shows(editor: LiveEditor, arrow: tuple[int, int]) -> None:
@@ -139,8 +137,7 @@ async def test_the_buttons_of_a_row_in_vscode_act_on_that_rank(
             await editor.until(lambda: editor.shown == shown, "and is shown so")
             editor.send(editor.model.press_f5())
             await editor.until(lambda: lines(running) == [None] * 4, "all run")
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)
 
 
 async def test_terminated_ends_the_editors_session(start_ranks: StartRanks, done: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.real.debugging.tour_program import PATIENT
-from tests.real.driving import SCRIPTS, Driver, let_end, line_of, script
+from tests.real.driving import SCRIPTS, Driver, ends_well, line_of, script
 from tests.support.clients.live_editor import live
 from tests.support.editors import VSCodeModel
 from tests.support.processes.ranks import Rank
@@ -25,12 +25,6 @@ COUNTING: Final = script("until_told")
 COUNT: Final = line_of(COUNTING, "count")
 PATIENCE: Final = 30.0  # s; not a wait
 STOCK: Final[Json] = {"type": "debugpy", "request": "attach", "justMyCode": True}
-
-
-async def ends_well(ranks: list[Rank], done: Path) -> None:
-    """All run on to their own end."""
-    let_end(done)
-    assert [await rank.ended(within=PATIENCE) for rank in ranks] == [0] * len(ranks)
 
 
 async def wanting(running: Session, name: str, *wanted: Json, **arguments: Any) -> Driver:

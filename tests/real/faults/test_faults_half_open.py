@@ -19,7 +19,7 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank as EngineRank
 from dap_mux.shell import liveness, sockets
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes import proc_net
@@ -81,11 +81,6 @@ def reasons(running: Session) -> list[str]:
 
     running.engine.moved = noted  # type: ignore[method-assign]
     return given
-
-
-async def ends_well(ranks: list[Rank], done: Path) -> None:
-    let_end(done)
-    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * len(ranks)
 
 
 async def test_half_open_while_stopped(

@@ -17,14 +17,14 @@ import pytest
 
 from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.engine import Settings
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.fake_rank import server as fake_server
 from tests.support.fake_rank.program import FIRST
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
-from tests.support.session import Session, session
+from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(120)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
@@ -49,8 +49,7 @@ async def four(ranks: list[Rank], done: Path) -> AsyncIterator[Driver]:
         await driver.stopped(COUNT, within=LIMIT)
         yield driver
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)
 
 
 async def evaluate(client: DapClient, expression: str, **more: object) -> Json:
@@ -157,13 +156,8 @@ async def test_replies_that_are_not_as_they_should_be(
         await driver.control("continue", 3)
         await until(lambda: fake.program.calls > calls, within=LIMIT, what="it runs on")
         await driver.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="again")
-        await ends(driver, running, done, ranks)
-
-
-async def ends(driver: Driver, running: Session, done: Path, ranks: list[Rank]) -> None:
-    await driver.leave()
-    let_end(done)
-    assert [await rank.ended(within=LIMIT) for rank in ranks] == [0] * len(ranks)
+        await driver.leave()
+        await ends_well(ranks, done)
 
 
 async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Path) -> None:
@@ -184,4 +178,5 @@ async def test_a_rank_that_holds_its_gil_in_c(start_ranks: StartRanks, done: Pat
         await driver.until(lambda e: [one["line"] for one in e] == [count, count, None, count])
         await steps_on(driver, 0, [0, 1, 3])
         assert (await driver.entries())[2]["state"] in ("running", "connecting")
-        await ends(driver, running, done, ranks)
+        await driver.leave()
+        await ends_well(ranks, done)

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from dap_mux.shell import links
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support import faults
 from tests.support.faults import Fault, FaultProxy, proxied
@@ -72,8 +72,7 @@ class Scene:
     async def ends_well(self, driver: Driver) -> None:
         """Every rank runs to its own end."""
         await driver.leave()
-        let_end(self._done)
-        assert [await rank.ended(within=LIMIT) for rank in self.ranks] == [0] * 4
+        await ends_well(self.ranks, self._done)
 
 
 class Held:

@@ -13,7 +13,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from dap_mux.engine.ranks.attach_expression import YES, attach_expression
 from dap_mux.session.injected_sources import injected_sources
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import session
@@ -63,8 +63,7 @@ async def test_the_next_debugger_gets_debugpys_own_events(
     await stock.request("next", {"threadId": stop["threadId"]}, timeout=LIMIT)
     await stock.wait_event("continued", timeout=LIMIT)
     await stock.disconnect(timeout=LIMIT)
-    let_end(done)
-    assert await rank.ended() == 0
+    await ends_well([rank], done)
 
 
 @pytest.fixture
@@ -76,8 +75,7 @@ async def client(start_ranks: StartRanks, tmp_path: Path) -> AsyncIterator[DapCl
     await stock.handshake({"justMyCode": False}, timeout=LIMIT)
     yield stock
     await stock.disconnect(timeout=LIMIT)
-    let_end(done)
-    assert await rank.ended() == 0
+    await ends_well([rank], done)
 
 
 async def test_a_continue_that_comes_too_late_is_answered(client: DapClient) -> None:

@@ -19,7 +19,7 @@ from dap_mux.client import DapClient
 from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
 from tests.conftest import Connect
-from tests.real.driving import LIMIT, Driver, let_end, line_of, script
+from tests.real.driving import LIMIT, Driver, ends_well, let_end, line_of, script
 from tests.support.fake_rank import bad_ranks
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank
@@ -88,8 +88,7 @@ async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) ->
         assert driver.events("thread")[-1] == {"reason": "started", "threadId": driver.row(1)}
         assert await driver.value(1, "count") == "0"
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended() for rank in (here, late)] == [0, 0]
+        await ends_well((here, late), done)
 
 
 @pytest.mark.quick
@@ -144,8 +143,7 @@ async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None
         pid = "__import__('os').getpid()"  # wherever it was: maybe before its first line
         assert int(await driver.value(2, pid)) == ranks[2].pid
         await driver.control("continue", 2)
-        let_end(done)
-        assert [await rank.ended() for rank in ranks[1:]] == [0, 0, 0]
+        await ends_well(ranks[1:], done)
         await driver.client.wait_event("terminated")
 
 
@@ -162,8 +160,7 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         await steps_on(driver, 0, [0, 2, 3])
         await driver.until(lambda e: e[1]["line"] == COUNT, within=BACK, what="attached again")
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)
 
 
 async def test_an_adapter_is_killed_and_then_the_program_ends(
@@ -202,8 +199,7 @@ async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
         assert breakpoint["verified"]
         assert breakpoint["message"] == "ranks 1-6: not attached yet"
         await driver.leave()
-        let_end(done)
-        assert await good.ended() == 0
+        await ends_well([good], done)
 
 
 async def test_already_being_debugged(
@@ -229,8 +225,7 @@ async def test_already_being_debugged(
         await driver.control("pause")
         await driver.states("stopped", "stopped")
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0, 0]
+        await ends_well(ranks, done)
 
 
 @pytest.mark.alone
@@ -255,8 +250,7 @@ async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> Non
         ranks[3].kill(signal.SIGCONT)
         await driver.until(lambda entries: entries[3]["line"] == COUNT)
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0] * 4
+        await ends_well(ranks, done)
 
 
 async def innermost(driver: Driver, rank: int) -> str:

@@ -21,9 +21,9 @@ from tests.support.processes.ranks import Rank
 from tests.support.session import session
 from tests.support.soak.lines import LineSoak
 
-SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "60"))
+SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "40"))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
-SIZE: Final = 8  # many lines for a minute: each is cut by itself, and most of the time it waits
+SIZE: Final = 12  # each line is cut by itself: as many cuts as of four in two minutes
 MOST_AWAY_S: Final = 20.0
 LIMIT: Final = 60.0  # s; not a wait
 pytestmark = [

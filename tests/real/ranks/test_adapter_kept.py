@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.injected.adapter_program import KEY
-from tests.real.driving import Driver, let_end, line_of, script
+from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, start
 from tests.real.ranks.agents import script as script_file
@@ -80,8 +80,7 @@ async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path
             await driver.until(lambda e: e[1]["line"] == COUNT, within=LIMIT, what="back")
         await steps_on(driver, 0, [0, 1])
         await driver.leave()
-        let_end(done)
-        assert [await rank.ended() for rank in ranks] == [0, 0]
+        await ends_well(ranks, done)
 
 
 async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path) -> None:
@@ -104,8 +103,7 @@ async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path
         await third.states("running", within=LIMIT)
         assert proc_net.listener(rank.port) == replaced
         await third.leave()
-        let_end(done)
-        assert await rank.ended() == 0
+        await ends_well([rank], done)
 
 
 async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: Path) -> None:
@@ -125,8 +123,7 @@ async def test_a_session_takes_its_own_place(start_ranks: StartRanks, tmp_path: 
         await tunnel.heal()
         await steps_on(driver, 0, [0])
         await driver.leave()
-        let_end(done)
-        assert await rank.ended() == 0
+        await ends_well([rank], done)
         told = [json.loads(body) for body in running.engine.told]
     (key,) = {one["arguments"][KEY] for one in told if one["command"] == "attach"}
     assert key not in (logs / f"debugpy.adapter-{adapter}.log").read_text("utf-8")
@@ -152,8 +149,7 @@ async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_pa
         assert [entry["line"] for entry in await driver.entries()] == [COUNT]
         await steps_on(driver, 0, [0])
         await driver.leave()
-        let_end(done)
-        assert await rank.ended() == 0
+        await ends_well([rank], done)
 
 
 async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Path) -> None:
@@ -173,8 +169,7 @@ async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Pat
         await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
         await steps_on(driver, 0, [0])
         await driver.leave()
-        let_end(done)
-        assert await rank.ended() == 0
+        await ends_well([rank], done)
 
 
 async def test_an_adapter_of_our_own_agent_ends_before_anybody_came(
