@@ -1,5 +1,7 @@
 """Compares the values of many ranks: groups equal ones, describes numbers, finds outliers.
 
+Objects that differ only in their addresses are equal (`object_addresses`).
+
 Outliers are always fewer than half of the ranks, and there are none if that is not clear:
 
 - ranks without a number while most have one, or the other way round;
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from dap_mux.insight.object_addresses import common_text, without_addresses
 from dap_mux.rank_sets import RankId
 
 _NUMBER: Final = re.compile(
@@ -50,10 +53,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks with equal values; with a tolerance, `value` is the commonest of them."""
+    """Ranks with equal values; with a tolerance, `value` is the commonest of them.
+
+    `shown_of`: the lowest rank that has this value.
+    """
 
     value: str
     ranks: tuple[RankId, ...]
+    shown_of: RankId
     outlier: bool = False
 
 
@@ -93,14 +100,18 @@ class Comparison:
 def compare(values: Mapping[RankId, str], tolerance: Tolerance | None = None) -> Comparison:
     """Compare the `repr` texts of ranks' values."""
     limit = tolerance or Tolerance()
+    same = {rank: without_addresses(text) for rank, text in values.items()}
     numbers = {
         rank: found for rank, text in values.items() if (found := number_of(text)) is not None
     }
-    outliers = _outliers(values, numbers, limit)
+    outliers = _outliers(same, numbers, limit)
     groups: list[Group] = []
     for far in (False, True):
-        chosen = {rank: text for rank, text in values.items() if (rank in outliers) is far}
-        groups += _grouped(chosen, numbers, limit, outlier=far)
+        chosen = {rank: text for rank, text in same.items() if (rank in outliers) is far}
+        for text, ranks in _grouped(chosen, numbers, limit):
+            having = [rank for rank in ranks if same[rank] == text]
+            shown = common_text(values[rank] for rank in having)
+            groups.append(Group(shown, tuple(ranks), having[0], far))
     most = 2 * len(numbers) > len(values)
     return Comparison(tuple(groups), describe(numbers.values()) if most else None, outliers)
 
@@ -116,19 +127,13 @@ def number_of(text: str) -> float | None:
 
 
 def _grouped(
-    values: Mapping[RankId, str],
-    numbers: Mapping[RankId, float],
-    limit: Tolerance,
-    *,
-    outlier: bool,
-) -> list[Group]:
+    values: Mapping[RankId, str], numbers: Mapping[RankId, float], limit: Tolerance
+) -> list[tuple[str, list[RankId]]]:
     same: dict[str, list[RankId]] = {}
     for rank in sorted(values):
         same.setdefault(values[rank], []).append(rank)
     ordered = sorted(same.items(), key=lambda item: -len(item[1]))  # stable: lowest rank first
-    if limit != Tolerance():
-        ordered = _joined(ordered, numbers, limit)
-    return [Group(value, tuple(ranks), outlier) for value, ranks in ordered]
+    return _joined(ordered, numbers, limit) if limit != Tolerance() else ordered
 
 
 def _joined(

@@ -111,3 +111,17 @@ def test_two_groups_with_the_same_ranks(play: Play) -> None:
     watch = {"expression": "eval.ranks() mode", "context": "watch"}
     assert client.ask("evaluate", **watch).body["result"] == "'b'"
     assert "which group?" in client.ask("compare", expression="mode", ranks="0").refusal
+
+
+def test_objects_of_one_kind(play: Play) -> None:
+    """The default `repr` of an object has an address, which is no difference between ranks."""
+    book = play(3)
+    client = stopped(book)
+    says(book, "model", *(f"<train.Model object at 0x7f{rank}0>" for rank in range(3)))
+    masked = "<train.Model object at 0x…>"
+    body = client.ask("compare", expression="model").body
+    assert (body["values"], body["outliers"]) == ([{"ranks": "0-2", "value": masked}], "")
+    watch = {"expression": "ranks(0:3) model", "context": "watch"}
+    assert client.ask("evaluate", **watch).body["result"] == f"{{0-2}}: {masked}"
+    (result,) = client.ask("cast", ranks="all", command="p model").body["results"]
+    assert (result["ranks"], result["value"]) == ("0-2", masked)

@@ -75,9 +75,8 @@ class Values:
 
     def _values(self, answers: Answers, found: Comparison) -> Iterator[Body]:
         for group in found.groups:
-            rank = next(r for r in group.ranks if answers.values[r].value == group.value)
-            name, answer = self._fold(group.ranks), answers.values[rank]
-            yield {"name": name, "value": group.value, **self._rest(rank, answer)}
+            rest = self._rest(group.shown_of, answers.values[group.shown_of])
+            yield {"name": self._fold(group.ranks), "value": group.value, **rest}
 
     def _rest(self, rank: RankId, answer: Answer) -> Body:
         reference = handle_of(self._core, rank, answer)
