@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias
 
+from dap_mux.backoff import Backoff
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.errors import DapMuxError
 from dap_mux.lsp.rank_state import RankState
 from dap_mux.lsp.session_watch import SessionWatch
 from dap_mux.session_files import SessionFile
 
-POLL_INTERVAL_S: Final = 2.0
-MAX_RETRY_DELAY_S: Final = 30.0  # after failures to join
+RETRIES: Final = Backoff(first=2.0, longest=30.0)  # without a failure it is the poll interval
 COALESCE_WINDOW_S: Final = 0.05  # changes within it are reported once
 REQUEST_TIMEOUT_S: Final = 5.0
 EVENTS: Final = ("ranks", "breakpoints")
@@ -46,14 +46,14 @@ class SessionFollower:
 
     async def run(self) -> None:
         """Follow sessions until cancelled. Never raises: an editor keeps its language server."""
-        pause = POLL_INTERVAL_S
+        failures = 0
         while True:
             self._again.clear()
             joined = await self._visit()
-            pause = POLL_INTERVAL_S if joined is not False else min(2 * pause, MAX_RETRY_DELAY_S)
+            failures = failures + 1 if joined is False else 0
             again = asyncio.ensure_future(self._again.wait())
             try:
-                await asyncio.wait({again}, timeout=pause)
+                await asyncio.wait({again}, timeout=RETRIES.delay(failures))
             finally:
                 again.cancel()
 
