@@ -20,7 +20,7 @@ MISSING_EXTRA: Final = (
 
 
 def main(args: Namespace) -> int:
-    """Serve until the editor exits."""
+    """Serve until the editor exits; 1 if it does so without `shutdown`."""
     config = load_config(args)
     try:
         from dap_mux.lsp.features import make_server
@@ -35,8 +35,9 @@ def main(args: Namespace) -> int:
         return observer(session, config, "dap-mux lsp", events=EVENTS)
 
     with private_stdout() as out, redirect_stdout(sys.stderr):
-        make_server(join, args.session).start_io(stdout=out)
-    return 0
+        server = make_server(join, args.session)
+        server.start_io(stdout=out)
+    return server.exit_code
 
 
 def private_stdout() -> BinaryIO:

@@ -32,11 +32,23 @@ async def configured(ls: Server, params: types.DidChangeConfigurationParams) -> 
         await ls.prefer(ours)
 
 
+def shutdown(ls: Server, *_: None) -> None:
+    """Expect `exit`."""
+    ls.note_shutdown()
+
+
+def leave(ls: Server, *_: None) -> None:
+    """`exit`: pygls ends the process."""
+    ls.note_exit()
+
+
 FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])
 OFFERS: Final = types.CompletionOptions(trigger_characters=launch_json_features.TRIGGERS)
 FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
     (types.INITIALIZE, initialize, None),
     (types.INITIALIZED, initialized, None),
+    (types.SHUTDOWN, shutdown, None),
+    (types.EXIT, leave, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, configured, None),
     (types.TEXT_DOCUMENT_INLAY_HINT, source_features.hints, None),
     (types.TEXT_DOCUMENT_HOVER, source_features.hover, None),

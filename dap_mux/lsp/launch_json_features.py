@@ -55,11 +55,13 @@ def check(ls: Server, uri: str) -> None:
 
 
 async def complete(ls: Server, asked: types.CompletionParams) -> types.CompletionList | None:
-    """LaunchCompletion rank sets and hosts."""
+    """Complete rank sets and hosts."""
     uri = asked.text_document.uri
     if not is_launch(to_fs_path(uri) or ""):
         return None
-    document = ls.workspace.get_text_document(uri)
+    document = ls.document(uri)
+    if document is None:
+        return None
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
     at, source = (line - 1, column), document.source  # the user may go on typing during the request

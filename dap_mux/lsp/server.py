@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
 from pygls.uris import to_fs_path
+from pygls.workspace import TextDocument
 
 from dap_mux import __version__
+from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
 
@@ -28,7 +32,11 @@ class Server(LanguageServer):
         publish_problems: Callable[[Server], None],
         session: str | None = None,
     ) -> None:
-        super().__init__("dap-mux", __version__)
+        super().__init__(
+            "dap-mux", __version__, protocol_cls=LspProtocol, converter_factory=default_converter
+        )
+        self.exit_code = 0
+        self._shut_down = False
         self.follower = SessionFollower(join, self.ranks_changed)
         self.options: object = None
         self._given = session
@@ -37,6 +45,16 @@ class Server(LanguageServer):
         self._shown = 0  # the revision of ranks that the editor shows
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
+
+    # Its end
+
+    def note_shutdown(self) -> None:
+        """`shutdown`: an `exit` is expected from now on."""
+        self._shut_down = True
+
+    def note_exit(self) -> None:
+        """`exit`: the process's exit code says whether `shutdown` came first."""
+        self.exit_code = 0 if self._shut_down else 1
 
     # The session
 
@@ -89,6 +107,19 @@ class Server(LanguageServer):
             super().report_server_error(error, source)
 
     # Texts
+
+    def document(self, uri: str) -> TextDocument | None:
+        """Return a document as the editor has it, or else as on disk; None without either."""
+        opened = self.workspace.text_documents.get(unquote(uri))
+        if opened is not None:
+            return opened
+        document = self.workspace.get_text_document(uri)
+        try:
+            text = document.source
+        except (OSError, ValueError):  # for example, not UTF-8
+            return None
+        codec = self.workspace.position_codec
+        return TextDocument(uri, text, position_codec=codec)
 
     def stopped_in(self, uri: str) -> list[StoppedRanks]:
         """Return the ranks stopped in a document."""

@@ -17,9 +17,11 @@ RUN_TIMEOUT_S: Final = 5.0
 RUN_ALL_HERE: Final = "dap-mux.runAllHere"
 
 
-def hints(ls: Server, asked: types.InlayHintParams) -> list[types.InlayHint]:
+def hints(ls: Server, asked: types.InlayHintParams) -> list[types.InlayHint] | None:
     """Show `● 0-3` at the end of each line where ranks are stopped."""
-    document = ls.workspace.get_text_document(asked.text_document.uri)
+    document = ls.document(asked.text_document.uri)
+    if document is None:
+        return None
     positions = Positions(ls, document)
     first, last = asked.range.start.line, min(asked.range.end.line, positions.lines - 1)
     return [
@@ -36,10 +38,10 @@ def hints(ls: Server, asked: types.InlayHintParams) -> list[types.InlayHint]:
 
 async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
     """Show an expression's value in the ranks that are stopped in the same function."""
-    document = ls.workspace.get_text_document(asked.text_document.uri)
-    standing = ls.stopped_in(document.uri)
-    page = ParsedSource.read(document.source) if standing else None
-    if page is None:
+    document = ls.document(asked.text_document.uri)
+    standing = ls.stopped_in(document.uri) if document else []
+    page = ParsedSource.read(document.source) if document and standing else None
+    if document is None or page is None:
         return None
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
@@ -57,9 +59,11 @@ async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
     return types.Hover(types.MarkupContent(kind, shown), positions.of(found))
 
 
-def lenses(ls: Server, asked: types.CodeLensParams) -> list[types.CodeLens]:
+def lenses(ls: Server, asked: types.CodeLensParams) -> list[types.CodeLens] | None:
     """Offer *Run all here* above each line where some ranks are stopped and others are not."""
-    document = ls.workspace.get_text_document(asked.text_document.uri)
+    document = ls.document(asked.text_document.uri)
+    if document is None:
+        return None
     positions = Positions(ls, document)
     return [
         types.CodeLens(

@@ -1,0 +1,153 @@
+"""Requests that make no sense, and an editor that leaves without a goodbye: over real LSP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.support.processes.commands import LIMIT, User, user
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+INVALID_PARAMS: Final = -32602
+WHOLE: Final = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+Json = dict[str, Any]
+
+
+class Raw:
+    """The server's standard streams; what is sent need not be LSP."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.unasked: list[Json] = []  # notifications that were read while waiting
+        self._id = 0
+
+    def send(self, message: Json) -> None:
+        """Send one message."""
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    async def ask(self, method: str, params: object) -> Json:
+        """Send a request; return its response."""
+        self._id += 1
+        self.send({"id": self._id, "method": method, "params": params})
+        while (message := await asyncio.wait_for(self._read(), LIMIT)).get("id") != self._id:
+            self.unasked.append(message)
+        return message
+
+    async def _read(self) -> Json:
+        assert self.process.stdout is not None
+        length = 0
+        while line := (await self.process.stdout.readline()).strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        message: Json = json.loads(await self.process.stdout.readexactly(length))
+        return message
+
+    async def ends(self) -> int:
+        """Its exit code."""
+        return await asyncio.wait_for(self.process.wait(), LIMIT)
+
+
+@asynccontextmanager
+async def server(user: User) -> AsyncIterator[Raw]:
+    """A `dap-mux lsp` that has been initialized."""
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "dap_mux", "lsp"],
+        env=user.environ,
+        cwd=user.folder,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    raw = Raw(process)
+    try:
+        params = {"processId": None, "rootUri": user.folder.as_uri(), "capabilities": {}}
+        assert "result" in await raw.ask("initialize", params)
+        raw.send({"method": "initialized", "params": {}})
+        yield raw
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        [],
+        "here",
+        {"textDocument": {"uri": "file:///x.py"}},
+        {"textDocument": {"uri": "file:///x.py"}, "position": {"line": "one", "character": 0}},
+        {"textDocument": 7, "position": {"line": 1, "character": 0}},
+    ],
+    ids=["null", "empty", "a list", "a text", "no position", "a word for a line", "no document"],
+)
+async def test_malformed_parameters_are_an_error(user: User, params: object) -> None:
+    async with server(user) as raw:
+        error = (await raw.ask("textDocument/hover", params))["error"]
+        assert error["code"] == INVALID_PARAMS
+        assert "textDocument/hover" in error["message"]
+        well_formed = {
+            "textDocument": {"uri": "file:///x.py"},
+            "position": {"line": 1, "character": 0},
+        }
+        assert (await raw.ask("textDocument/hover", well_formed))["result"] is None
+        assert raw.unasked == [], "the user is not told of the editor's mistake"
+
+
+@pytest.mark.parametrize("uri", ["file:///gone/train.py", "untitled:Untitled-1", "file:///a%00b"])
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("textDocument/inlayHint", {"range": WHOLE}),
+        ("textDocument/codeLens", {}),
+        ("textDocument/hover", {"position": WHOLE["start"]}),
+        ("textDocument/completion", {"position": WHOLE["start"]}),
+        ("textDocument/codeAction", {"range": WHOLE, "context": {"diagnostics": []}}),
+    ],
+)
+async def test_a_document_that_is_neither_open_nor_on_disk(
+    user: User, uri: str, method: str, more: Json
+) -> None:
+    async with server(user) as raw:
+        answer = await raw.ask(method, {"textDocument": {"uri": uri}, **more})
+        assert "error" not in answer
+        assert not answer["result"]
+
+
+async def test_a_launch_json_that_is_gone_has_no_completions(user: User) -> None:
+    uri = (user.folder / ".vscode/launch.json").as_uri()
+    params = {"textDocument": {"uri": uri}, "position": WHOLE["start"]}
+    async with server(user) as raw:
+        assert (await raw.ask("textDocument/completion", params))["result"] is None
+
+
+async def test_exit_without_shutdown_is_a_failure(user: User) -> None:
+    async with server(user) as raw:
+        raw.send({"method": "exit"})
+        assert await raw.ends() == 1
+
+
+async def test_exit_after_shutdown_is_none(user: User) -> None:
+    async with server(user) as raw:
+        assert (await raw.ask("shutdown", None))["result"] is None
+        raw.send({"method": "exit"})
+        assert await raw.ends() == 0
+
+
+async def test_the_end_of_the_input_is_no_failure(user: User) -> None:
+    """The extension finds out that way whether the server's packages are installed."""
+    async with server(user) as raw:
+        assert raw.process.stdin is not None
+        raw.process.stdin.close()
+        assert await raw.ends() == 0
