@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -15,11 +16,12 @@ from dap_mux.lsp.launch_json import ours
 
 FOLDER: Final = "${workspaceFolder}"
 NEW_NAME: Final = "Remote Attach to Cluster"
+_DIGITS: Final = re.compile("[0-9]{1,5}")
 
 
 @dataclass(frozen=True)
 class Fix:
-    """Edits of one configuration. `likely`: it is the one for the running session."""
+    """Edits of one configuration. `likely`: it is the one of the running session."""
 
     configuration: str
     edits: tuple[Edit, ...]
@@ -27,18 +29,28 @@ class Fix:
 
 
 def fixes(
-    text: str, entry: Mapping[str, Any], *, instead: bool, folder: str, port: int
+    text: str,
+    entry: Mapping[str, Any],
+    *,
+    instead: bool,
+    folder: str,
+    port: int,
+    configuration_name: str = "",
 ) -> list[Fix]:
-    """Return the fixes that add an entry to each configuration, or a new configuration.
+    """Return the fix that adds an entry to the session's configuration.
 
-    A configuration that already has the entry is skipped. `instead`: the entry replaces the one
-    with the same local root. `port`: the session's.
+    That is the one with this name, or else with the session's port. Where no configuration has
+    either there is a fix for each, and without any one that adds a configuration. A configuration
+    that already has the entry is skipped. `instead`: the entry replaces the one with the same
+    local root.
     """
     root, entry = read(text), portable(entry, folder)
     mine = ours(root)
-    lacking = [one for one in mine if not _has(one, entry, folder)]
+    named = [one for one in mine if configuration_name and _name(one) == configuration_name]
+    own = named or [one for one in mine if _port(one) == port]
+    lacking = [one for one in own or mine if not _has(one, entry, folder)]
     found = [
-        Fix(said(members(one).get("name")) or "?", edits, _port(one) == port)
+        Fix(_name(one) or "?", edits, likely=bool(own))
         for one in lacking
         if (edits := _written(one, entry, instead=instead, folder=folder))
     ]
@@ -51,7 +63,7 @@ def fixes(
     ):
         whole = json.dumps(configuration(entry, port), ensure_ascii=False)
         return [Fix(NEW_NAME, tuple(appended(configurations, whole)), likely=True)]
-    return sorted(found, key=lambda fix: not fix.likely)
+    return found
 
 
 def new_file(entry: Mapping[str, Any], *, folder: str, port: int) -> str:
@@ -115,8 +127,13 @@ def _is_same(known: Mapping[str, Node], entry: Mapping[str, Any], folder: str) -
     return here[0] == here[1] and not {"ranks", "hosts"} & known.keys()
 
 
+def _name(one: Node) -> str:
+    return said(members(one).get("name"))
+
+
 def _port(one: Node) -> int:
+    """Return the port of a configuration, a number or a text; 0 without one."""
     connect = members(members(one).get("connect"))
-    number = connect.get("port") or members(one).get("port")
-    text = (number.text or b"") if number is not None else b""
-    return int(text) if text.isdigit() else 0
+    node = connect.get("port") or members(one).get("port")
+    text = said(node) or (node.text.decode(errors="replace") if node and node.text else "")
+    return int(text) if _DIGITS.fullmatch(text) else 0

@@ -114,18 +114,43 @@ def test_what_is_there_already_is_not_offered_again(root: str) -> None:
         assert [fix.configuration for fix in found] == wanted
 
 
-def test_only_configurations_of_ours_the_likeliest_first() -> None:
-    text = json.dumps(
-        {
-            "configurations": [
-                {"name": "script", "type": "debugpy", "request": "launch"},
-                {"name": "far", "type": "debugpy", "request": "attach", "connect": {"port": 1}},
-                {"name": "here", "type": "dap-mux", "connect": {"port": 5677}},
-                {"name": "node", "type": "node", "request": "attach"},
-            ]
-        }
-    )
-    assert named(text) == [("here", True), ("far", False)]
+SEVERAL: list[dict[str, Any]] = [
+    {"name": "script", "type": "debugpy", "request": "launch"},
+    {"name": "far", "type": "debugpy", "request": "attach", "connect": {"port": 1}},
+    {"name": "here", "type": "dap-mux", "connect": {"port": 5677}},
+    {"name": "ranks", "type": "dap-mux", "request": "launch"},
+    {"name": "node", "type": "node", "request": "attach"},
+]
+
+
+def test_only_the_configuration_with_the_session_s_port() -> None:
+    assert named(json.dumps({"configurations": SEVERAL})) == [("here", True)]
+
+
+@pytest.mark.parametrize("port", [{"connect": {"port": "5677"}}, {"port": 5677}, {"port": "5677"}])
+def test_a_port_may_be_written_in_several_ways(port: dict[str, Any]) -> None:
+    other = {**SEVERAL[1], "name": "there", "connect": {}, **port}
+    assert named(json.dumps({"configurations": [SEVERAL[1], other]})) == [("there", True)]
+
+
+def test_the_configuration_that_the_editor_has_started_before_one_with_the_port() -> None:
+    text = json.dumps({"configurations": SEVERAL})
+    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677, configuration_name="ranks")
+    assert [(fix.configuration, fix.likely) for fix in found] == [("ranks", True)]
+    found = fixes(text, ENTRY, instead=False, folder=FOLDER, port=5677, configuration_name="gone")
+    assert [(fix.configuration, fix.likely) for fix in found] == [("here", True)]
+
+
+def test_where_the_session_s_own_has_the_entry_no_other_is_offered() -> None:
+    own = {**SEVERAL[2], "pathMappings": [ENTRY]}
+    assert named(json.dumps({"configurations": [SEVERAL[1], own]})) == []
+
+
+@pytest.mark.parametrize("port", [2, "", "9" * 5000, None, [5677]])
+def test_each_where_no_configuration_is_known_to_be_the_session_s(port: object) -> None:
+    other = {**SEVERAL[1], "name": "there", "connect": {"port": port}}
+    text = json.dumps({"configurations": [SEVERAL[1], other]})
+    assert named(text) == [("far", False), ("there", False)]
 
 
 def test_without_a_configuration_of_ours_there_is_one_then() -> None:
