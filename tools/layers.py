@@ -127,7 +127,7 @@ LAYERS: dict[str, Layer] = {
     # neither does this; the way into a session is handed to it
     "lsp": Layer(
         ours=(
-            *("client", "errors", "printable", "rank_rows", "rank_sets"),
+            *("backoff", "client", "errors", "printable", "rank_rows", "rank_sets"),
             *("session_files", "suggestions"),
         ),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),

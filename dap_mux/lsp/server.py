@@ -110,7 +110,7 @@ class Server(LanguageServer):
 
     def document(self, uri: str) -> TextDocument | None:
         """Return a document as the editor has it, or else as on disk; None without either."""
-        opened = self.workspace.text_documents.get(unquote(uri))
+        opened: TextDocument | None = self.workspace.text_documents.get(unquote(uri))
         if opened is not None:
             return opened
         document = self.workspace.get_text_document(uri)

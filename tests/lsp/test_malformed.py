@@ -69,7 +69,7 @@ async def server(user: User) -> AsyncIterator[Raw]:
     )
     raw = Raw(process)
     try:
-        params = {"processId": None, "rootUri": user.folder.as_uri(), "capabilities": {}}
+        params: Json = {"processId": None, "rootUri": user.folder.as_uri(), "capabilities": {}}
         assert "result" in await raw.ask("initialize", params)
         raw.send({"method": "initialized", "params": {}})
         yield raw
