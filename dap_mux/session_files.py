@@ -30,6 +30,8 @@ VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
 START_TOLERANCE = 2.0
 HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})")
+LOCALHOST = "localhost"
+_AT_LOCALHOST = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104  # compared, not listened on
 NO_SESSION_FILE = (OSError, ValueError, KeyError, TypeError)
 HOW_TO_START = "start one with `dap-mux run` or `dap-mux attach`"
 
@@ -145,8 +147,10 @@ def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
         return _from_path(Path(text))
     wanted = SessionFile(host=match[1] or match[2], port=int(match[3]), pid=0)
     # The file, where there is one, brings the token along.
-    known = (each for each in running(folder) if each.address == wanted.address)
-    return next(known, wanted)
+    known = [each for each in running(folder) if each.port == wanted.port]
+    exact = (each for each in known if each.host == wanted.host)
+    local = (each for each in known if wanted.host == LOCALHOST and each.host in _AT_LOCALHOST)
+    return next(exact, None) or next(local, wanted)
 
 
 def _only(sessions: list[SessionFile]) -> SessionFile:

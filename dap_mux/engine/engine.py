@@ -233,6 +233,8 @@ class Engine:
                 self._ranks_found(event)
             case inputs.LocalHash():
                 self.files.answered(event)
+            case inputs.Listening():
+                self.core.address = event.address
             case inputs.Notice():
                 self.notices.notice(event.text, lasting=event.lasting)
             case inputs.Shutdown():

@@ -175,6 +175,12 @@ class LocalHash(Struct, frozen=True, gc=False):
     digests: dict[str, str]
 
 
+class Listening(Struct, frozen=True, gc=False):
+    """The session listens for clients at this `HOST:PORT`."""
+
+    address: str
+
+
 class Notice(Struct, frozen=True, gc=False):
     """The session has something to say that a person at the editor should read.
 
@@ -193,7 +199,9 @@ class Shutdown(Struct, frozen=True, gc=False):
 
 OfClient: TypeAlias = ClientConnected | ClientBabbled | ClientGone | ClientStalled | ClientReads
 OfRank: TypeAlias = RankKnown | RankExited | RankFailed | LinkUp | LinkDown | ProcessSeen
-OfSession: TypeAlias = JobEnded | JobRestarted | RanksFound | LocalHash | Notice | Shutdown
+OfSession: TypeAlias = (
+    JobEnded | JobRestarted | RanksFound | LocalHash | Listening | Notice | Shutdown
+)
 Input: TypeAlias = LinkSaid | ClientSaid | Deadline | OfClient | OfRank | OfSession
 
 

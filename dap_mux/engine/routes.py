@@ -174,6 +174,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "runInTerminal": _REFUSED,
     "startDebugging": _REFUSED,
     # our own (docs/protocol.md)
+    "session": Route(lambda parts: parts.commands.address, observers=True),
     "list": Route(lambda parts: parts.commands.list_ranks, own.ListArguments, observers=True),
     "breakpoints": Route(lambda parts: parts.all_breakpoints.all, observers=True),
     "compare": Route(lambda parts: parts.compare.compare, own.CompareArguments, observers=True),

@@ -215,6 +215,7 @@ async def open_session(
         token=access.secret,
         groups=tuple(groups) or (settings.default_group,),
     )
+    driver.feed(inputs.Listening(file.address))
     # From here on signals are queued: there is something to clean up.
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         file.write()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dap_mux.engine import inputs
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce, stopped
 from tests.support.scripted.playbook import Playbook
@@ -27,6 +28,14 @@ class TestOurOwn:
         assert "expected a rank set" in client.ask("list", ranks=" ").refusal
         assert client.ask("list", ranks="ranks(").refusal
         assert "'asleep'" in client.ask("list", states=["asleep"]).refusal
+
+    def test_session(self, play: Play) -> None:
+        """`session`: where clients connect, which an editor that has started it cannot know."""
+        book = play(1)
+        client = attached(book)
+        assert client.ask("session").body == {"address": None}
+        book.feed(inputs.Listening("127.0.0.1:5677"))
+        assert client.ask("session").body == {"address": "127.0.0.1:5677"}
 
     def test_focus(self, play: Play) -> None:
         """`focus`: another stopped rank is shown; a running or unknown one is refused."""

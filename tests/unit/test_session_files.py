@@ -191,8 +191,18 @@ def test_several_sessions_are_named(folder: Path, sleeper: subprocess.Popen[byte
 def test_an_address_brings_the_token_of_its_file_along(folder: Path) -> None:
     SessionFile("127.0.0.1", 5677, token=TOKEN).write(folder)
     assert find("127.0.0.1:5677", folder).token == TOKEN
+    assert find("localhost:5677", folder).token == TOKEN, "as launch.json says it"
+    assert find("localhost:5678", folder).pid == 0
     elsewhere = find("login1:5677", folder)
     assert (elsewhere.host, elsewhere.port, elsewhere.token) == ("login1", 5677, None)
+
+
+def test_localhost_is_where_a_session_listens_on_all_addresses(
+    folder: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    SessionFile("0.0.0.0", 5677, pid=sleeper.pid).write(folder)
+    assert find("localhost:5677", folder).pid == sleeper.pid
+    assert find("127.0.0.1:5677", folder).pid == 0
 
 
 def test_a_file_is_found_by_its_path(folder: Path, sleeper: subprocess.Popen[bytes]) -> None:

@@ -49,6 +49,7 @@ class SessionState:
     def __init__(self, injected: InjectedSources, settings: Settings) -> None:
         self.injected = injected
         self.adopt(settings)
+        self.address = ""  # HOST:PORT where clients connect; "" until it is known
         self.ranks: dict[DebuggeeId, Rank] = {}
         self.mains: dict[RankId, Rank] = {}
         self.several_groups = False

@@ -194,6 +194,7 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
             "skipPrintBreakpointException": [],
             "multiThreadsSingleNotification": True,
         },
+        "session": lambda ids: {},
         "list": lambda ids: {"ranks": "all", "states": []},
         "breakpoints": lambda ids: {},
         "compare": lambda ids: {

@@ -50,6 +50,10 @@ class SessionRequests:
         to_clients.respond(self._core, request, body)
         self._client_events.threads_answered(request.client)
 
+    def address(self, request: ClientRequest) -> None:
+        """`session`: where other clients can connect; an editor that started us does not know."""
+        to_clients.respond(self._core, request, {"address": self._core.address or None})
+
     def list_ranks(self, request: ClientRequest) -> None:
         """`list`: every rank's state and place."""
         arguments = typed(request.arguments, ListArguments)
