@@ -54,7 +54,7 @@ def _line(ls: Server, uri: str, one: Breakpoint) -> types.Range:
 
 
 def actions(ls: Server, asked: types.CodeActionParams) -> list[types.CodeAction]:
-    """LaunchCompletion to write the mappings that would help the breakpoints of these lines."""
+    """Offer to write the mappings that would help the breakpoints of these lines."""
     path, wanted = to_fs_path(asked.text_document.uri) or "", asked.range
     lines = range(wanted.start.line + 1, wanted.end.line + 2)
     only = asked.context.only
@@ -87,7 +87,12 @@ def _actions(ls: Server, path: str, one: Breakpoint) -> Iterator[types.CodeActio
             continue
         positions = Positions(ls, document)
         for fix in mapping_fixes.fixes(
-            text, entry, instead=instead, folder=folder, port=session.port
+            text,
+            entry,
+            instead=instead,
+            folder=folder,
+            port=session.port,
+            configuration_name=ls.configuration,
         ):
             title = f"Add {_named(entry)} to {fix.configuration!r} in {NAME}"
             edit = types.WorkspaceEdit(changes={uri: _edits(positions, fix.edits)})

@@ -18,6 +18,7 @@ from dap_mux import __version__
 from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
+from dap_mux.lsp.session_watch import Wanted
 
 
 class Server(LanguageServer):
@@ -39,6 +40,7 @@ class Server(LanguageServer):
         self._shut_down = False
         self.follower = SessionFollower(join, self.ranks_changed)
         self.options: object = None
+        self.configuration = ""
         self._given = session
         self.documents_with_problems: set[str] = set()  # URIs with published diagnostics
         self._publish_problems = publish_problems
@@ -64,9 +66,15 @@ class Server(LanguageServer):
         self.start_task(self.follower.run())
 
     async def prefer(self, settings: object) -> None:
-        """Apply `{"session": "HOST:PORT"}`; null or nothing means the newest session."""
-        named = settings.get("session") if isinstance(settings, dict) else None
-        await self.follower.prefer(named if isinstance(named, str) and named else self._given)
+        """Apply `{"session": "HOST:PORT"}`; null or nothing means the newest session.
+
+        `configuration` is the name of the launch configuration that the session was started with.
+        """
+        given = settings if isinstance(settings, dict) else {}
+        texts = {key: text for key, text in given.items() if isinstance(text, str) and text}
+        self.configuration = texts.get("configuration", "")
+        session = texts.get("session", self._given)
+        await self.follower.prefer(Wanted(session, texts.get("token")))
 
     def ranks_changed(self) -> None:
         """Publish problems, and refresh the editor if what it shows is outdated."""

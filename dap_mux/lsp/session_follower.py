@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final, TypeAlias
 
 from dap_mux.backoff import Backoff
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.errors import DapMuxError
 from dap_mux.lsp.rank_state import RankState
-from dap_mux.lsp.session_watch import SessionWatch
+from dap_mux.lsp.session_watch import ONLY, SessionWatch, Wanted
 from dap_mux.session_files import SessionFile
 
 RETRIES: Final = Backoff(first=2.0, longest=30.0)  # without a failure it is the poll interval
@@ -57,11 +57,11 @@ class SessionFollower:
             finally:
                 again.cancel()
 
-    async def prefer(self, session: str | None) -> None:
-        """Follow this session from now on; None for the newest one."""
-        if session == self.watch.wanted:
+    async def prefer(self, wanted: Wanted) -> None:
+        """Follow this session from now on."""
+        if wanted == self.watch.wanted:
             return
-        self.watch.wanted = session
+        self.watch.wanted = wanted
         self._again.set()
         if self._client is not None:
             await self._client.close()
@@ -103,10 +103,14 @@ class SessionFollower:
         self.session, self._client = session, client
         self._schedule_notify()
         self._stale_breakpoints.set()
-        while client.open:
-            await client.wait_for(self._breakpoints_stale, timeout=None)
-            self._stale_breakpoints.clear()
-            await self._fetch_breakpoints(client)
+        only = self.watch.wanted.session == ONLY  # then another session may end the stay
+        while client.open and (not only or self.watch.look() == session):
+            with suppress(TimeoutError):
+                await client.wait_for(
+                    self._breakpoints_stale, timeout=RETRIES.first if only else None
+                )
+                self._stale_breakpoints.clear()
+                await self._fetch_breakpoints(client)
 
     async def _fetch_breakpoints(self, client: DapClient) -> None:
         """Request the breakpoints; keep those known and retry if the session is busy."""

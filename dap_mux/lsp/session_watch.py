@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,29 +13,51 @@ from dap_mux.session_files import SessionFile, find, running, session_folder
 MTIME_RESOLUTION_S: Final = 2.0
 
 
+ONLY: Final = "only"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The session to find: HOST:PORT, a session file, None for the newest one, or `ONLY`.
+
+    `ONLY`: the one that runs, and none while several do. `token`: for a session whose file is not
+    on this machine.
+    """
+
+    session: str | None = None
+    token: str | None = None
+
+
 class SessionWatch:
-    """Finds a session: the `wanted` one (HOST:PORT or a session file), else the newest.
+    """Finds the `wanted` session.
 
     While the folder of session files does not change, a look costs only one `stat`.
     """
 
-    def __init__(self, wanted: str | None = None, folder: Path | None = None) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: Wanted | None = None, folder: Path | None = None) -> None:
+        self.wanted = wanted or Wanted()
         self._folder = folder
         self._seen: int | None = None
-        self._found: SessionFile | None = None
+        self._found: list[SessionFile] = []
 
     def look(self) -> SessionFile | None:
         """Return the session that is running now. Raises NothingToConnect, Refused, UsageError."""
-        if self.wanted:
-            return find(self.wanted, self._folder)
+        name = self.wanted.session
+        if name and name != ONLY:
+            found = find(name, self._folder)
+            return replace(found, token=found.token or self.wanted.token)
+        sessions = self._running()
+        if not sessions or (name == ONLY and len(sessions) > 1):
+            return None
+        return sessions[-1]
+
+    def _running(self) -> list[SessionFile]:
         changed = self._changed()
         if changed is None:
-            self._found = None
-        elif changed != self._seen or (self._found and not self._found.alive):
+            self._found = []
+        elif changed != self._seen or not all(each.alive for each in self._found):
             # Read before the time is stored: the next look notices what appears meanwhile.
-            sessions = self.read()
-            self._found = sessions[-1] if sessions else None
+            self._found = self.read()
             self._seen = changed if time.time() - changed / 1e9 > MTIME_RESOLUTION_S else None
         return self._found
 

@@ -10,7 +10,7 @@ import pytest
 
 import dap_mux.lsp
 from dap_mux.cli import main
-from dap_mux.lsp.session_watch import SessionWatch
+from dap_mux.lsp.session_watch import ONLY, SessionWatch, Wanted
 from dap_mux.session_files import SessionFile
 
 
@@ -70,3 +70,25 @@ def test_of_several_the_newest(tmp_path: Path) -> None:
 def long_ago(folder: Path) -> None:
     """A folder that has just changed is read again: its time may not show another change."""
     os.utime(folder, (1_000_000, 1_000_000))
+
+
+def test_the_only_one_is_none_of_several(tmp_path: Path) -> None:
+    folder = tmp_path / "dap-mux"
+    watch = SessionWatch(Wanted(ONLY), folder)
+    assert watch.look() is None
+    first = SessionFile("127.0.0.1", 1)
+    first.write(folder)
+    found = watch.look()
+    assert found is not None
+    assert found.port == 1
+    SessionFile("127.0.0.1", 2, pid=1).write(folder)
+    assert watch.look() is None
+
+
+def test_a_token_is_for_a_session_without_a_file_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "dap-mux"
+    SessionFile("127.0.0.1", 1, token="its own").write(folder)
+    for address, token in (("127.0.0.1:1", "its own"), ("node1:1", "typed")):
+        found = SessionWatch(Wanted(address, "typed"), folder).look()
+        assert found is not None
+        assert found.token == token

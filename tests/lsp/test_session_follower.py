@@ -13,7 +13,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.lsp.session_follower import SessionFollower
-from dap_mux.lsp.session_watch import SessionWatch
+from dap_mux.lsp.session_watch import SessionWatch, Wanted
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.session_files import SessionFile
 from tests.support.processes.commands import LIMIT
@@ -112,7 +112,7 @@ async def test_what_moves_right_behind_the_list_is_not_undone_by_it(
     follower: SessionFollower,
 ) -> None:
     async with serving(Peer()) as address:
-        await follower.prefer(address)
+        await follower.prefer(Wanted(address))
 
         def lines() -> list[int]:
             return [one.line for one in follower.ranks.stopped_in(PROGRAM)]
@@ -126,9 +126,9 @@ async def test_another_one_is_preferred_while_one_is_being_joined(
     slow = Peer()
     slow.may_answer.clear()
     async with serving(slow) as first, serving(Peer()) as second:
-        await follower.prefer(first)
+        await follower.prefer(Wanted(first))
         await asyncio.wait_for(slow.asked.wait(), LIMIT)
-        await follower.prefer(second)
+        await follower.prefer(Wanted(second))
         slow.may_answer.set()
         await until(lambda: follower.session, within=LIMIT, what="in a session")
         assert follower.session
@@ -140,5 +140,5 @@ async def test_breakpoints_that_a_session_owes_are_asked_for_again(
 ) -> None:
     monkeypatch.setattr("dap_mux.lsp.session_follower.REQUEST_TIMEOUT_S", 0.5)
     async with serving(Late()) as address:
-        await follower.prefer(address)
+        await follower.prefer(Wanted(address))
         await until(lambda: follower.breakpoints, within=LIMIT, what="breakpoints")

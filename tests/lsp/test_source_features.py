@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -194,14 +195,50 @@ async def test_settings_name_another_session(user: User) -> None:
         await shown.until_hints(uri, {here: "● 0"})
         second, _ = await stopped_job(user, path, ranks=2)
         for run, label in ((second, "● 0-1"), (first, "● 0")):
-            session = f"127.0.0.1:{(await run.session())['port']}"
-            settings = types.DidChangeConfigurationParams({"dap-mux": {"session": session}})
-            shown.workspace_did_change_configuration(settings)
+            shown.configure(session=f"localhost:{(await run.session())['port']}")
             await shown.until_hints(uri, {here: label})
         shown.workspace_did_change_configuration(types.DidChangeConfigurationParams({}))
         first.process.terminate()
         await shown.until_hints(uri, {})
-        anyone = types.DidChangeConfigurationParams({"dap-mux": {"session": None}})
-        shown.workspace_did_change_configuration(anyone)
+        shown.configure(session=None)
         await shown.until_hints(uri, {here: "● 0-1"})
     second.process.terminate()
+
+
+def address(file: dict[str, Any]) -> str:
+    """Where a session listens."""
+    return f"{file['host']}:{file['port']}"
+
+
+async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> None:
+    """Two jobs of one file: what a window shows and moves is the job that is debugged there."""
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    first, client = await stopped_job(user, path, ranks=2)
+    async with editor(user, options={"session": "only"}) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-1"})
+        second, other = await stopped_job(user, path, ranks=3)
+        await shown.until_hints(uri, {})  # of which of the two is not known
+
+        for run, label in ((first, "● 0-1"), (second, "● 0-2")):
+            shown.configure(session=address(await run.session()))
+            await shown.until_hints(uri, {here: label})
+        row = (await listed(other, "line", *[here] * 3))[1]["threadId"]
+        await other.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0,2"})
+        said = await shown.until_hover(uri, path, here, "loss")
+        assert said.startswith("```text\nloss\n  {0-1}: 1.5\n  {2}: nan")
+
+        source = {"source": {"path": path}, "breakpoints": []}
+        await other.request("setBreakpoints", source, timeout=LIMIT)
+        await shown.execute((await shown.lenses(uri))[here - 2])
+        await listed(other, "line", here - 2, here - 2, here - 2)
+        await listed(client, "line", here, here)
+
+        shown.configure(session="only")
+        await shown.until_hints(uri, {})
+        second.process.terminate()
+        await second.ends()
+        await shown.until_hints(uri, {here: "● 0-1"})
+    first.process.terminate()

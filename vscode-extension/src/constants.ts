@@ -31,6 +31,9 @@ export const Command = {
   walkthrough: 'dapMux.walkthrough',
 } as const;
 
+/** A command of the language server: a quick fix has written a path mapping into launch.json. */
+export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/lsp/problems.py
+
 /** Commands of the Ranks view that control ranks: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';
 

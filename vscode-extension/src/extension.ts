@@ -15,11 +15,14 @@ import { registerAdapterFactory } from './debug/adapterFactory';
 import { registerConfigurationProvider } from './debug/configurationProvider';
 import { startLanguageClient } from './languageClient';
 import { log } from './log';
+import { RankSessions } from './ranks/rankSession';
 import { registerRanks } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
+  const sessions = new RankSessions();
   context.subscriptions.push(
     log,
+    sessions,
     registerConfigurationProvider(),
     registerAdapterFactory(),
     registerAttachCommand(),
@@ -28,6 +31,6 @@ export function activate(context: vscode.ExtensionContext): void {
     registerDoctorCommand(context),
     registerAnnouncementServer(context),
   );
-  registerRanks(context);
-  startLanguageClient(context);
+  registerRanks(context, sessions);
+  startLanguageClient(context, sessions);
 }

@@ -1,23 +1,37 @@
 /** Starts the language server, `dap-mux lsp`, if the workspace's Python has it. */
 
 import * as vscode from 'vscode';
-import { LanguageClient, RevealOutputChannelOn } from 'vscode-languageclient/node';
-import { Setting, SETTINGS } from './constants';
+import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn } from 'vscode-languageclient/node';
+import { offerToAttachAgain } from './commands/attachAgain';
+import { MAPPING_WRITTEN, Setting, SETTINGS } from './constants';
 import { log } from './log';
 import type { Command } from './logic/adapterCommand';
+import type { FollowedSession } from './logic/followedSession';
 import { lookForDapMux, run } from './python';
+import { CurrentSession } from './ranks/currentSession';
+import type { RankSessions } from './ranks/rankSession';
 
 const NAME = 'dap-mux: ranks in the text';
+/** The key of the server's settings in `workspace/didChangeConfiguration`. */
+const SERVER_SETTINGS = 'dap-mux';
 
 /** Starts in the background: nothing waits for it, and everything else works without it. */
-export function startLanguageClient(context: vscode.ExtensionContext): void {
+export function startLanguageClient(context: vscode.ExtensionContext, sessions: RankSessions): void {
   const folder = vscode.workspace.workspaceFolders?.[0];
   void findServer(folder).then(
     async (command) => {
       if (!command) return;
-      const client = clientFor(command, folder);
-      context.subscriptions.push(client);
+      const current = new CurrentSession(sessions);
+      const client = clientFor(command, folder, sessions, current);
+      const follow = async (followed: FollowedSession): Promise<void> => {
+        if (!client.isRunning()) return; // its options will say it
+        await client.sendNotification(DidChangeConfigurationNotification.type, {
+          settings: { [SERVER_SETTINGS]: followed },
+        });
+      };
+      context.subscriptions.push(client, current, current.onDidChange((followed) => void follow(followed)));
       await client.start();
+      await follow(current.followed); // it may have changed since the options were sent
     },
     (error: unknown) => {
       log.error(`language server: ${String(error)}`);
@@ -43,7 +57,12 @@ async function findServer(folder?: vscode.WorkspaceFolder): Promise<Command | un
   }
 }
 
-function clientFor([program, ...first]: Command, folder?: vscode.WorkspaceFolder): LanguageClient {
+function clientFor(
+  [program, ...first]: Command,
+  folder: vscode.WorkspaceFolder | undefined,
+  sessions: RankSessions,
+  current: CurrentSession,
+): LanguageClient {
   // Without `transport` it uses standard input and output too, and adds no argument --stdio.
   const server = {
     command: program,
@@ -55,6 +74,17 @@ function clientFor([program, ...first]: Command, folder?: vscode.WorkspaceFolder
       { scheme: 'file', language: 'python' },
       { scheme: 'file', pattern: '**/.vscode/launch.json' },
     ],
+    initializationOptions: () => current.followed,
+    middleware: {
+      // The server can only say that a mapping counts from the next attach on; here is who attaches.
+      executeCommand: (command, args: unknown[], next) => {
+        if (command !== MAPPING_WRITTEN) return next(command, args) as unknown;
+        offerToAttachAgain(sessions, args).catch((error: unknown) => {
+          log.error(`attach again: ${String(error)}`);
+        });
+        return undefined;
+      },
+    },
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     ...(folder ? { workspaceFolder: folder } : {}),
   });

@@ -95,6 +95,11 @@ class Editor(LanguageClient):
         change = types.TextDocumentContentChangeWholeDocument(text)
         self.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
+    def configure(self, **settings: str | None) -> None:
+        """Change our settings."""
+        params = types.DidChangeConfigurationParams({"dap-mux": settings})
+        self.workspace_did_change_configuration(params)
+
     # Asking
 
     async def hints(self, uri: str) -> dict[int, str]:

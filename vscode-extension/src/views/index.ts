@@ -5,16 +5,14 @@ import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
 import { registerStackCommands } from '../commands/stack';
 import { ComparePanel } from '../compare/panel';
-import { RankSessions } from '../ranks/rankSession';
+import type { RankSessions } from '../ranks/rankSession';
 import { RanksTree } from './ranksTree';
 import { registerStatusBar } from './statusBar';
 
-export function registerRanks(context: vscode.ExtensionContext): void {
-  const sessions = new RankSessions();
+export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
   const tree = new RanksTree(sessions);
   const panel = new ComparePanel(sessions, context.extensionUri);
   context.subscriptions.push(
-    sessions,
     tree,
     panel,
     registerStatusBar(sessions),
