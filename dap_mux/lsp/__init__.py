@@ -9,6 +9,7 @@ It joins the running session as an observer, so it starts, configures and keeps 
 - `rendering`: the labels and values to show, in Markdown or plain text.
 - `jsonc`, `launch_json`, `mapping_fixes`: launch.json while it is edited: its rank sets, and path
   mappings that are written into it.
+- `coalescer`: background work that follows changes; `encodings`: files that are not UTF-8.
 - `lsp_protocol`: JSON-RPC in which every malformed request is answered.
 - `server`, `features`: the LSP features, which use the parts above; none waits long for a rank.
 

@@ -42,6 +42,11 @@ def leave(ls: Server, *_: None) -> None:
     ls.note_exit()
 
 
+def text_changed(ls: Server, params: launch_json_features.Params) -> None:
+    """Check a document again: it was opened, changed, saved or closed."""
+    launch_json_features.check(ls, params.text_document.uri)
+
+
 FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])
 OFFERS: Final = types.CompletionOptions(trigger_characters=launch_json_features.TRIGGERS)
 FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
@@ -54,9 +59,10 @@ FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
     (types.TEXT_DOCUMENT_HOVER, source_features.hover, None),
     (types.TEXT_DOCUMENT_CODE_LENS, source_features.lenses, None),
     (types.TEXT_DOCUMENT_CODE_ACTION, problems.actions, FIXES),
-    (types.TEXT_DOCUMENT_DID_OPEN, launch_json_features.opened, None),
-    (types.TEXT_DOCUMENT_DID_CHANGE, launch_json_features.changed, None),
-    (types.TEXT_DOCUMENT_DID_CLOSE, launch_json_features.closed, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, text_changed, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, text_changed, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, text_changed, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, text_changed, None),
     (types.TEXT_DOCUMENT_COMPLETION, launch_json_features.complete, OFFERS),
 )
 
@@ -70,4 +76,5 @@ def make_server(join: Join, session: str | None = None) -> Server:
     for name, handler, options in FEATURES:
         server.feature(name, options)(handler)
     server.command(source_features.RUN_ALL_HERE)(source_features.run_all_here)
+    server.command(problems.MAPPING_WRITTEN)(problems.mapping_written)
     return server

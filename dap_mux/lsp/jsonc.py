@@ -74,6 +74,11 @@ def items(node: Node | None) -> list[Node]:
 
 def said(node: Node | None) -> str:
     """Return a string's value; "" for other nodes."""
+    if node is None or node.type != "string" or node.text is None:
+        return ""
+    raw = node.text[1:-1]
+    if b"\\" not in raw:  # most are plain, and a file may have very many
+        return raw.decode(errors="replace")
     found = text_of(node)
     return found.value if found else ""
 

@@ -1,56 +1,78 @@
-"""Diagnostics and completions for the rank sets and hosts in launch.json."""
+"""Diagnostics and completions for the rank sets and hosts in launch.json.
+
+All that reads a launch.json runs in a worker thread: one may have megabytes, and other requests are
+answered meanwhile.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from functools import partial
+from itertools import islice
+from typing import Final, TypeAlias
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from dap_mux.lsp.launch_json import completions, is_launch, rank_set_problems
+from dap_mux.lsp.encodings import EncodingProblem, encoding_problem
+from dap_mux.lsp.launch_json import RankSetProblem, completions, is_launch, rank_set_problems
 from dap_mux.lsp.positions import Positions
-from dap_mux.lsp.problems import SOURCE
-from dap_mux.lsp.server import Server
+from dap_mux.lsp.server import SOURCE, Server
 
 TRIGGERS: Final = ['"', "(", "=", ",", "@", ":", "|", "&", "~"]
 GROUPS_TIMEOUT_S: Final = 0.5
-
-
-def opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    """Check a document that was opened."""
-    check(ls, params.text_document.uri)
-
-
-def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """Check a document that was changed."""
-    check(ls, params.text_document.uri)
-
-
-def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    """Clear the diagnostics of a closed document; they return when it is opened again."""
-    if is_launch(to_fs_path(params.text_document.uri) or ""):
-        ls.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(params.text_document.uri, [])
-        )
+MAX_PROBLEMS: Final = 100  # that are published of one file
+Params: TypeAlias = (
+    types.DidOpenTextDocumentParams
+    | types.DidChangeTextDocumentParams
+    | types.DidSaveTextDocumentParams
+    | types.DidCloseTextDocumentParams
+)
 
 
 def check(ls: Server, uri: str) -> None:
-    """Publish the diagnostics of a launch.json; ignore other files."""
-    if not is_launch(to_fs_path(uri) or ""):
-        return
-    document = ls.workspace.get_text_document(uri)
-    positions = Positions(ls, document)
-    found = [
-        types.Diagnostic(
-            range=positions.between(one.start, one.end),
-            severity=types.DiagnosticSeverity.Error,
-            source=SOURCE,
-            message=one.message,
-        )
-        for one in rank_set_problems(document.source)
-    ]
-    ls.text_document_publish_diagnostics(
-        types.PublishDiagnosticsParams(uri, found, version=document.version)
+    """Publish the diagnostics of a launch.json, soon; ignore other files."""
+    if is_launch(to_fs_path(uri) or ""):
+        ls.coalescer.run(uri, partial(_check, ls, uri))
+
+
+async def _check(ls: Server, uri: str) -> None:
+    opened = ls.open_document(uri)
+    text, version = (opened.source, opened.version) if opened else ("", None)
+    problems, encoding = await asyncio.to_thread(_problems, to_fs_path(uri) or "", text)
+    now = ls.open_document(uri)
+    if (now.source if now else "") != text:
+        return  # it has changed since, and is checked again
+    found: list[types.Diagnostic] = []
+    if now:
+        positions = Positions(ls, now)
+        found += [_diagnostic(positions, one) for one in problems]
+    if encoding and (now or uri in ls.launch_files_to_mend):
+        found.append(_encoding_diagnostic(encoding))
+    ls.publish(uri, found, version)
+
+
+def _problems(path: str, text: str) -> tuple[list[RankSetProblem], EncodingProblem | None]:
+    return list(islice(rank_set_problems(text), MAX_PROBLEMS)), encoding_problem(path)
+
+
+def _diagnostic(positions: Positions, one: RankSetProblem) -> types.Diagnostic:
+    return types.Diagnostic(
+        range=positions.between(one.start, one.end),
+        severity=types.DiagnosticSeverity.Error,
+        source=SOURCE,
+        message=one.message,
+    )
+
+
+def _encoding_diagnostic(one: EncodingProblem) -> types.Diagnostic:
+    """Mark the line; its columns depend on how the editor has decoded it."""
+    start = types.Position(one.line, 0)
+    return types.Diagnostic(
+        range=types.Range(start, types.Position(one.line + 1, 0)),
+        severity=types.DiagnosticSeverity.Warning,
+        source=SOURCE,
+        message=one.message,
     )
 
 
@@ -67,7 +89,7 @@ async def complete(ls: Server, asked: types.CompletionParams) -> types.Completio
     at, source = (line - 1, column), document.source  # the user may go on typing during the request
     body = await ls.follower.request("groups", {}, GROUPS_TIMEOUT_S) or {"groups": []}
     names = {one["name"]: one["definition"] for one in body["groups"]}
-    found = completions(source, at, ls.follower.ranks, names)
+    found = await asyncio.to_thread(completions, source, at, ls.follower.ranks, names)
     items = [
         types.CompletionItem(
             one.text,

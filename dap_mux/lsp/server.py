@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -15,10 +15,15 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from dap_mux import __version__
+from dap_mux.lsp.coalescer import Coalescer
 from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
 from dap_mux.lsp.session_watch import Wanted
+
+SOURCE: Final = "dap-mux"  # of diagnostics
+REFRESH: Final = "refresh"
+BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class Server(LanguageServer):
@@ -42,11 +47,13 @@ class Server(LanguageServer):
         self.options: object = None
         self.configuration = ""
         self._given = session
-        self.documents_with_problems: set[str] = set()  # URIs with published diagnostics
+        self.documents_with_problems: set[str] = set()  # URIs of files with such breakpoints
+        self.launch_files_to_mend: set[str] = set()  # URIs; a mapping would help a breakpoint
+        self._published: set[str] = set()  # URIs with diagnostics
         self._publish_problems = publish_problems
         self._shown = 0  # the revision of ranks that the editor shows
         self._tasks: set[asyncio.Task[None]] = set()
-        self._refreshing = asyncio.Lock()
+        self.coalescer = Coalescer(self.start_task)
 
     # Its end
 
@@ -80,17 +87,12 @@ class Server(LanguageServer):
         """Publish problems, and refresh the editor if what it shows is outdated."""
         self._publish_problems(self)
         if self._shown != self.follower.ranks.revision:
-            self.start_task(self._refresh())
+            self.coalescer.run(REFRESH, self._refresh)
 
     async def _refresh(self) -> None:
-        """Refresh until up to date; changes during a refresh cause another one."""
-        if self._refreshing.locked():
-            return
-        async with self._refreshing:
-            while self._shown != self.follower.ranks.revision:
-                self._shown = self.follower.ranks.revision
-                for refresh in self._refreshes():
-                    await refresh(None)
+        self._shown = self.follower.ranks.revision
+        for refresh in self._refreshes():
+            await refresh(None)
 
     def _refreshes(self) -> list[Callable[[None], Awaitable[None]]]:
         workspace = self.client_capabilities.workspace
@@ -118,7 +120,7 @@ class Server(LanguageServer):
 
     def document(self, uri: str) -> TextDocument | None:
         """Return a document as the editor has it, or else as on disk; None without either."""
-        opened: TextDocument | None = self.workspace.text_documents.get(unquote(uri))
+        opened = self.open_document(uri)
         if opened is not None:
             return opened
         document = self.workspace.get_text_document(uri)
@@ -127,7 +129,19 @@ class Server(LanguageServer):
         except (OSError, ValueError):  # for example, not UTF-8
             return None
         codec = self.workspace.position_codec
-        return TextDocument(uri, text, position_codec=codec)
+        return TextDocument(uri, text.removeprefix(BYTE_ORDER_MARK), position_codec=codec)
+
+    def open_document(self, uri: str) -> TextDocument | None:
+        """Return a document that the editor has open."""
+        opened: TextDocument | None = self.workspace.text_documents.get(unquote(uri))
+        return opened
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: int | None = None) -> None:
+        """Publish the diagnostics of a document, unless it has none and had none."""
+        if found or uri in self._published or version is not None:
+            params = types.PublishDiagnosticsParams(uri, found, version)
+            self.text_document_publish_diagnostics(params)
+        (self._published.add if found else self._published.discard)(uri)
 
     def stopped_in(self, uri: str) -> list[StoppedRanks]:
         """Return the ranks stopped in a document."""

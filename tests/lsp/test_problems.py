@@ -46,10 +46,10 @@ class Laptop:
         self.train = str(self.folder / "train.py")
         self.launch = self.folder / ".vscode" / "launch.json"
 
-    def configure(self) -> None:
+    def configure(self, text: str = LAUNCH, encoding: str = "utf-8") -> None:
         """Write a launch.json."""
         self.launch.parent.mkdir()
-        self.launch.write_text(LAUNCH, "utf-8")
+        self.launch.write_text(text, encoding)
 
     def missing(self, user: User) -> str:
         """What is said in the end: ranks answer one after another, and propose later than that."""
@@ -86,6 +86,9 @@ async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path)
         assert await shown.actions(uri, problem, tidying) == []
         [action] = await shown.actions(uri, problem)
         assert action.title == (f"Add path mapping to {user.folder} to 'Cluster' in launch.json")
+        assert action.command is not None
+        await shown.execute(action.command)
+        await shown.message("in 'Cluster'; it counts from its next start on")
         assert action.edit is not None
         assert action.edit.changes is not None
         [(changed, edits)] = action.edit.changes.items()
@@ -169,3 +172,91 @@ async def test_rank_sets_while_they_are_typed(user: User, tmp_path: Path) -> Non
         await shown.no_problem(uri)
         assert await shown.completions(python, 1, 1) == []
     run.process.terminate()
+
+
+async def test_of_several_configurations_that_of_the_session(user: User, tmp_path: Path) -> None:
+    laptop = Laptop(tmp_path)
+    run, _, _ = await job(user, laptop)
+    port = (await run.session())["port"]
+    attach = {"type": "dap-mux", "request": "attach"}
+    launch = {"type": "dap-mux", "request": "launch", "name": "Ranks", "program": "train.py"}
+    several = [
+        {**attach, "name": "Other cluster", "connect": {"host": "localhost", "port": 1}},
+        launch,
+        {**attach, "name": "This cluster", "connect": {"host": "localhost", "port": port}},
+    ]
+    laptop.configure(json.dumps({"configurations": several}))
+    async with editor(user, folder=laptop.folder) as shown:
+        uri = shown.open(laptop.train, PROGRAM)
+        problem = await shown.problem(uri, laptop.missing(user))
+        for name, configuration in (("This cluster", None), ("Ranks", "Ranks")):
+            shown.configure(session=None, configuration=configuration)
+            [action] = await shown.actions(uri, problem)
+            assert f"to '{name}' in launch.json" in action.title
+            assert action.is_preferred
+    run.process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "says", "line"),
+    [("utf-16", "is encoded in UTF-16", 0), ("latin-1", "is not encoded in UTF-8 (line 2)", 1)],
+)
+async def test_a_launch_json_in_another_encoding_says_so(
+    user: User, tmp_path: Path, encoding: str, says: str, line: int
+) -> None:
+    laptop = Laptop(tmp_path)
+    text = LAUNCH.replace("the cluster", "für uns")
+    laptop.configure(text, encoding)
+    run, _, _ = await job(user, laptop)
+    async with editor(user, folder=laptop.folder) as shown:
+        uri, launch = shown.open(laptop.train, PROGRAM), laptop.launch.as_uri()
+        problem = await shown.problem(uri, laptop.missing(user))
+        wrong = await shown.problem(launch, says)
+        assert (wrong.severity, wrong.range.start.line) == (types.DiagnosticSeverity.Warning, line)
+        assert "save it with encoding UTF-8" in wrong.message
+        assert await shown.actions(uri, problem) == []
+        shown.open(laptop.launch, text)  # an editor may know what it is
+        shown.save(laptop.launch, text)
+        await shown.no_problem(launch)
+        assert len(await shown.actions(uri, problem)) == 1
+    run.process.terminate()
+
+
+async def test_who_opens_a_launch_json_in_another_encoding_is_told(
+    user: User, tmp_path: Path
+) -> None:
+    laptop = Laptop(tmp_path)
+    laptop.configure(LAUNCH, "utf-16")
+    async with editor(user, folder=laptop.folder) as shown:
+        uri = shown.open(laptop.launch, LAUNCH)
+        await shown.problem(uri, "is encoded in UTF-16")
+        document = types.TextDocumentIdentifier(uri)
+        shown.text_document_did_close(types.DidCloseTextDocumentParams(document))
+        await shown.no_problem(uri)
+
+
+def big_launch_json() -> str:
+    """Some megabytes, and at the end a mistake."""
+    mapping = {"localRoot": "/a", "remoteRoot": "/b", "ranks": "0-3"}
+    entries = [mapping] * 40_000 + [{**mapping, "ranks": "stoped"}]
+    one = {"name": "Big", "type": "dap-mux", "request": "attach", "pathMappings": entries}
+    return json.dumps({"configurations": [one]}, indent=2)
+
+
+@pytest.mark.slow
+async def test_a_big_launch_json_holds_up_nothing(user: User, tmp_path: Path) -> None:
+    """Other requests are answered before it has been read: as it is opened, and as it is typed."""
+    laptop = Laptop(tmp_path)
+    text = big_launch_json()
+    assert len(text) > 4_000_000
+    async with editor(user, folder=laptop.folder) as shown:
+        python = shown.open(laptop.train, PROGRAM)
+        uri = shown.open(laptop.launch, text)
+        assert await shown.hints(python) == {}
+        assert uri not in shown.problems
+        for _ in range(5):
+            shown.insert(uri, 1, " ")
+            assert await shown.hints(python) == {}
+            assert uri not in shown.problems
+        wrong = await shown.problem(uri, "did you mean stopped?")
+        assert wrong.range.start.line == text[: text.index("stoped")].count("\n")

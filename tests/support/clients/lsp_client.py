@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Union
 
+from cattrs import Converter
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+from pygls.protocol import default_converter
 
 from dap_mux import __version__
 from tests.support.processes.commands import LIMIT, User
@@ -31,16 +33,30 @@ CAPABILITIES: Final = types.ClientCapabilities(
 )
 
 
+def converter() -> Converter:
+    """As lsprotocol has it, but that a code action with a command of its own is a code action."""
+    made = default_converter()
+
+    def structured(raw: dict[str, Any], _: object) -> types.Command | types.CodeAction:
+        kind = types.Command if isinstance(raw.get("command"), str) else types.CodeAction
+        found: types.Command | types.CodeAction = made.structure(raw, kind)
+        return found
+
+    made.register_structure_hook(Union[types.Command, types.CodeAction], structured)  # noqa: UP007
+    return made
+
+
 class Editor(LanguageClient):
     """A language client that remembers. `server` is what the server has said of itself."""
 
     server: types.InitializeResult
 
     def __init__(self) -> None:
-        super().__init__("tests", __version__)
+        super().__init__("tests", __version__, converter_factory=converter)
         self.refreshed = 0
         self.problems: dict[str, list[types.Diagnostic]] = {}
         self.messages: list[str] = []
+        self._version = 100  # of documents, and greater than any that a test gives
         self._news = asyncio.Event()
         self.feature(types.WORKSPACE_INLAY_HINT_REFRESH)(partial(self._refresh))
         self.feature(types.WORKSPACE_CODE_LENS_REFRESH)(lambda *_: None)
@@ -94,6 +110,29 @@ class Editor(LanguageClient):
         document = types.VersionedTextDocumentIdentifier(version, uri)
         change = types.TextDocumentContentChangeWholeDocument(text)
         self.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    def insert(self, uri: str, line: int, text: str, column: int = 1) -> None:
+        """Type a text into an open document, at a line and a column from 1."""
+        self._edit(uri, (line, column), (line, column), text)
+
+    def delete_lines(self, uri: str, first: int, last: int) -> None:
+        """Delete whole lines of an open document."""
+        self._edit(uri, (first, 1), (last + 1, 1), "")
+
+    def _edit(self, uri: str, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        self._version += 1
+        where = types.Range(
+            *(types.Position(line - 1, column - 1) for line, column in (start, end))
+        )
+        document = types.VersionedTextDocumentIdentifier(self._version, uri)
+        change = types.TextDocumentContentChangePartial(where, text)
+        self.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
+
+    def save(self, path: str | Path, text: str, encoding: str = "utf-8") -> None:
+        """Write an open document to its file."""
+        Path(path).write_text(text, encoding)
+        document = types.TextDocumentIdentifier(Path(path).as_uri())
+        self.text_document_did_save(types.DidSaveTextDocumentParams(document))
 
     def configure(self, **settings: str | None) -> None:
         """Change our settings."""
@@ -181,6 +220,18 @@ class Editor(LanguageClient):
         except asyncio.TimeoutError:
             raise AssertionError(f"no {words!r} in {self.problems}") from None
         return found[0]
+
+    async def message(self, words: str) -> None:
+        """Wait until the user has been shown a message with these words."""
+
+        async def see() -> None:
+            while not any(words in message for message in self.messages):
+                await self.told()
+
+        try:
+            await asyncio.wait_for(see(), LIMIT)
+        except asyncio.TimeoutError:
+            raise AssertionError(f"no {words!r} in {self.messages}") from None
 
     async def no_problem(self, uri: str) -> None:
         """Wait until a document is said to have none."""
