@@ -85,14 +85,18 @@ class SessionFile:
         handle, name = tempfile.mkstemp(prefix=f".{self.pid}-", dir=folder)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        path = folder / f"{self.pid}.json"
+        path = self.path(folder)
         Path(name).replace(path)
         return path
 
     def remove(self, folder: Path | None = None) -> None:
         """Take the file away; it may be gone already."""
         with contextlib.suppress(OSError):
-            ((folder or session_folder()) / f"{self.pid}.json").unlink()
+            self.path(folder).unlink()
+
+    def path(self, folder: Path | None = None) -> Path:
+        """Return where this session's file is, in its folder."""
+        return (folder or session_folder()) / f"{self.pid}.json"
 
     @property
     def alive(self) -> bool:

@@ -5,6 +5,7 @@ It joins the running session as an observer, so it starts, configures and keeps 
 - `session_watch`: finds the running session; looks at one folder, and reads only what has changed.
 - `session_follower`: joins that session, rejoins as needed, and keeps a `RankState` of its ranks.
 - `rank_state`: where ranks are stopped, as the session's events say; pure, like all below.
+- `line_map`, `file_versions`: where the lines that ranks run are in the text as it is edited.
 - `expressions`: the expression under the cursor, and the function around it.
 - `rendering`: the labels and values to show, in Markdown or plain text.
 - `jsonc`, `launch_json`, `mapping_fixes`: launch.json while it is edited: its rank sets, and path

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from dap_mux.lsp import launch_json_features, problems, source_features
+from dap_mux.lsp.file_versions import FileVersions
 from dap_mux.lsp.server import Server
 from dap_mux.lsp.session_follower import Join
 
 SETTINGS: Final = "dap-mux"
+PYTHON: Final = "python"
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -42,9 +45,33 @@ def leave(ls: Server, *_: None) -> None:
     ls.note_exit()
 
 
-def text_changed(ls: Server, params: launch_json_features.Params) -> None:
-    """Check a document again: it was opened, changed, saved or closed."""
+def opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    """Remember what the file contains from now on."""
+    document = params.text_document
+    path = to_fs_path(document.uri)
+    if path and document.language_id == PYTHON:
+        ls.versions[document.uri] = FileVersions(path, document.text)
+    launch_json_features.check(ls, document.uri)
+
+
+def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    """Check the document again."""
     launch_json_features.check(ls, params.text_document.uri)
+
+
+def saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    """Ranks that start from now on run another text."""
+    uri = params.text_document.uri
+    if uri in ls.versions:
+        ls.versions[uri].look()
+    launch_json_features.check(ls, uri)
+
+
+def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    """Forget the document."""
+    uri = params.text_document.uri
+    ls.versions.pop(uri, None)
+    launch_json_features.check(ls, uri)
 
 
 FIXES: Final = types.CodeActionOptions([types.CodeActionKind.QuickFix])
@@ -59,10 +86,10 @@ FEATURES: Final[tuple[tuple[str, Callable[..., Any], Any], ...]] = (
     (types.TEXT_DOCUMENT_HOVER, source_features.hover, None),
     (types.TEXT_DOCUMENT_CODE_LENS, source_features.lenses, None),
     (types.TEXT_DOCUMENT_CODE_ACTION, problems.actions, FIXES),
-    (types.TEXT_DOCUMENT_DID_OPEN, text_changed, None),
-    (types.TEXT_DOCUMENT_DID_CHANGE, text_changed, None),
-    (types.TEXT_DOCUMENT_DID_SAVE, text_changed, None),
-    (types.TEXT_DOCUMENT_DID_CLOSE, text_changed, None),
+    (types.TEXT_DOCUMENT_DID_OPEN, opened, None),
+    (types.TEXT_DOCUMENT_DID_CHANGE, changed, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, saved, None),
+    (types.TEXT_DOCUMENT_DID_CLOSE, closed, None),
     (types.TEXT_DOCUMENT_COMPLETION, launch_json_features.complete, OFFERS),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -22,12 +22,6 @@ from dap_mux.lsp.server import SOURCE, Server
 TRIGGERS: Final = ['"', "(", "=", ",", "@", ":", "|", "&", "~"]
 GROUPS_TIMEOUT_S: Final = 0.5
 MAX_PROBLEMS: Final = 100  # that are published of one file
-Params: TypeAlias = (
-    types.DidOpenTextDocumentParams
-    | types.DidChangeTextDocumentParams
-    | types.DidSaveTextDocumentParams
-    | types.DidCloseTextDocumentParams
-)
 
 
 def check(ls: Server, uri: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dap_mux.rank_rows import Row, id_of
 from dap_mux.rank_sets import STATES, Mesh, RankId, RankSetError, World, fold, parse
@@ -15,17 +16,25 @@ from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of
 LIVE: Final = frozenset({"running", "pausing", "stopped"})
 GONE: Final = frozenset({"exited", "lost"})
 DEFAULT_GROUP: Final = "job"
+LineNow: TypeAlias = Callable[[int, float], int | None]
+"""Where a line is in the editor's text that a rank runs which has then started."""
+
+
+def unmoved(line: int, _started: float) -> int:
+    """A text that was not edited."""
+    return line
 
 
 @dataclass(frozen=True)
 class StoppedRanks:
     """Ranks and workers stopped at one line (1-based) of one file, and why.
 
-    `path`: the file as the session names it.
+    `path`: the file as the session names it. `shown`: the line in the editor's text.
     """
 
     path: str
     line: int
+    shown: int
     ids: tuple[DebuggeeId, ...]
     reasons: tuple[str, ...]
 
@@ -44,10 +53,11 @@ class RankState:
     def __init__(self) -> None:
         self.revision = 0
         self._rows: dict[DebuggeeId, Row] = {}
+        self._started: dict[DebuggeeId, float] = {}
 
-    def replace(self, rows: Iterable[Row]) -> None:
-        """Replace all rows."""
-        self._take({id_of(row): row for row in rows})
+    def replace(self, rows: Iterable[Row], started: float = 0.0) -> None:
+        """Replace all rows; `started`: when these ranks did, in seconds since the epoch."""
+        self._take({id_of(row): row for row in rows}, started)
 
     def update(self, rows: Iterable[Row]) -> None:
         """Apply changed rows; workers that have ended are removed."""
@@ -56,20 +66,25 @@ class RankState:
             changed[id_of(row)] = row
             if row["worker"] is not None and row["state"] in GONE:
                 del changed[id_of(row)]
-        self._take(changed)
+        known = {id for id, row in changed.items() if _is_same_process(row, self._rows.get(id))}
+        self._started = {id: self._started[id] for id in known}
+        self._take(changed, time.time())
 
-    def _take(self, rows: dict[DebuggeeId, Row]) -> None:
+    def _take(self, rows: dict[DebuggeeId, Row], started: float) -> None:
         before, self._rows = _places(self._rows), rows
+        self._started = {id: self._started.get(id, started) for id in rows}
         self.revision += _places(rows) != before
 
-    def stopped_in(self, path: str) -> list[StoppedRanks]:
-        """Return where ranks are stopped in a file, by line."""
+    def stopped_in(self, path: str, line_now: LineNow = unmoved) -> list[StoppedRanks]:
+        """Return where ranks are stopped in a file, by line; lines that are gone are left out."""
         file = same_file(path)
-        found: dict[int, dict[DebuggeeId, Row]] = {}
+        found: dict[tuple[int, int], dict[DebuggeeId, Row]] = {}
         for id, row in sorted(self._rows.items()):
             if _is_stopped(row) and same_file(row["path"]) == file:
-                found.setdefault(row["line"], {})[id] = row
-        return [_stopped_ranks(line, rows) for line, rows in sorted(found.items())]
+                shown = line_now(row["line"], self._started[id])
+                if shown is not None:
+                    found.setdefault((shown, row["line"]), {})[id] = row
+        return [_stopped_ranks(*lines, rows) for lines, rows in sorted(found.items())]
 
     def ranks_elsewhere(self, standing: StoppedRanks) -> str:
         """Return the live ranks that are not stopped there, as a rank set; "" for none."""
@@ -122,10 +137,14 @@ def _is_stopped(row: Row) -> bool:
     return bool(row["state"] == "stopped" and row["path"] and row["line"])
 
 
-def _stopped_ranks(line: int, rows: Mapping[DebuggeeId, Row]) -> StoppedRanks:
+def _is_same_process(row: Row, before: Row | None) -> bool:
+    return before is not None and row["pid"] == before["pid"]
+
+
+def _stopped_ranks(shown: int, line: int, rows: Mapping[DebuggeeId, Row]) -> StoppedRanks:
     reasons = dict.fromkeys(row["reason"] or "stopped" for row in rows.values())
     path = next(iter(rows.values()))["path"]
-    return StoppedRanks(path, line, tuple(rows), tuple(reasons))
+    return StoppedRanks(path, line, shown, tuple(rows), tuple(reasons))
 
 
 def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:

@@ -16,6 +16,7 @@ from pygls.workspace import TextDocument
 
 from dap_mux import __version__
 from dap_mux.lsp.coalescer import Coalescer
+from dap_mux.lsp.file_versions import FileVersions
 from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
@@ -50,6 +51,7 @@ class Server(LanguageServer):
         self.documents_with_problems: set[str] = set()  # URIs of files with such breakpoints
         self.launch_files_to_mend: set[str] = set()  # URIs; a mapping would help a breakpoint
         self._published: set[str] = set()  # URIs with diagnostics
+        self.versions: dict[str, FileVersions] = {}  # of open documents, by URI
         self._publish_problems = publish_problems
         self._shown = 0  # the revision of ranks that the editor shows
         self._tasks: set[asyncio.Task[None]] = set()
@@ -143,10 +145,18 @@ class Server(LanguageServer):
             self.text_document_publish_diagnostics(params)
         (self._published.add if found else self._published.discard)(uri)
 
-    def stopped_in(self, uri: str) -> list[StoppedRanks]:
-        """Return the ranks stopped in a document."""
-        path = to_fs_path(uri)
-        return self.follower.ranks.stopped_in(path) if path else []
+    def stopped_in(self, document: TextDocument) -> list[StoppedRanks]:
+        """Return the ranks stopped in a document, at the lines that it has in the editor."""
+        path = to_fs_path(document.uri)
+        if not path:
+            return []
+        versions = self.versions.get(document.uri)
+        if versions is None:
+            return self.follower.ranks.stopped_in(path)
+        versions.look()
+        return self.follower.ranks.stopped_in(
+            path, lambda line, started: versions.line_now(line, started, document.source)
+        )
 
     @property
     def markdown(self) -> bool:

@@ -97,7 +97,7 @@ class SessionFollower:
         body = await client.request("list", timeout=REQUEST_TIMEOUT_S)
         if self._again.is_set():
             return  # another session is preferred by now
-        self.ranks.replace(body["ranks"])
+        self.ranks.replace(body["ranks"], self.watch.opened(session))
         for changed in self._early_changes:  # newer than the list
             self.ranks.update(changed)
         self.session, self._client = session, client

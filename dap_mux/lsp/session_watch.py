@@ -61,6 +61,17 @@ class SessionWatch:
             self._seen = changed if time.time() - changed / 1e9 > MTIME_RESOLUTION_S else None
         return self._found
 
+    def opened(self, session: SessionFile) -> float:
+        """Return when a session was opened; now where that is not known.
+
+        Its file's time is exact, and `started` to a second only: a program is often saved in the
+        second before it is run.
+        """
+        try:
+            return session.path(self._folder).stat().st_mtime
+        except OSError:
+            return time.time()
+
     def read(self) -> list[SessionFile]:
         """Read the folder's files, oldest session first."""
         return running(self._folder)

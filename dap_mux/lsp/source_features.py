@@ -26,27 +26,27 @@ def hints(ls: Server, asked: types.InlayHintParams) -> list[types.InlayHint] | N
     first, last = asked.range.start.line, min(asked.range.end.line, positions.lines - 1)
     return [
         types.InlayHint(
-            position=positions.end(each.line - 1),
+            position=positions.end(each.shown - 1),
             label=rendering.mark(each),
             tooltip=rendering.why(each),
             padding_left=True,
         )
-        for each in ls.stopped_in(document.uri)
-        if first <= each.line - 1 <= last
+        for each in ls.stopped_in(document)
+        if first <= each.shown - 1 <= last
     ]
 
 
 async def hover(ls: Server, asked: types.HoverParams) -> types.Hover | None:
     """Show an expression's value in the ranks that are stopped in the same function."""
     document = ls.document(asked.text_document.uri)
-    standing = ls.stopped_in(document.uri) if document else []
+    standing = ls.stopped_in(document) if document else []
     page = ParsedSource.read(document.source) if document and standing else None
     if document is None or page is None:
         return None
     positions = Positions(ls, document)
     line, column = positions.to_ast(asked.position)
     found = page.expression_at(line, column)
-    here = [id for each in standing if page.same_function(each.line, line) for id in each.ids]
+    here = [id for each in standing if page.same_function(each.shown, line) for id in each.ids]
     ranks = ls.follower.ranks.name((id[0], id[1]) for id in here if len(id) == 2)
     if found is None or not ranks:
         return None
@@ -67,10 +67,10 @@ def lenses(ls: Server, asked: types.CodeLensParams) -> list[types.CodeLens] | No
     positions = Positions(ls, document)
     return [
         types.CodeLens(
-            positions.whole(each.line - 1),
+            positions.whole(each.shown - 1),
             types.Command("Run all here", RUN_ALL_HERE, arguments=[each.path, each.line]),
         )
-        for each in ls.stopped_in(document.uri)
+        for each in ls.stopped_in(document)
         if ls.follower.ranks.ranks_elsewhere(each)
     ]
 

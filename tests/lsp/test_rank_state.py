@@ -12,7 +12,13 @@ def row(rank: int, line: int | None = None, **more: Any) -> dict[str, Any]:
     """A row of `list`: of a rank that stands at a line, or runs."""
     state = "running" if line is None else "stopped"
     where = {"path": "/job/train.py" if line else None, "line": line}
-    rest = {"reason": "step" if line else None, "worker": None, "group": "job", "coords": None}
+    rest = {
+        "reason": "step" if line else None,
+        "worker": None,
+        "pid": 1,
+        "group": "job",
+        "coords": None,
+    }
     return {"rank": rank, "state": state, "host": "h", **where, **rest, **more}
 
 

@@ -242,3 +242,73 @@ async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> 
         await second.ends()
         await shown.until_hints(uri, {here: "● 0-1"})
     first.process.terminate()
+
+
+async def test_hints_stay_with_their_lines_while_the_text_is_edited(user: User) -> None:
+    """What is typed moves them, saved or not: the ranks run the text as it was."""
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    run, client = await stopped_job(user, path, ranks=2)
+    row = (await listed(client, "line", here, here))[1]["threadId"]
+    await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+    await listed(client, "line", here, here - 2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0"})
+        shown.insert(uri, 1, "import sys\nimport json\n")
+        assert await shown.hints(uri) == {here: "● 1", here + 2: "● 0"}
+        assert set(await shown.lenses(uri)) == {here, here + 2}
+        edited = user.folder / "edited.py"
+        edited.write_text("import sys\nimport json\n" + TRAIN, "utf-8")
+        said = await shown.until_hover(uri, edited, here + 2, "loss")
+        assert said == "```text\nloss  {0-1}: 1.5\n```"
+        shown.insert(uri, here + 1, "        print(step)\n")
+        assert await shown.hints(uri) == {here: "● 1", here + 3: "● 0"}
+        shown.save(path, edited.read_text("utf-8"))
+        assert await shown.hints(uri) == {here: "● 1", here + 3: "● 0"}, "they run what it was"
+        shown.delete_lines(uri, here + 3, here + 3)
+        assert await shown.hints(uri) == {here: "● 1"}, "the line is gone"
+        shown.insert(uri, here + 3, "        loss = loss + 0  # here\n")
+        assert await shown.hints(uri) == {here: "● 1", here + 3: "● 0"}, "it is back"
+        shown.rewrite(uri, TRAIN)
+        assert await shown.hints(uri) == {here - 2: "● 1", here: "● 0"}
+    run.process.terminate()
+
+
+async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    run, client = await stopped_job(user, path, ranks=2)
+    source = {"source": {"path": path}, "breakpoints": []}
+    await client.request("setBreakpoints", source, timeout=LIMIT)
+    row = (await listed(client, "line", here, here))[1]["threadId"]
+    await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
+    await listed(client, "line", here, here - 2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here - 2: "● 1", here: "● 0"})
+        shown.insert(uri, 1, "import sys\n")
+        await shown.execute((await shown.lenses(uri))[here - 1])
+        await listed(client, "line", here - 2, here - 2)
+        await shown.until_hints(uri, {here - 1: "● 0-1"})
+    run.process.terminate()
+
+
+async def test_ranks_that_are_started_again_run_what_was_saved(user: User) -> None:
+    path = user.script(TRAIN)
+    here = line_of(path, "here")
+    run, client = await stopped_job(user, path, ranks=2)
+    async with editor(user) as shown:
+        uri = shown.open(path)
+        await shown.until_hints(uri, {here: "● 0-1"})
+        shown.insert(uri, 1, "import sys\n")
+        shown.save(path, "import sys\n" + TRAIN)
+        await shown.until_hints(uri, {here + 1: "● 0-1"})
+        lines = {"source": {"path": path}, "breakpoints": [{"line": here + 1}]}
+        await client.request("setBreakpoints", lines, timeout=LIMIT)
+        await client.request("restart", timeout=LIMIT)
+        await listed(client, "line", here + 1, here + 1)
+        await shown.until_hints(uri, {here + 1: "● 0-1"})
+        shown.insert(uri, 1, "\n")
+        assert await shown.hints(uri) == {here + 2: "● 0-1"}
+    run.process.terminate()
