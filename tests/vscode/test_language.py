@@ -9,7 +9,16 @@ import pytest
 from tests.support.processes.commands import User
 from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, configuration, mappings, stopped
+from tests.vscode.scene import (
+    EXAMPLE,
+    REDUCE,
+    OpenWindow,
+    configuration,
+    mappings,
+    stand,
+    stopped,
+)
+from tests.vscode.workbench import Window
 
 pytestmark = [
     pytest.mark.alone,
@@ -21,17 +30,23 @@ pytestmark = [
 ]
 
 
+async def hint(window: Window, ranks: str) -> None:
+    """Wait until these ranks are shown behind the line of the breakpoint."""
+    line = window.page.locator(".view-line", has_text="mean_grad = world.all_reduce_mean(grad)")
+    wanted = re.compile(rf"●\s{ranks}$")
+
+    async def text() -> str:
+        return (await line.inner_text()).strip()
+
+    await window.becomes(text, wanted.search, f"the hint {ranks!r} behind the line")
+
+
 async def test_where_ranks_stand_and_what_a_name_is_there(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     window, run = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
     own_server.knows(run.session_path)
-    line = window.page.locator(".view-line", has_text="mean_grad = world.all_reduce_mean(grad)")
-
-    async def text() -> str:
-        return await line.inner_text()
-
-    await window.becomes(text, lambda seen: re.search(r"●\s0-3", seen), "a hint behind the line")
+    await hint(window, "0-3")
     await window.hover("loss, grad = model", "loss", "340268", "outlier")
 
 
@@ -52,3 +67,43 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
     there = "Add path mapping to"
     await window.quick_fix(EXAMPLE, REDUCE, there, lambda: mappings(launch) == [mended])
+
+
+async def test_each_window_shows_the_job_that_it_debugs(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """Two jobs of one file, each in a window of its own; the newest is not everybody's."""
+    jobs = {n: await start(user, EXAMPLE, "--steps", "100000", n=n) for n in (2, 3)}
+    ports = {n: (await run.session())["port"] for n, run in jobs.items()}
+    for run in jobs.values():
+        own_server.knows(run.session_path)
+    windows = {}
+    for n, run in jobs.items():
+        name = configuration(user, ports[n], type="dap-mux")
+        windows[n] = window = await open_window(own_server)
+        await window.toggle_breakpoint(EXAMPLE, REDUCE)
+        await window.start(name)
+        await stand(run, *["stopped"] * n)
+        await hint(window, f"0-{n - 1}")
+    await windows[2].open_file(EXAMPLE, REDUCE)
+    await hint(windows[2], "0-1")
+
+
+async def test_after_a_mapping_has_been_written_one_attaches_again(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """The breakpoint is met then, and what was written need not be saved first."""
+    run = await start(user, EXAMPLE, "--steps", "100000", n=2)
+    wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
+    port = (await run.session())["port"]
+    own_server.knows(run.session_path)
+    name = configuration(user, port, type="dap-mux", pathMappings=wrong)
+    window = await open_window(own_server)
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.start(name)
+    await window.page.locator(".squiggly-warning").first.wait_for()
+    await window.quick_fix_and(EXAMPLE, REDUCE, "Add path mapping to", "Attach Again")
+    await stand(run, "stopped", "stopped")
+    await window.stands_at(REDUCE)
+    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
+    assert mappings(user.folder / ".vscode/launch.json") == [mended]

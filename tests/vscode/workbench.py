@@ -192,24 +192,38 @@ class Window(Editing):
         It may not be offered at once, and what else takes the focus closes the list untaken. Once
         it is in the text it is offered no more, and a file is saved a while after it was asked for.
         """
-        fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
 
         async def saved() -> bool:
             return done()
 
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
-            await self.open_file(name, line)
-            await self.page.keyboard.press("Control+.")
-            with suppress(Late):
-                await fix.first.wait_for(timeout=SOON)
-                await self.page.keyboard.press("Enter")
-                await fix.first.wait_for(state="hidden", timeout=SOON)
-            await self.page.keyboard.press("Escape")
+            await self._take_fix(name, line, words)
             await self.command("File: Save All Files")
             if await self.soon(saved, bool):
                 return
         raise AssertionError(f"no fix {words!r} has been done")
+
+    async def quick_fix_and(self, name: str, line: int, words: str, button: str) -> None:
+        """Take the fix with these words, save nothing, and press a button of what is said then."""
+        wanted = self.page.locator(".notification-list-item .monaco-button", has_text=button)
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            await self._take_fix(name, line, words)
+            with suppress(Late):
+                await wanted.first.click(timeout=SOON)
+                return
+        raise AssertionError(f"no {button!r} after the fix {words!r}")
+
+    async def _take_fix(self, name: str, line: int, words: str) -> None:
+        fix = self.page.locator(".action-widget .monaco-list-row.focused", has_text=words)
+        await self.open_file(name, line)
+        await self.page.keyboard.press("Control+.")
+        with suppress(Late):
+            await fix.first.wait_for(timeout=SOON)
+            await self.page.keyboard.press("Enter")
+            await fix.first.wait_for(state="hidden", timeout=SOON)
+        await self.page.keyboard.press("Escape")
 
     @staticmethod
     async def _press(what: Locator) -> None:
