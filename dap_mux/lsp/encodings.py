@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
-_ADVICE: Final = "so dap-mux cannot write path mappings into it: save it with encoding UTF-8"
+_ADVICE: Final = "so dap-mux cannot add path mappings to it: save it as UTF-8"
 
 
 @dataclass(frozen=True)

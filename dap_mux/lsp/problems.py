@@ -22,7 +22,10 @@ from dap_mux.session_files import SessionFile
 
 KINDS: Final = (types.CodeActionKind.QuickFix, types.CodeActionKind.Empty)
 MAPPING_WRITTEN: Final = "dap-mux.mappingWritten"  # vscode-extension/src/constants.ts
-WRITTEN: Final = "the path mapping is in {file}, in {name!r}; it counts from its next start on"
+WRITTEN: Final = (
+    "The path mapping was added to {name!r} in {file}. "
+    "It takes effect at the next start of that configuration."
+)
 Breakpoint = dict[str, Any]
 
 
@@ -129,7 +132,7 @@ async def _fixes(
 
 
 def mapping_written(ls: Server, configuration: str) -> None:
-    """Say when a mapping that has been written counts; our extension for VS Code says it itself."""
+    """Say when a mapping takes effect; our extension for VS Code says it itself."""
     message = WRITTEN.format(file=NAME, name=configuration)
     ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, message))
 
@@ -161,7 +164,9 @@ def _action(
         types.CodeActionKind.QuickFix,
         is_preferred=preferred or None,
         edit=edit,
-        command=types.Command("Say when it counts", MAPPING_WRITTEN, arguments=[configuration]),
+        command=types.Command(
+            "Say when it takes effect", MAPPING_WRITTEN, arguments=[configuration]
+        ),
     )
 
 

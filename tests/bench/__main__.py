@@ -16,6 +16,7 @@ BENCHMARKS: Final = (
     "cast",
     "monarch",
     "vscode",
+    "language_server",
     "further",
 )
 

@@ -88,7 +88,7 @@ async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path)
         assert action.title == (f"Add path mapping to {user.folder} to 'Cluster' in launch.json")
         assert action.command is not None
         await shown.execute(action.command)
-        await shown.message("in 'Cluster'; it counts from its next start on")
+        await shown.message("was added to 'Cluster' in launch.json. It takes effect at")
         assert action.edit is not None
         assert action.edit.changes is not None
         [(changed, edits)] = action.edit.changes.items()
@@ -213,7 +213,7 @@ async def test_a_launch_json_in_another_encoding_says_so(
         problem = await shown.problem(uri, laptop.missing(user))
         wrong = await shown.problem(launch, says)
         assert (wrong.severity, wrong.range.start.line) == (types.DiagnosticSeverity.Warning, line)
-        assert "save it with encoding UTF-8" in wrong.message
+        assert "save it as UTF-8" in wrong.message
         assert await shown.actions(uri, problem) == []
         shown.open(laptop.launch, text)  # an editor may know what it is
         shown.save(laptop.launch, text)

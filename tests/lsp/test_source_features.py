@@ -221,8 +221,10 @@ async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> 
         second, other = await stopped_job(user, path, ranks=3)
         await shown.until_hints(uri, {})  # of which of the two is not known
 
-        for run, label in ((first, "● 0-1"), (second, "● 0-2")):
-            shown.configure(session=address(await run.session()))
+        for run, debugger, label in ((first, client, "● 0-1"), (second, other, "● 0-2")):
+            told = await debugger.request("session", timeout=LIMIT)
+            assert told == {"address": address(await run.session())}
+            shown.configure(session=told["address"])
             await shown.until_hints(uri, {here: label})
         row = (await listed(other, "line", *[here] * 3))[1]["threadId"]
         await other.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)

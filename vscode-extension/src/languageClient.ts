@@ -76,7 +76,7 @@ function clientFor(
     ],
     initializationOptions: () => current.followed,
     middleware: {
-      // The server can only say that a mapping counts from the next attach on; here is who attaches.
+      // The server can only say when a mapping takes effect; the extension can attach again.
       executeCommand: (command, args: unknown[], next) => {
         if (command !== MAPPING_WRITTEN) return next(command, args) as unknown;
         offerToAttachAgain(sessions, args).catch((error: unknown) => {

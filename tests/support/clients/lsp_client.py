@@ -35,7 +35,7 @@ CAPABILITIES: Final = types.ClientCapabilities(
 
 def converter() -> Converter:
     """As lsprotocol has it, but that a code action with a command of its own is a code action."""
-    made = default_converter()
+    made: Converter = default_converter()  # type: ignore[no-untyped-call]
 
     def structured(raw: dict[str, Any], _: object) -> types.Command | types.CodeAction:
         kind = types.Command if isinstance(raw.get("command"), str) else types.CodeAction

@@ -1,4 +1,4 @@
-/** What follows a path mapping that a quick fix has written: it counts from the next attach on. */
+/** After a quick fix has written a path mapping: it takes effect at the next attach. */
 
 import * as vscode from 'vscode';
 import { log } from '../log';
@@ -11,7 +11,10 @@ const EVENT_TIMEOUT_MS = 5_000;
 export async function offerToAttachAgain(sessions: RankSessions, args: readonly unknown[]): Promise<void> {
   const name = String(args[0]);
   const session = sessions.current?.debugSession;
-  const message = vscode.l10n.t('The path mapping is in launch.json, in "{0}". It counts from its next start on.', name);
+  const message = vscode.l10n.t(
+    'The path mapping was added to "{0}" in launch.json. It takes effect at the next start of that configuration.',
+    name,
+  );
   if (!session || !mayAttachAgain(session.configuration)) {
     void vscode.window.showInformationMessage(message);
     return;
