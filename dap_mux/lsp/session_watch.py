@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ class Wanted:
     """
 
     session: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 class SessionWatch:

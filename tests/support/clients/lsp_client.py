@@ -38,9 +38,9 @@ def converter() -> Converter:
     made: Converter = default_converter()  # type: ignore[no-untyped-call]
 
     def structured(raw: dict[str, Any], _: object) -> types.Command | types.CodeAction:
-        kind = types.Command if isinstance(raw.get("command"), str) else types.CodeAction
-        found: types.Command | types.CodeAction = made.structure(raw, kind)
-        return found
+        if isinstance(raw.get("command"), str):
+            return made.structure(raw, types.Command)
+        return made.structure(raw, types.CodeAction)
 
     made.register_structure_hook(Union[types.Command, types.CodeAction], structured)  # noqa: UP007
     return made
