@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.processes.commands import User
 from tests.support.processes.proc_net import free_ports
+from tests.support.processes.run_command import start
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, mappings
@@ -29,6 +30,10 @@ NAME: Final = "Ranks"
 async def test_a_mapping_that_does_not_fit_is_mended_in_launch_json(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
+    """Another job runs too: the text is about the one that this window has launched."""
+    other = await start(user, EXAMPLE, "--steps", "1000000", n=1)
+    await other.session()
+    own_server.knows(other.session_path)
     node = user.folder.parent / "node"
     shutil.copytree(user.folder / "examples", node / "examples")
     wrong = {"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}

@@ -45,6 +45,21 @@ async def test_launch_and_stop(editor: Editor) -> None:
     await editor.user.nothing_is_left()
 
 
+async def test_the_editor_learns_where_others_can_join(editor: Editor) -> None:
+    client = await editor.launches(nproc=1)
+    await listed(client, "state", "stopped")
+    told = await client.request("session", timeout=LIMIT)
+    file = await editor.adapter.session()
+    assert told == {"address": f"{file['host']}:{file['port']}"}
+    other = await DapClient.connect(file["host"], file["port"])
+    await other.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await other.request("attach", {"role": "observer"}, timeout=LIMIT)
+    assert await other.request("session", timeout=LIMIT) == told
+    await other.close()
+    await client.disconnect(terminateDebuggee=True)
+    await editor.gone()
+
+
 async def test_stop_ends_also_a_rank_that_does_not_want_to(user: User) -> None:
     """With the SIGTERM that VS Code sends as soon as `disconnect` is answered."""
     editor = Editor(user, await user.start("adapter", piped=True), STUBBORN)
