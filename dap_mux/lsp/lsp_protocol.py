@@ -1,4 +1,4 @@
-"""JSON-RPC as pygls has it, but that every malformed request is answered."""
+"""JSON-RPC as pygls has it, but that requests which cannot be handled are answered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from lsprotocol import types
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import LanguageServerProtocol
 
 log = logging.getLogger(__name__)
@@ -21,9 +27,10 @@ class MalformedRequest:
 
 
 class LspProtocol(LanguageServerProtocol):
-    """A protocol that answers malformed requests with the error InvalidParams.
+    """A protocol that refuses requests which are malformed or come at the wrong time.
 
-    pygls reports them to the user instead, and an editor would wait for the response.
+    pygls tells the user of malformed ones instead, and ignores those after `shutdown`: an editor
+    would wait for the response.
     """
 
     def structure_message(self, data: dict[str, Any]) -> Any:
@@ -38,9 +45,23 @@ class LspProtocol(LanguageServerProtocol):
 
     def handle_message(self, message: Any) -> None:
         """Handle a decoded message."""
-        if not isinstance(message, MalformedRequest):
+        refusal = self._refusal(message)
+        if refusal is None:
             super().handle_message(message)
             return
-        log.info("malformed parameters of %s", message.method)
-        error = JsonRpcInvalidParams(f"malformed parameters of {message.method}")
-        self._send_response(message.id, error=error.to_response_error())
+        log.info("%s", refusal)
+        if hasattr(message, "id"):
+            self._send_response(message.id, error=refusal.to_response_error())
+
+    def _refusal(self, message: Any) -> JsonRpcException | None:
+        """Return why a request or a notification is not handled."""
+        method = getattr(message, "method", None)
+        if method is None or method == types.EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest(f"{method} after shutdown")
+        if self._workspace is None and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized(f"{method} before initialize")
+        if isinstance(message, MalformedRequest):
+            return JsonRpcInvalidParams(f"malformed parameters of {method}")
+        return None

@@ -17,6 +17,8 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 INVALID_PARAMS: Final = -32602
+INVALID_REQUEST: Final = -32600
+NOT_INITIALIZED: Final = -32002
 WHOLE: Final = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
 Json = dict[str, Any]
 
@@ -58,8 +60,8 @@ class Raw:
 
 
 @asynccontextmanager
-async def server(user: User) -> AsyncIterator[Raw]:
-    """A `dap-mux lsp` that has been initialized."""
+async def server(user: User, *, initialized: bool = True) -> AsyncIterator[Raw]:
+    """A `dap-mux lsp`."""
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "dap_mux", "lsp"],
         env=user.environ,
@@ -69,9 +71,10 @@ async def server(user: User) -> AsyncIterator[Raw]:
     )
     raw = Raw(process)
     try:
-        params: Json = {"processId": None, "rootUri": user.folder.as_uri(), "capabilities": {}}
-        assert "result" in await raw.ask("initialize", params)
-        raw.send({"method": "initialized", "params": {}})
+        if initialized:
+            params: Json = {"processId": None, "rootUri": user.folder.as_uri(), "capabilities": {}}
+            assert "result" in await raw.ask("initialize", params)
+            raw.send({"method": "initialized", "params": {}})
         yield raw
     finally:
         if process.returncode is None:
@@ -130,6 +133,21 @@ async def test_a_launch_json_that_is_gone_has_no_completions(user: User) -> None
     params = {"textDocument": {"uri": uri}, "position": WHOLE["start"]}
     async with server(user) as raw:
         assert (await raw.ask("textDocument/completion", params))["result"] is None
+
+
+async def test_requests_before_the_first_and_after_the_last(user: User) -> None:
+    hover = {"textDocument": {"uri": "file:///x.py"}, "position": WHOLE["start"]}
+    async with server(user, initialized=False) as raw:
+        document = {"uri": "file:///x.py", "languageId": "python", "version": 1, "text": ""}
+        raw.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
+        answer = await raw.ask("textDocument/hover", hover)
+        assert answer["error"]["code"] == NOT_INITIALIZED
+        await raw.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        assert (await raw.ask("textDocument/hover", hover))["result"] is None
+        await raw.ask("shutdown", None)
+        answer = await raw.ask("textDocument/hover", hover)
+        assert answer["error"]["code"] == INVALID_REQUEST
+        assert raw.unasked == []
 
 
 async def test_exit_without_shutdown_is_a_failure(user: User) -> None:
