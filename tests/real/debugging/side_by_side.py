@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from dap_mux.client.wire import Json
+from dap_mux.engine.evaluate.failure_text import without_debugger_frames
 from tests.conftest import Connect
 from tests.real.driving import Lines, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
@@ -71,6 +72,8 @@ class Talk:
         """Send a request and note its response, success or not; return the body."""
         response = await self.client.send(command, arguments)
         said = {key: response.get(key) for key in ("success", "message", "body")}
+        if command == "evaluate":  # a session leaves out the frames of pydevd (see conformance.md)
+            said["message"] = without_debugger_frames(said["message"] or "") or None
         if not response["success"]:
             said.pop("body")  # ours has the error body that DAP asks for, debugpy's has none
         self.diary.answers.append(f"{command}: {neutral(said)}")

@@ -177,7 +177,8 @@ async def test_bogus_handles_are_errors_at_once() -> None:
         for command, arguments in (
             ("stackTrace", {"threadId": 99}),
             ("continue", {"threadId": 0}),
-            ("scopes", {"frameId": old}),
+            ("scopes", {"frameId": 4711}),
+            ("setExpression", {"frameId": old, "expression": "a", "value": "1"}),
             ("variables", {"variablesReference": 4711}),
             ("evaluate", {"expression": "1", "frameId": old}),
             ("setVariable", {"variablesReference": 1, "name": "a", "value": "1"}),
