@@ -1,0 +1,58 @@
+"""docs/hang.md is true: it finds the rank that hangs, with the lines that it shows."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.real.ranks.agents import START_UP, Start, start
+from tests.support.clients.console_pages import ROOT, announced, answer, answered, typed_lines
+from tests.support.clients.consoles import PipedConsole
+from tests.support.processes.commands import User, user
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
+
+__all__ = ["start", "user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+
+RANKS = 4
+
+
+def shown_here(lines: list[str]) -> list[str]:
+    """What the page shows, for this Python: since 3.12 a comprehension has no frame of its own."""
+    if sys.version_info < (3, 12):
+        return lines
+    return [line.replace("<listcomp>", "all_reduce_mean") for line in lines]
+
+
+async def test_every_line_of_the_page(user: User, start: Start, tmp_path: Path) -> None:
+    for name in ("data_parallel.py", "hang.py"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
+    job = {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_ports(1))}
+    words = ("--no-wait", "hang.py", "--seconds", "0")
+    agents = [await start(*words, RANK=str(rank), **job) for rank in range(RANKS)]
+    attach = await user.start("attach", *(f"localhost:{each.record['port']}" for each in agents))
+    await attach.session()
+    await until(lambda: "step  2" in agents[0].text(), within=START_UP, what="the hang")
+    join = await user.start("console", piped=True)
+    console = PipedConsole(join)
+    await console.does("wait all running")
+    stops: list[str] = []
+    first, *others = typed_lines("docs/hang.md")
+    while answer(await console.does(first.line), tmp_path) != shown_here(first.shown):
+        assert all(agent.process.returncode is None for agent in agents)
+    for line, shown in others:
+        said = answer(await console.does(line), tmp_path)
+        assert answered(said) == answered(shown), line
+        stops += announced(shown)
+    assert stops == announced(console.said.splitlines())
+    console.type("quit")
+    assert (await join.ends()).code == 0
+    (tmp_path / "shard-2").touch()
+    assert [await agent.ends() for agent in agents] == [0] * RANKS, agents[2].text()
+    attach.process.terminate()
+    assert (await attach.ends()).code == 0
