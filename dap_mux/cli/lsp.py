@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import Namespace
 from contextlib import AbstractAsyncContextManager, redirect_stdout
@@ -13,9 +14,11 @@ from dap_mux.client import DapClient
 from dap_mux.errors import DapMuxError
 from dap_mux.session_files import SessionFile
 
+# As in the extra [lsp] of pyproject.toml. They are named here because the extra itself can be
+# installed from a clone only, and whoever reads the message may not have one.
+PACKAGES: Final = ("pygls>=2", "tree-sitter>=0.23", "tree-sitter-json>=0.24")
 MISSING_EXTRA: Final = (
-    "the language server needs optional packages ({missing} is missing): "
-    '{python} -m pip install "dap-mux-cluster[lsp]"'
+    "the language server needs optional packages ({missing} is missing): {install}"
 )
 
 
@@ -26,9 +29,8 @@ def main(args: Namespace) -> int:
         from dap_mux.lsp.features import make_server
         from dap_mux.lsp.session_follower import EVENTS
     except ModuleNotFoundError as error:
-        raise DapMuxError(
-            MISSING_EXTRA.format(missing=error.name, python=sys.executable)
-        ) from error
+        install = shlex.join([sys.executable, "-m", "pip", "install", *PACKAGES])
+        raise DapMuxError(MISSING_EXTRA.format(missing=error.name, install=install)) from error
     from dap_mux.cli.join import observer
 
     def join(session: SessionFile) -> AbstractAsyncContextManager[DapClient]:

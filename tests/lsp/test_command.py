@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 import dap_mux.lsp
 from dap_mux.cli import main
+from dap_mux.cli.lsp import PACKAGES
 from dap_mux.lsp.session_watch import ONLY, SessionWatch, Wanted
 from dap_mux.session_files import SessionFile
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def test_without_its_extra_it_says_what_helps(
@@ -26,7 +36,14 @@ def test_without_its_extra_it_says_what_helps(
     assert main(["lsp"]) == 1
     said = capsys.readouterr().err
     assert "lsprotocol" in said
-    assert said.strip().endswith(f'{sys.executable} -m pip install "dap-mux-cluster[lsp]"')
+    [line] = said.strip().splitlines()
+    command = shlex.split(line.partition("missing): ")[2])
+    assert command == [sys.executable, "-m", "pip", "install", *PACKAGES]
+
+
+def test_the_packages_that_it_names_are_those_of_the_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert list(PACKAGES) == project["optional-dependencies"]["lsp"]
 
 
 class Counting(SessionWatch):

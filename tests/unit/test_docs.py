@@ -14,9 +14,18 @@ from dap_mux import pathmap
 from dap_mux.cli.commands import BY_NAME
 from dap_mux.cli.parser import parse
 from dap_mux.config import OPTIONS, Option
+from tests.support.processes.pythons import OLDEST, TOO_OLD, VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("vscode-extension/*.md"),
+        *ROOT.glob("vscode-extension/walkthrough/*.md"),
+    ]
+)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(?:dap-mux|python -m dap_mux) +(.*)$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
@@ -140,3 +149,36 @@ def test_the_launch_configuration_of_the_readme_is_the_one_in_the_repository() -
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = next(block for language, block in FENCE.findall(readme) if language == "json")
     assert json.loads(shown).items() <= stock.items()
+
+
+def test_nothing_is_installed_by_a_name_that_is_not_published() -> None:
+    """Also not by `dap-mux`, which is another project's name."""
+    texts = [
+        *PAGES,
+        *(path for path in ROOT.glob("examples/*/*") if path.is_file()),
+        *ROOT.glob("dap_mux/**/*.py"),
+        *ROOT.glob("vscode-extension/*.md"),
+        *ROOT.glob("vscode-extension/walkthrough/*.md"),
+        *ROOT.glob("vscode-extension/src/**/*.ts"),
+        ROOT / "vscode-extension/package.json",
+    ]
+    by_name = re.compile(r"""install (?:-\S+ )*[\\"']*dap-mux(?:-cluster)?(?!-)\b""")
+    for path in texts:
+        assert not by_name.search(path.read_text(encoding="utf-8")), name(path)
+
+
+def test_the_table_of_versions_is_what_tests_install() -> None:
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|", page, re.MULTILINE))
+    assert table["Python of the ranks"] == ", ".join(VERSIONS)
+    for release in (OLDEST, *TOO_OLD):
+        assert release in table["debugpy"]
+    engines = (ROOT / "tests/launchers/install").read_text(encoding="utf-8")
+    [torch] = re.findall(r"torch==([\d.]+)", engines)
+    assert f"torch {torch} " in table["PyTorch"]
+    code_server = (ROOT / "tests/vscode/install").read_text(encoding="utf-8")
+    [code] = re.findall(r"^VERSION=.* # VS Code ([\d.]+)", code_server, re.MULTILINE)
+    package = json.loads((ROOT / "vscode-extension/package.json").read_text(encoding="utf-8"))
+    assert table["VS Code"].startswith(f"{code},")
+    assert package["engines"]["vscode"] == "^1.90.0"
+    assert "the extension accepts 1.90 and newer" in table["VS Code"]

@@ -40,7 +40,7 @@ export function startLanguageClient(context: vscode.ExtensionContext, sessions: 
 }
 
 /**
- * Its packages are an extra, `dap-mux-cluster[lsp]`. To find out whether they are installed, run a
+ * Its packages are an extra, `[lsp]`. To find out whether they are installed, run a
  * server with an empty input: it exits with an error if they are not.
  */
 async function findServer(folder?: vscode.WorkspaceFolder): Promise<Command | undefined> {

@@ -98,7 +98,7 @@ function fromFolder(folder?: vscode.WorkspaceFolder): string | undefined {
     .find((file) => existsSync(file));
 }
 
-/** Installs only with the user's consent, and in a visible terminal. */
+/** Installs only with the user's consent: types the command, and the user adds the clone's folder. */
 async function offerToInstall(
   tried: readonly Command[],
   folder?: vscode.WorkspaceFolder,
@@ -107,7 +107,7 @@ async function offerToInstall(
   const install = vscode.l10n.t('Install in a Terminal');
   const chosen = await vscode.window.showErrorMessage(
     vscode.l10n.t(
-      'dap-mux is not installed for {0}: {1}. To use another Python, set "python" in launch.json.',
+      'dap-mux is not installed for {0}. Install it from a clone of its repository: {1} FOLDER_OF_THE_CLONE. To use another Python, set "python" in launch.json.',
       args[0] ?? 'Python',
       args.join(' '),
     ),
@@ -122,7 +122,7 @@ function installInTerminal(args: readonly string[], folder?: vscode.WorkspaceFol
     ...(folder ? { cwd: folder.uri } : {}),
   });
   terminal.show();
-  terminal.sendText(args.map(quoted).join(' '));
+  terminal.sendText(`${args.map(quoted).join(' ')} `, false);
 }
 
 function quoted(arg: string): string {

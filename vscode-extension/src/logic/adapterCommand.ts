@@ -58,8 +58,11 @@ function ofPython(python: string): Command {
   return [python, '-m', 'dap_mux'];
 }
 
-/** The command line that installs dap-mux for the first candidate. */
+/**
+ * The command line that installs dap-mux for the first candidate, except for its last argument: the
+ * folder of a clone, which only the user knows. There is no published package.
+ */
 export function installCommand(tried: readonly Command[]): string[] {
   const python = tried[0]?.[0] ?? 'python3';
-  return [python, '-m', 'pip', 'install', 'dap-mux-cluster'];
+  return [python, '-m', 'pip', 'install'];
 }
