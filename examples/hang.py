@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-training = importlib.import_module("data_parallel")  # beside this file
+training: Any = importlib.import_module("data_parallel")  # beside this file
 load_batch = training.load_batch
 loaded: list[int] = []  # the steps whose batches are here
 
