@@ -14,6 +14,7 @@ from dap_mux import pathmap
 from dap_mux.cli.commands import BY_NAME
 from dap_mux.cli.parser import parse
 from dap_mux.config import OPTIONS, Option
+from dap_mux.engine.state.selection import SCOPES
 from tests.support.processes.pythons import OLDEST, TOO_OLD, VERSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +126,11 @@ def test_the_table_of_options_is_the_code() -> None:
 def test_the_table_of_attributes_is_the_code() -> None:
     expected = [[each.attribute, each.kind.allowed, each.help] for each in OPTIONS]
     assert rows("docs/launch-configuration.md", "attributes")[: len(expected)] == expected
+
+
+def test_every_scope_is_explained() -> None:
+    explained = [row[0].split("`")[0] for row in rows("docs/launch-configuration.md", "scopes")]
+    assert explained == list(SCOPES)
 
 
 @pytest.mark.parametrize("example", ["torchrun", "mpi"])
