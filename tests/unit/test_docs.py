@@ -128,6 +128,13 @@ def test_the_table_of_attributes_is_the_code() -> None:
     assert rows("docs/launch-configuration.md", "attributes")[: len(expected)] == expected
 
 
+def test_the_readme_leads_to_every_page_and_to_the_concepts_first() -> None:
+    pages = (ROOT / "README.md").read_text(encoding="utf-8").partition("## More\n")[2]
+    listed = [target for target, _ in LINK.findall(pages) if target.startswith("docs/")]
+    assert listed[0] == "docs/concepts.md"
+    assert sorted(listed) == sorted(name(page) for page in ROOT.glob("docs/**/*.md"))
+
+
 def test_every_scope_is_explained() -> None:
     explained = [row[0].split("`")[0] for row in rows("docs/launch-configuration.md", "scopes")]
     assert explained == list(SCOPES)

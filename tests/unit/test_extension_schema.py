@@ -126,6 +126,14 @@ def test_every_attribute_is_described_the_same_everywhere() -> None:
     assert rows("docs/launch-configuration.md", "extension") == expected
 
 
+def test_the_readme_names_the_categories_of_the_commands() -> None:
+    package = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))
+    categories = {command["category"] for command in package["contributes"]["commands"]}
+    readme = (EXTENSION / "README.md").read_text(encoding="utf-8")
+    commands = readme.partition("## Commands and settings\n")[2]
+    assert set(re.findall(r" with \*([\w-]+):\*", commands)) == categories
+
+
 def test_flags_that_the_extension_passes_are_flags_of_the_adapter() -> None:
     text = (EXTENSION / "src/logic/adapterCommand.ts").read_text(encoding="utf-8")
     flags = dict(re.findall(r"^  (\w+): '(--[\w-]+)',$", text, re.MULTILINE))
