@@ -39,12 +39,15 @@ train(int(os.environ["RANK"]))
 """
 
 
-async def stopped_job(user: User, path: str, *, ranks: int = 4) -> tuple[Command, DapClient]:
-    """A job whose ranks stand at `# here`, and who holds them there."""
+async def stopped_job(
+    user: User, path: str, *, ranks: int = 4, launch: bool = False
+) -> tuple[Command, DapClient]:
+    """A job whose ranks stand at `# here`, and who holds them there, having launched it or not."""
     run = await user.start(*run_words(path, n=ranks))
     client = await run.client()
     breakpoints = {path: [line_of(path, "here")]}
-    await client.handshake({"justMyCode": False}, breakpoints=breakpoints, timeout=LIMIT)
+    arguments = {"justMyCode": False}
+    await client.handshake(arguments, breakpoints=breakpoints, launch=launch, timeout=LIMIT)
     await listed(client, "line", *[line_of(path, "here")] * ranks)
     return run, client
 
@@ -299,7 +302,7 @@ async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> No
 async def test_ranks_that_are_started_again_run_what_was_saved(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
-    run, client = await stopped_job(user, path, ranks=2)
+    run, client = await stopped_job(user, path, ranks=2, launch=True)
     async with editor(user) as shown:
         uri = shown.open(path)
         await shown.until_hints(uri, {here: "● 0-1"})
