@@ -108,7 +108,7 @@ class Finished(Struct, frozen=True, gc=False):
 
 
 class Tell(Struct, frozen=True, gc=False):
-    """Something that the person at the session's terminal should read."""
+    """Something that the person at the session's terminal must not overlook."""
 
     text: str
 

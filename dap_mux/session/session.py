@@ -23,7 +23,7 @@ from dap_mux.private_files import new_token, own_folder
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.access import access_of, beyond_loopback
 from dap_mux.session.injected_sources import injected_sources
-from dap_mux.session.terminal_output import say
+from dap_mux.session.terminal_output import alert, say
 from dap_mux.session_files import SessionFile, session_folder
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
@@ -203,7 +203,7 @@ async def open_session(
     """Listen for clients until the block is left; `avoid`: ports that ranks will use."""
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
-    driver = Driver(Engine(injected_sources(), settings), config.max_message, say)
+    driver = Driver(Engine(injected_sources(), settings), config.max_message, alert)
     server, port = await listen(driver, host, wanted, avoid=avoid, guard=access.tcp, tls=access.tls)
     if wanted not in (0, port):
         say(f"port {wanted} is in use; listening on {port} instead")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +19,31 @@ LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files
 READY_MARK: Final = " listens for a debugger on "  # a rank's message to us, not to the user
 MAX_READ: Final = 256 * 1024
+_RED: Final = "\x1b[31m"
+_RESET: Final = "\x1b[0m"
 
 
 def say(text: str) -> None:
     """Print a message to standard error, which may be closed already."""
+    _print(f"dap-mux: {printable(text)}")
+
+
+def alert(text: str) -> None:
+    """Print a message that must not be overlooked: in red where standard error shows colours."""
+    line = f"dap-mux: {printable(text)}"
+    _print(f"{_RED}{line}{_RESET}" if _shows_colours() else line)
+
+
+def _print(line: str) -> None:
     with contextlib.suppress(OSError):
-        print(f"dap-mux: {printable(text)}", file=sys.stderr, flush=True)  # noqa: T201
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _shows_colours() -> bool:
+    """Whether standard error is a terminal with colours, and the user has not declined them."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sys.stderr.isatty()
 
 
 def set_up_log(verbosity: int, log_dir: Path | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from dap_mux.cli import entry
 from dap_mux.errors import DapMuxError
 from dap_mux.printable import one_line, printable
-from dap_mux.session.terminal_output import say, set_up_log
+from dap_mux.session.terminal_output import alert, say, set_up_log
 
 EVIL = "\x1b]0;title\x07\x9b2J\r\u202e\nWARNING dap_mux: a line of ours"
 SHOWN = "\\x1b]0;title\\x07\\x9b2J\\r\\u202e"
@@ -33,6 +35,34 @@ def test_what_we_say(capsys: pytest.CaptureFixture[str]) -> None:
     say(EVIL)
     assert capsys.readouterr().err == f"dap-mux: {printable(EVIL)}\n"
     assert printable(EVIL).startswith(SHOWN + "\n")
+
+
+@pytest.mark.parametrize(
+    ("environment", "red"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+    ],
+)
+def test_alerts_are_red_where_the_terminal_has_colours(
+    environment: dict[str, str], red: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    leader, follower = os.openpty()
+    with open(follower, "w", encoding="utf-8") as terminal:  # noqa: PTH123  (a descriptor)
+        monkeypatch.setattr(sys, "stderr", terminal)
+        alert("rank 1 died")
+        text = os.read(leader, 1000).decode().strip("\r\n")
+    os.close(leader)
+    assert text == ("\x1b[31mdap-mux: rank 1 died\x1b[0m" if red else "dap-mux: rank 1 died")
+
+
+def test_alerts_in_a_file_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
+    alert(EVIL)
+    assert capsys.readouterr().err == f"dap-mux: {printable(EVIL)}\n"
 
 
 @pytest.mark.parametrize("name", ["dap_mux.rank.3", "asyncio"])

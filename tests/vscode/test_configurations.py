@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
+from tests.vscode.terminal import RUN, in_terminal, rank_processes
 from tests.vscode.workbench import Window
 
 pytestmark = [
@@ -26,8 +26,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 REDUCE: Final = example_line("a good line for a breakpoint")
-# A shell has a PATH of its own: what is not there is named.
-RUN: Final = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:0 {EXAMPLE}"
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(
     await window.stands_at(REDUCE)
     all_stopped = window.page.locator(".statusbar-item", has_text="4 ranks · 4 stopped")
     await all_stopped.first.wait_for(timeout=LIMIT * 1000)
-    assert len(_ranks(own_server)) == 4
+    assert len(rank_processes(own_server)) == 4
     await window.leave()
     await window.becomes(_no_ranks(own_server), bool, "every rank has ended")
 
@@ -60,7 +58,7 @@ async def test_a_job_in_the_terminal_is_debugged_in_its_window(
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.extension()  # a terminal that is older would not know the window's socket
-    await _in_terminal(window, RUN)
+    await in_terminal(window, RUN)
     await window.command("View: Show Run and Debug")
     await window.shows("paused", "paused")
     await window.stands_at(REDUCE)
@@ -76,7 +74,7 @@ async def test_a_session_that_runs_is_found(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     # Where two run, VS Code asks which.
     await window.becomes(_sessions(own_server), lambda seen: not seen, "no other session runs")
-    await _in_terminal(window, RUN)
+    await in_terminal(window, RUN)
     await window.becomes(_sessions(own_server), bool, "a session runs")
     assert await window.page.locator(".debug-toolbar").is_hidden()
     await window.command("dap-mux: Attach to a Running Session")
@@ -104,7 +102,7 @@ async def test_a_python_without_dap_mux_is_named_with_an_offer(
     await toast.get_by_text("Install in a Terminal").click()
     terminal = window.page.locator(".terminal-wrapper.active").first
     await terminal.wait_for(timeout=LIMIT * 1000)
-    assert not _ranks(own_server)
+    assert not rank_processes(own_server)
 
 
 async def _take(window: Window, offer: str) -> None:
@@ -113,23 +111,13 @@ async def _take(window: Window, offer: str) -> None:
     await row.first.click(timeout=LIMIT * 1000)
 
 
-async def _in_terminal(window: Window, line: str) -> None:
-    await window.command("Terminal: Create New Terminal")
-    terminal = window.page.locator(".terminal-wrapper.active .xterm-helper-textarea").first
-    await terminal.focus(timeout=LIMIT * 1000)
-    await window.page.keyboard.insert_text(line)
-    await window.page.keyboard.press("Enter")
-
-
-def _ranks(server: CodeServer) -> list[int]:
-    """The processes of ranks that were started from this VS Code."""
-    commands = {pid: procfs.command_line(pid) or () for pid in server.processes()}
-    return [pid for pid, command in commands.items() if "dap_mux.rank" in command]
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
-        return not _ranks(server)
+        return not rank_processes(server)
 
     return look
 

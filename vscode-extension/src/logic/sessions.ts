@@ -1,6 +1,6 @@
 /** Running sessions, from `dap-mux sessions --json` and from announcements. Pure. */
 
-import type { Attributes } from './adapterLocation';
+import type { AdapterLocation, Attributes } from './adapterLocation';
 
 /** `socket`: its unix socket, which needs no token. */
 export interface RunningSession {
@@ -65,4 +65,13 @@ export function connectOf(session: RunningSession): Record<string, unknown> {
   return session.socket
     ? { socket: session.socket }
     : { host: session.host, port: session.port };
+}
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '::1']);
+
+/** Whether a configuration that points there would reach this session. */
+export function isAt(session: RunningSession, location: AdapterLocation): boolean {
+  if (location.kind === 'socket') return session.socket === location.path;
+  if (location.kind !== 'server' || session.port !== location.port) return false;
+  return session.host === location.host || LOOPBACK.has(location.host);
 }

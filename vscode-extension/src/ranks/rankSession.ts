@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import { ContextKey, RANK_DEBUG_TYPES } from '../constants';
+import { deathIn } from '../logic/ranks/deaths';
 import { Frames, type Message } from '../logic/ranks/frames';
 import { type Listing, Ranks, type RanksEvent } from '../logic/ranks/rows';
 import { Throttler } from '../logic/throttler';
@@ -25,6 +26,7 @@ export class RankSession {
   constructor(
     readonly debugSession: vscode.DebugSession,
     private readonly onChange: () => void,
+    private readonly onDeath: (message: string) => void,
   ) {}
 
   async request<Body>(command: string, body: object = {}): Promise<Body> {
@@ -43,6 +45,8 @@ export class RankSession {
 
   received(message: Message): void {
     this.frames.received(message);
+    const death = deathIn(message);
+    if (death !== undefined) this.onDeath(death);
     if (message.type === 'response') this.onResponse(message);
     else if (message.event === 'ranks') this.onRanksEvent(message.body as RanksEvent);
     else if (this.hasRanks && !this.sendsRanksEvents && STANDARD_EVENTS.has(message.event ?? '')) this.listThrottler.schedule();
@@ -112,6 +116,11 @@ function listsAll(args: unknown): boolean {
   return typeof args !== 'object' || args === null || !('ranks' in args || 'states' in args);
 }
 
+export interface Death {
+  readonly session: RankSession;
+  readonly message: string;
+}
+
 /** All sessions with ranks; `current` is the one that the user works with. */
 export class RankSessions implements vscode.Disposable {
   private readonly all = new Map<string, RankSession>();
@@ -120,6 +129,9 @@ export class RankSessions implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
   /** Fires when a session or its ranks have changed, at most ten times a second. */
   readonly onDidChange = this.emitter.event;
+  private readonly deathEmitter = new vscode.EventEmitter<Death>();
+  /** Fires for each message of a session that ranks have died. */
+  readonly onDidDie = this.deathEmitter.event;
 
   constructor() {
     const onChange = (): void => {
@@ -140,7 +152,9 @@ export class RankSessions implements vscode.Disposable {
   }
 
   private track(debugSession: vscode.DebugSession, onChange: () => void): vscode.DebugAdapterTracker {
-    const session = new RankSession(debugSession, onChange);
+    const session: RankSession = new RankSession(debugSession, onChange, (message) => {
+      this.deathEmitter.fire({ session, message });
+    });
     this.all.set(debugSession.id, session);
     return {
       onWillReceiveMessage: (message: Message) => {
@@ -170,6 +184,6 @@ export class RankSessions implements vscode.Disposable {
 
   dispose(): void {
     this.throttler.dispose();
-    vscode.Disposable.from(...this.disposables, this.emitter, ...this.all.values()).dispose();
+    vscode.Disposable.from(...this.disposables, this.emitter, this.deathEmitter, ...this.all.values()).dispose();
   }
 }

@@ -5,7 +5,12 @@ import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
 import { registerStackCommands } from '../commands/stack';
 import { ComparePanel } from '../compare/panel';
+<<<<<<< HEAD
 import type { RankSessions } from '../ranks/rankSession';
+=======
+import { RankSessions } from '../ranks/rankSession';
+import { DeathNotifications } from './deathNotifications';
+>>>>>>> 1824048 (Show the death of a rank where nobody overlooks it)
 import { RanksTree } from './ranksTree';
 import { registerStatusBar } from './statusBar';
 
@@ -15,6 +20,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
   context.subscriptions.push(
     tree,
     panel,
+    new DeathNotifications(sessions),
     registerStatusBar(sessions),
     registerCastCommands(sessions),
     registerControlCommands(sessions, tree),

@@ -3,7 +3,8 @@
 import * as vscode from 'vscode';
 import { registerCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
-import { classesOf, type RankClass } from '../logic/ranks/classes';
+import { classesOf, isException, type RankClass } from '../logic/ranks/classes';
+import { isDead } from '../logic/ranks/deaths';
 import { search } from '../logic/ranks/filter';
 import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
@@ -19,6 +20,7 @@ export interface Node {
 
 const MAX_EXPANDED_RANKS = 8; // larger classes are collapsed at first
 const ICONS: Readonly<Record<string, readonly [string, string?]>> = {
+  dead: ['error', 'testing.iconFailed'],
   exception: ['error', 'list.errorForeground'],
   stopped: ['debug-pause', 'charts.yellow'],
   pausing: ['debug-pause', 'disabledForeground'],
@@ -38,15 +40,19 @@ function collapsibleState({ rows }: RankClass): vscode.TreeItemCollapsibleState 
   return rows.length <= MAX_EXPANDED_RANKS ? Expanded : Collapsed;
 }
 
+function lookOf(row: Row): string {
+  if (isDead(row)) return 'dead';
+  return isException(row) ? 'exception' : row.state;
+}
+
 /** A class looks like its first rank: all of its ranks are in the same state. */
-function itemOf(kind: 'class' | 'rank', labels: Labels, { state, reason }: Row): vscode.TreeItem {
+function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row): vscode.TreeItem {
   const item = new vscode.TreeItem(labels.label);
-  const failed = state === 'stopped' && reason === 'exception';
-  const [icon, color] = ICONS[failed ? 'exception' : state] ?? ['question'];
+  const [icon, color] = ICONS[lookOf(row)] ?? ['question'];
   item.description = labels.description;
   item.tooltip = labels.tooltip;
   item.accessibilityInformation = { label: labels.spoken };
-  item.contextValue = `${kind}.${state}`;
+  item.contextValue = `${kind}.${row.state}`;
   item.iconPath = new vscode.ThemeIcon(icon, color === undefined ? undefined : new vscode.ThemeColor(color));
   return item;
 }

@@ -1,5 +1,6 @@
 /** Ranks that are in the same state at the same place. Pure. */
 
+import { isDead } from './deaths';
 import { STATES, type Row } from './rows';
 
 /** `key` does not depend on the ranks, so a tree remembers which classes are expanded. */
@@ -7,6 +8,7 @@ export interface RankClass {
   readonly key: string;
   readonly group: string;
   readonly state: string;
+  readonly dead: boolean;
   readonly exception: boolean;
   readonly path: string | null;
   readonly line: number | null;
@@ -26,10 +28,10 @@ export function classesOf(rows: readonly Row[]): RankClass[] {
 }
 
 function classKey(row: Row): string {
-  return JSON.stringify([row.group, row.state, isException(row), row.path, row.line, row.function]);
+  return JSON.stringify([row.group, row.state, isDead(row), isException(row), row.path, row.line, row.function]);
 }
 
-function isException(row: Row): boolean {
+export function isException(row: Row): boolean {
   return row.state === 'stopped' && row.reason === 'exception';
 }
 
@@ -37,17 +39,22 @@ function classFrom(key: string, rows: readonly Row[]): RankClass {
   const [first] = rows;
   if (!first) throw new Error('a class has at least one rank');
   const { group, state, path, line } = first;
-  return { key, group, state, exception: isException(first), path, line, function: first.function, rows };
+  const trouble = { dead: isDead(first), exception: isException(first) };
+  return { key, group, state, ...trouble, path, line, function: first.function, rows };
 }
 
-/** Exceptions first, then by state, stopped ranks first; then by size, largest first. */
+/** Dead ranks first, then exceptions, then by state, stopped ranks first; then by size, largest first. */
 function byImportance(one: RankClass, other: RankClass): number {
   return (
-    Number(other.exception) - Number(one.exception) ||
+    urgencyOf(other) - urgencyOf(one) ||
     placeOf(one.state) - placeOf(other.state) ||
     other.rows.length - one.rows.length ||
     (one.rows[0]?.rank ?? 0) - (other.rows[0]?.rank ?? 0)
   );
+}
+
+function urgencyOf({ dead, exception }: RankClass): number {
+  return dead ? 2 : Number(exception);
 }
 
 function placeOf(state: string): number {

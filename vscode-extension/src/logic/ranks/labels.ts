@@ -1,6 +1,7 @@
 /** The labels of ranks and classes, in rows, tooltips and for screen readers. Pure. */
 
-import type { RankClass } from './classes';
+import { isException, type RankClass } from './classes';
+import { isDead } from './deaths';
 import type { Row } from './rows';
 import { foldNumbers, countedRanks } from './sets';
 
@@ -34,7 +35,7 @@ function placeOf(at: { path: string | null; line: number | null }): string {
 /** The label is the place, `train.py:41`, or else the state. */
 export function classLabels(found: RankClass, several: boolean): Labels {
   const place = placeOf(found);
-  const state = found.exception ? 'stopped at an exception' : found.state;
+  const state = classState(found);
   const ranks = foldNumbers(found.rows.map((row) => row.rank));
   const members = countedRanks(found.rows.length);
   const group = several ? ` @${found.group}` : '';
@@ -45,6 +46,11 @@ export function classLabels(found: RankClass, several: boolean): Labels {
     tooltip: [`${members} ${state}${group}: ${ranks}`, where].filter(Boolean).join('\n'),
     spoken: `${members} ${state}${place && ` at ${where}`}: ${ranks}${group}`,
   };
+}
+
+function classState({ dead, exception, state }: RankClass): string {
+  if (dead) return state === 'exited' ? 'died' : 'failed';
+  return exception ? 'stopped at an exception' : state;
 }
 
 /** The description begins with what distinguishes ranks, because the side bar is narrow. */
@@ -67,10 +73,17 @@ export function rankLabels(row: Row, several: boolean): Labels {
   };
 }
 
+const SELF_EXPLANATORY = new Set(['stopped', 'running', 'pausing']);
+
 /** The state, with the reason if the state alone does not tell. */
 function stateOf(row: Row): string {
-  if (row.state === 'exited' && row.exitCode !== null) return `exited with code ${row.exitCode}`;
-  if (row.state === 'stopped' && row.reason === 'exception') return 'exception';
-  const known = ['stopped', 'running', 'pausing'].includes(row.state);
-  return known || !row.reason ? row.state : `${row.state}: ${row.reason}`;
+  const { state, reason, exitCode } = row;
+  if (isDead(row) && reason) return deathOf(reason);
+  if (state === 'exited' && exitCode !== null) return `exited with code ${exitCode}`;
+  if (isException(row)) return 'exception';
+  return SELF_EXPLANATORY.has(state) || !reason ? state : `${state}: ${reason}`;
+}
+
+function deathOf(reason: string): string {
+  return reason.startsWith('failed: ') ? reason : `died: ${reason}`;
 }

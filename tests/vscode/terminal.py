@@ -1,0 +1,29 @@
+"""Jobs that are started in a terminal of VS Code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from dap_mux import procfs
+from tests.vscode.code_server import CodeServer
+from tests.vscode.editing import LIMIT
+from tests.vscode.scene import EXAMPLE
+from tests.vscode.workbench import Window
+
+# A shell has a PATH of its own: what is not there is named.
+RUN: Final = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:0 {EXAMPLE}"
+
+
+async def in_terminal(window: Window, line: str) -> None:
+    await window.command("Terminal: Create New Terminal")
+    terminal = window.page.locator(".terminal-wrapper.active .xterm-helper-textarea").first
+    await terminal.focus(timeout=LIMIT * 1000)
+    await window.page.keyboard.insert_text(line)
+    await window.page.keyboard.press("Enter")
+
+
+def rank_processes(server: CodeServer) -> list[int]:
+    """The processes of ranks that were started from this VS Code."""
+    commands = {pid: procfs.command_line(pid) or () for pid in server.processes()}
+    return [pid for pid, command in commands.items() if "dap_mux.rank" in command]
