@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -54,6 +54,14 @@ async def own_server(
     folder = tmp_path_factory.mktemp("own")
     async with serving(folder, packages=[PACKAGE]) as server:
         yield server
+
+
+@pytest.fixture
+def quiet(own_server: CodeServer) -> Iterator[None]:
+    """The user wants no session that comes by itself."""
+    own_server.settings(**{"dapMux.announce": False})
+    yield
+    own_server.settings()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

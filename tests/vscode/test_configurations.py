@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -26,14 +26,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 REDUCE: Final = example_line("a good line for a breakpoint")
-
-
-@pytest.fixture
-def quiet(own_server: CodeServer) -> Iterator[None]:
-    """The user wants no session that comes by itself."""
-    own_server.settings(**{"dapMux.announce": False})
-    yield
-    own_server.settings()
 
 
 async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(

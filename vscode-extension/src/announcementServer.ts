@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { ANNOUNCE_VARIABLE, Setting, SETTINGS } from './constants';
+import { isAwaited } from './debug/noSession';
 import { log } from './log';
 import { attachTo } from './logic/configurations';
 import { type Announcement, announcementOf } from './logic/sessions';
@@ -107,6 +108,7 @@ function parse(line: string): Announcement | undefined {
 }
 
 async function join(announcement: Announcement): Promise<void> {
+  if (isAwaited(announcement)) return;
   const { folder, name } = announcement;
   const workspace =
     (folder === undefined ? undefined : vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))) ??

@@ -30,8 +30,9 @@ export async function findDapMux(
 /** The same without an offer to install it. */
 export async function lookForDapMux(
   folder: vscode.WorkspaceFolder | undefined,
+  attribute?: unknown,
 ): Promise<Command | undefined> {
-  for (const command of await commands(folder)) if (await runsDapMux(command, folder)) return command;
+  for (const command of await commands(folder, attribute)) if (await runsDapMux(command, folder)) return command;
   return undefined;
 }
 

@@ -5,11 +5,12 @@ import { log } from './log';
 import { type RunningSession, sessionsOf } from './logic/sessions';
 import { lookForDapMux, run } from './python';
 
-/** Empty if dap-mux is not installed. */
+/** Empty if dap-mux is not installed. `python`: the attribute of a configuration. */
 export async function runningSessions(
   folder: vscode.WorkspaceFolder | undefined,
+  python?: unknown,
 ): Promise<RunningSession[]> {
-  const command = await lookForDapMux(folder);
+  const command = await lookForDapMux(folder, python);
   if (!command) return [];
   try {
     return sessionsOf(await run(command, ['sessions', '--json'], folder));

@@ -6,7 +6,9 @@ import { attachTo, completed, isEmpty, LAUNCH, POD, REMOTE, TYPE } from '../logi
 import { findDapMux } from '../python';
 import { runningSessions } from '../runningSessions';
 import { DAP_MUX_COMMAND } from './adapterFactory';
+import { offerOthers } from './noSession';
 import { completeCluster } from './podPicker';
+import { mayListen } from './reachable';
 import { pickRunningSession } from './sessionPicker';
 
 type Folder = vscode.WorkspaceFolder | undefined;
@@ -58,7 +60,11 @@ async function resolve(
     const session = await pickRunningSession(folder);
     return session && { ...complete, connect: attachTo(session)['connect'] };
   }
-  if (location.kind !== 'adapter') return complete;
+  if (location.kind !== 'adapter') {
+    if (await mayListen(location)) return complete;
+    void offerOthers(folder, complete);
+    return undefined;
+  }
   const command = await findDapMux(folder, complete['python']);
   return command && withPods({ ...complete, [DAP_MUX_COMMAND]: command });
 }
