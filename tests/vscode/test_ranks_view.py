@@ -102,6 +102,22 @@ async def test_the_outlier_is_gone_to_named_and_exported(
     assert await kept.locator("#summary").inner_text() == "4 ranks · 4 different values · 1 outlier"
 
 
+async def test_the_activity_bar_counts_sessions_and_the_view_ranks(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """VS Code adds a view's number to its own, and two of different things make neither."""
+    window, _ = await stopped(user, own_server, open_window, "dap-mux")
+    await window.see_ranks()
+    header = window.page.locator('.pane-header:has-text("Ranks")')
+    await window.becomes(header.all_inner_texts, _counts, "the view counts")
+    badge = window.page.locator('.activitybar .action-item:has([aria-label^="Run and Debug"])')
+    await window.becomes(badge.locator(".badge-content").all_inner_texts, ["1"].__eq__, "1 session")
+
+
+def _counts(headers: list[str]) -> bool:
+    return any("4 ranks · 4 stopped" in header for header in headers)
+
+
 def _lines(table: Path) -> list[str]:
     """What is in a file, if it is there yet."""
     return table.read_text("utf-8").splitlines() if table.exists() else []

@@ -9,6 +9,7 @@ import { search } from '../logic/ranks/filter';
 import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
 import { countedRanks } from '../logic/ranks/sets';
+import { summary } from '../logic/ranks/status';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** A row of the view: one rank, or a class of ranks. */
@@ -115,8 +116,8 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private refresh(): void {
     const session = this.sessions.current;
     const rows = session?.ranks.all() ?? [];
-    const stopped = rows.filter(({ state }) => state === 'stopped').length;
-    this.tree.badge = stopped ? { value: stopped, tooltip: vscode.l10n.t('{0} stopped', countedRanks(stopped)) } : undefined;
+    // no badge: VS Code would add it to the number of debug sessions, 5 for four ranks
+    this.tree.description = session ? summary(session.ranks.counts()) : '';
     const matching = search(rows, this.filter);
     this.tree.message =
       this.filter &&
