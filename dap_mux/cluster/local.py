@@ -60,6 +60,8 @@ class LocalJob:
     """Seconds that it waits; None: forever."""
     on_timeout: Literal["exit", "continue"] = "exit"
     python: str = sys.executable
+    python_args: tuple[str, ...] = ()
+    """Options of Python itself, such as `-X dev`."""
     env: Mapping[str, str | None] = field(default_factory=dict)
     """Added to our own environment; None removes a variable."""
     cwd: Path | None = None
@@ -74,7 +76,7 @@ class LocalJob:
             options.append("--stop-on-entry")
         if self.timeout is not None:
             options += ["--timeout", str(self.timeout)]
-        return [self.python, "-m", "dap_mux.rank", *options, *self.command]
+        return [self.python, *self.python_args, "-m", "dap_mux.rank", *options, *self.command]
 
     def environment(self, rank: int, master_port: int) -> dict[str, str]:
         """Return the environment of one rank, as torchrun on one node would set it."""

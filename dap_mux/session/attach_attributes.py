@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dap_mux.errors import UsageError
 from dap_mux.session.cluster_attribute import cluster_endpoints
+from dap_mux.session.debugpy_attributes import refuse_attach_attributes
 
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
@@ -35,6 +36,7 @@ _ENDPOINT: Final = re.compile(
 
 def attach_endpoints(arguments: Arguments) -> list[str]:
     """Return the endpoints of an `attach` request. Raises UsageError."""
+    refuse_attach_attributes(arguments)
     endpoints = arguments.get("endpoints") or []
     words = [endpoints] if isinstance(endpoints, str) else endpoints
     if words and not (isinstance(words, list) and all(isinstance(word, str) for word in words)):

@@ -14,6 +14,11 @@ from dap_mux.cluster.launcher import LauncherJob
 from dap_mux.cluster.local import LocalJob
 from dap_mux.config import Config
 from dap_mux.errors import UsageError
+from dap_mux.session.debugpy_attributes import (
+    added_variables,
+    python_arguments,
+    refuse_launch_attributes,
+)
 
 Arguments = Mapping[str, Any]
 MAX_RANKS: Final = 65_535  # one port for each
@@ -21,6 +26,7 @@ MAX_RANKS: Final = 65_535  # one port for each
 
 def launch_job(config: Config, arguments: Arguments) -> LocalJob:
     """Return the ranks that a `launch` request describes; raise UsageError where it is wrong."""
+    refuse_launch_attributes(arguments)
     count = arguments.get("nproc", 1)
     if not isinstance(count, int) or not 1 <= count <= MAX_RANKS:
         raise UsageError(f"`nproc` must be the number of ranks (1 to {MAX_RANKS}), not {count!r}")
@@ -32,6 +38,7 @@ def launch_job(config: Config, arguments: Arguments) -> LocalJob:
         stop_on_entry=arguments.get("stopOnEntry") is True,
         log_dir=_log_dir(config),
         python=_python(arguments),
+        python_args=python_arguments(arguments),
         env=_environment(arguments),
         cwd=_folder(arguments),
         ends_with_us=True,
@@ -44,12 +51,15 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
     The folder of our Python (or of `python`) is searched before PATH, for an editor has not
     activated its environment.
     """
+    refuse_launch_attributes(arguments)
     launcher = arguments["launcher"]
     words = tuple(_text("launcher", word) for word in _words(launcher))
     if "nproc" in arguments:
         raise UsageError(
             f"`nproc` is for ranks without a launcher: pass the number of ranks to {words[0]}"
         )
+    if python_arguments(arguments):
+        raise UsageError("`pythonArgs` is for ranks without a launcher: add them to `launcher`")
     environment = _environment(arguments)
     path = environment.get("PATH") or os.environ.get("PATH") or os.defpath
     environment["PATH"] = f"{Path(_python(arguments)).parent}{os.pathsep}{path}"
@@ -136,14 +146,15 @@ def _python(arguments: Arguments) -> str:
 
 
 def _environment(arguments: Arguments) -> dict[str, str | None]:
-    """Return the variables to set; null removes one, as in debugpy."""
+    """Return the variables to set, `env` above `envFile`; null removes one, as in debugpy."""
     environment = arguments.get("env") or {}
     if not isinstance(environment, Mapping):
         raise UsageError(f"`env` must be an object of names and values, not {environment!r}")
     for name in environment:
         if not name or "=" in name or "\0" in name:
             raise UsageError(f"`env`: {name!r} is not a valid variable name")
-    return {
+    given = {
         name: None if value is None else _text(f"env.{name}", value)
         for name, value in environment.items()
     }
+    return {**added_variables(arguments, _folder(arguments)), **given}

@@ -41,6 +41,14 @@ def test_a_joiner_who_differs_is_told(play: Play) -> None:
     ]
 
 
+def test_defaults_that_an_editor_has_filled_in_are_not_asked_for(play: Play) -> None:
+    """Its user is told nothing of an attribute that is not in the configuration."""
+    book = play(1)
+    attached(book, "first")
+    joiner = join(book, showReturnValue=True, __defaults=["showReturnValue"])
+    assert told(joiner) == ""
+
+
 def test_a_joiner_who_asks_for_the_same_is_told_nothing(play: Play) -> None:
     """Neither of what is its own: where its files are, how it is named, what its editor does."""
     book = play(1)

@@ -103,6 +103,8 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({**HERE, "tunnel": "port-forward"}, '`tunnel` must be "ssh", "ssh:HOST"'),
         ({**HERE, "tunnel": "vpn:office"}, "not 'vpn:office'"),
         ({**HERE, "tunnel": True}, "not True"),
+        ({"processId": 4711, **HERE}, "`processId`: ranks are not injected into running processes"),
+        ({"listen": {"port": 5678}}, "`listen`: an attach configuration does not wait for ranks"),
         ({"endpoints": ["@ranks.json"], "tunnel": "ssh"}, "@ranks.json is not a host and port"),
         (
             {"endpoints": ["node2:5678+4"], "tunnel": "ssh:node1"},

@@ -80,6 +80,18 @@ def of_debugpy() -> set[str]:
     return {word for pair in own for word in pair if word} | adapter
 
 
+STOCK = {  # of the Python extension's configurations, which people bring along
+    "attach": {"connect", "listen", "processId", "showReturnValue", "breakOnSystemExitZero"},
+    "launch": {"console", "envFile", "gevent", "pythonArgs", "showReturnValue", "sudo"},
+}
+
+
+@pytest.mark.parametrize("request_name", STOCK)
+def test_attributes_of_debugpys_configurations_are_known(request_name: str) -> None:
+    assert STOCK[request_name] - set(schema(request_name)) == set()
+    assert schema(request_name)["showReturnValue"]["default"] is True, "as with that extension"
+
+
 def test_attach_offers_what_the_adapter_reads() -> None:
     ours = asked_by_attach() | {option.attribute for option in ADAPTER}
     ours |= OF_THE_ENGINE | OF_THE_EXTENSION

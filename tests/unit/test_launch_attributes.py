@@ -45,6 +45,35 @@ def test_null_removes_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert environment["NUMBER"] == "3"
 
 
+def test_variables_of_a_file_stand_below_those_of_env(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "# a comment\n\nexport A=1\nB = 'two words' # why\nC=c # why\nD=a#b\nnonsense\nE=\n"
+    )
+    arguments = launch(tmp_path, envFile=".env", env={"A": "0"}, gevent=True)
+    for job in (
+        launch_job(Config.load(), arguments).env,
+        launcher_job(Config.load(), {**arguments, "launcher": [sys.executable]}).env,
+    ):
+        assert {**job, "PATH": None} == {
+            "A": "0",
+            "B": "two words",
+            "C": "c",
+            "D": "a#b",
+            "E": "",
+            "GEVENT_SUPPORT": "True",
+            "PATH": None,
+        }
+
+
+@pytest.mark.parametrize("given", [["-X", "dev"], "-X dev"])
+def test_options_of_python_come_before_the_rank(tmp_path: Path, given: object) -> None:
+    arguments = launch(tmp_path, pythonArgs=given, console="internalConsole")
+    command = launch_job(Config.load(), arguments).agent_command(tmp_path / "ready")
+    assert command[:5] == [sys.executable, "-X", "dev", "-m", "dap_mux.rank"]
+    with pytest.raises(UsageError, match="`pythonArgs` is for ranks without a launcher"):
+        launcher_job(Config.load(), {**arguments, "launcher": [sys.executable]})
+
+
 @pytest.mark.parametrize(
     ("attributes", "complaint"),
     [
@@ -63,6 +92,11 @@ def test_null_removes_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ({"env": {"A": {}}}, "`env.A`: {} is not a string"),
         ({"python": ["python3"]}, "`python`: .* is not a string"),
         ({"module": {"a": 1}}, "`module`: .* is not a string"),
+        ({"console": "integratedTerminal"}, "`console` must be 'internalConsole'"),
+        ({"sudo": True}, "`sudo`: ranks run as the user of the editor"),
+        ({"pythonArgs": [1]}, "`pythonArgs` must be a list of strings"),
+        ({"pythonArgs": "it's"}, "`pythonArgs` .*: No closing quotation"),
+        ({"envFile": "nowhere.env"}, "`envFile` nowhere.env: .*No such file"),
     ],
 )
 def test_what_cannot_be_started_is_refused_by_name(

@@ -27,4 +27,9 @@ describe('where the adapter of a configuration is', () => {
   test.each([{}, { port: 0 }, { port: 'x' }, { port: 65536 }, 5677])('connect %j is refused', (connect) => {
     expect(() => locateAdapter({ request: 'attach', connect })).toThrow(ConfigurationError);
   });
+
+  test.each([{ processId: '4711' }, { listen: { port: 5678 } }])('%j is refused by name', (attributes) => {
+    const [name = ''] = Object.keys(attributes);
+    expect(() => locateAdapter({ request: 'attach', ...attributes })).toThrow(`"${name}" is not supported`);
+  });
 });

@@ -48,13 +48,15 @@ describe('what is added to a configuration', () => {
       ...REMOTE,
       workspaceFolder: '/work',
       events: ['ranks'],
+      showReturnValue: true,
+      __defaults: ['showReturnValue'],
     });
   });
 
   test('nothing that the user has said is changed', () => {
-    const configuration = { workspaceFolder: '/mine', events: ['ranks', 'more'] };
+    const configuration = { workspaceFolder: '/mine', events: ['ranks', 'more'], showReturnValue: false };
     const complete = completed(configuration, '/work');
-    expect(complete).toEqual({ workspaceFolder: '/mine', events: ['ranks', 'more'] });
+    expect(complete).toEqual({ ...configuration, __defaults: [] });
   });
 });
 

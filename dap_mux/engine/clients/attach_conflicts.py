@@ -30,12 +30,16 @@ DEFAULTS: Final[Body] = {
     "stopOnEntry": False,
     "subProcess": False,
 }
+# An editor names attributes here that it has set by itself.
+EDITOR_DEFAULTS: Final = "__defaults"
 _SHOWN: Final = (bool, int, float, str, type(None))
 
 
 def differences(asked: Body, in_force: Body) -> str:
     """Return what to tell a joiner, "" where it gets what it asked for."""
+    unsaid = asked.get(EDITOR_DEFAULTS) or ()  # its user has asked for none of them
     names = [name for name in asked if name not in PERSONAL and not name.startswith("__")]
+    names = [name for name in names if name not in unsaid]
     force = {**DEFAULTS, **in_force}
     lines = [_line(name, asked[name], force) for name in names if _differs(name, asked, force)]
     if not lines:

@@ -21,9 +21,22 @@ const RANK_ATTRIBUTES = ['endpoints', 'ranks', 'cluster', 'tunnel'];
  */
 export function locateAdapter(configuration: Attributes): AdapterLocation {
   if (configuration['request'] === 'launch') return { kind: 'adapter' };
+  refuseUnsupported(configuration);
   if (RANK_ATTRIBUTES.some((name) => isGiven(configuration[name]))) return { kind: 'adapter' };
   const connect = configuration['connect'] ?? hostAndPort(configuration);
   return isGiven(connect) ? runningAt(connect) : { kind: 'choose' };
+}
+
+/** Attributes of debugpy without which the configuration would mean something else. */
+const UNSUPPORTED: Attributes = {
+  processId: 'ranks are not injected into running processes; start them with "dap-mux run", or name them by "endpoints"',
+  listen: 'an attach configuration does not wait for ranks; run "dap-mux attach dial:N" for N ranks that connect to it',
+};
+
+function refuseUnsupported(configuration: Attributes): void {
+  for (const [name, reason] of Object.entries(UNSUPPORTED)) {
+    if (isGiven(configuration[name])) throw new ConfigurationError(`"${name}" is not supported: ${String(reason)}`);
+  }
 }
 
 function isGiven(value: unknown): boolean {

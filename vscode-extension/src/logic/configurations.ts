@@ -56,14 +56,23 @@ export function isCount(text: string): boolean {
   return /^[1-9][0-9]{0,4}$/.test(text.trim());
 }
 
+/** Defaults of the Python extension that differ from those of debugpy itself. */
+const DEFAULTS: Attributes = { showReturnValue: true };
+
+/** Names the attributes that are defaults: a session that is configured otherwise does not report these. */
+const UNSET_BY_USER = '__defaults'; // dap_mux/engine/clients/attach_conflicts.py
+
 /**
  * Adds what the adapter needs beside the user's attributes: the workspace folder, for path mappings,
  * and that this editor understands the event `ranks`.
  */
 export function completed<C extends Attributes>(configuration: C, folder: string | undefined): C {
   const events = configuration['events'];
+  const unset = Object.keys(DEFAULTS).filter((name) => configuration[name] === undefined);
   return {
+    ...DEFAULTS,
     ...configuration,
+    [UNSET_BY_USER]: unset,
     events: [...new Set([...(Array.isArray(events) ? (events as unknown[]) : []), 'ranks'])],
     ...(folder !== undefined && configuration['workspaceFolder'] === undefined
       ? { workspaceFolder: folder }
