@@ -15,7 +15,7 @@ from tests.vscode.workbench import CONSOLE, VARIABLES, Row, Window, browsing, ne
 MEDIA: Final = REPOSITORY / "vscode-extension" / "media"
 PACKAGE: Final = REPOSITORY / "vscode-extension/dist/dap-mux.vsix"
 THEMES: Final = {"dark": "vs-dark", "light": "vs"}
-RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
 STACK: Final = '.pane:has(> .pane-header[aria-label="Call Stack Section"])'
 QUIET: Final = {
     "workbench.layoutControl.enabled": False,

@@ -25,7 +25,7 @@ CALL_STACK: Final = ".debug-call-stack"
 VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
 WATCH: Final = ".debug-watch"
-RANKS: Final = '.pane:has(> .pane-header[aria-label="Ranks Section"])'
+RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
 _TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
 _REPETITIONS: Final = 30  # of a key that is held, a second
