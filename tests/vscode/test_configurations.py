@@ -103,10 +103,6 @@ async def _take(window: Window, offer: str) -> None:
     await row.first.click(timeout=LIMIT * 1000)
 
 
-def is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
-
-
 def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
         return not rank_processes(server)

@@ -114,6 +114,18 @@ async def test_the_activity_bar_counts_sessions_and_the_view_ranks(
     await window.becomes(badge.locator(".badge-content").all_inner_texts, ["1"].__eq__, "1 session")
 
 
+async def test_the_view_is_open_and_its_rows_have_every_button(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window, _ = await stopped(user, own_server, open_window, "dap-mux")
+    await window.page.set_viewport_size({"width": 1900, "height": 1300})
+    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
+    await row.wait_for(timeout=LIMIT * 1000)  # nobody has opened the view, or a row of it
+    await row.hover()
+    for button in ("Step Into", "Step Out", "Compare Across Ranks", "Release Ranks"):
+        await row.locator(f'.action-label[aria-label^="{button}"]').wait_for()
+
+
 def _counts(headers: list[str]) -> bool:
     return any("4 ranks · 4 stopped" in header for header in headers)
 

@@ -10,8 +10,9 @@ import { inputName, pickRankSet } from '../ranks/rankSetPicker';
 import { isNode, type Node, type RanksTree } from '../views/ranksTree';
 import { registerCommand, requireSession, UserError } from './registerCommand';
 
-type Action = 'continue' | 'pause' | 'next';
-const PDB_COMMANDS: Readonly<Record<Action, string>> = { continue: 'c', pause: 'pause', next: 'n' };
+const PDB_COMMANDS = { continue: 'c', pause: 'pause', next: 'n', stepIn: 's', stepOut: 'r' } as const;
+type Action = keyof typeof PDB_COMMANDS;
+const ACTIONS = Object.keys(PDB_COMMANDS) as Action[];
 
 /** Continue, pause or step exactly these ranks, with one request however many they are. */
 export async function control(session: RankSession, rows: readonly Row[], action: Action): Promise<void> {
@@ -61,10 +62,20 @@ export async function defineGroup(session: RankSession, ranks: string): Promise<
   void vscode.window.showInformationMessage(vscode.l10n.t('@{0} now means {1}.', plain, whichRanks(ranks)));
 }
 
-async function release(sessions: RankSessions): Promise<void> {
+/** Release the ranks of a row of the view; without a row, those that the user names. */
+async function release(sessions: RankSessions, tree: RanksTree, args: readonly unknown[]): Promise<void> {
+  if (isNode(args[0])) {
+    const { session: owner, rows } = selectedRanks(tree, args);
+    await confirmRelease(owner, setOfRows(rows, owner.ranks.all()));
+    return;
+  }
   const session = requireSession(sessions);
   const ranks = await pickRankSet(session, vscode.l10n.t('Release ranks: which ones?'));
   if (ranks === undefined) return;
+  await confirmRelease(session, ranks);
+}
+
+async function confirmRelease(session: RankSession, ranks: string): Promise<void> {
   const question = vscode.l10n.t('Release {0}? These ranks run on without a debugger.', ranks);
   const confirm = vscode.l10n.t('Release');
   const answer = await vscode.window.showWarningMessage(question, { modal: true }, confirm);
@@ -72,7 +83,7 @@ async function release(sessions: RankSessions): Promise<void> {
 }
 
 export function registerControlCommands(sessions: RankSessions, tree: RanksTree): vscode.Disposable {
-  const actions = (['continue', 'pause', 'next'] as const).map((action) =>
+  const actions = ACTIONS.map((action) =>
     registerCommand(`${RANK_COMMAND_PREFIX}${action}`, async (...args) => {
       const { session, rows } = selectedRanks(tree, args);
       await control(session, rows, action);
@@ -84,6 +95,6 @@ export function registerControlCommands(sessions: RankSessions, tree: RanksTree)
       const { session, rows } = selectedRanks(tree, args);
       await defineGroup(session, setOfRows(rows, session.ranks.all()));
     }),
-    registerCommand(Command.releaseRanks, () => release(sessions)),
+    registerCommand(Command.releaseRanks, (...args) => release(sessions, tree, args)),
   );
 }

@@ -5,6 +5,7 @@ import type { ComparePanel } from '../compare/panel';
 import { Command } from '../constants';
 import { castText } from '../logic/ranks/reports';
 import type { Row } from '../logic/ranks/rows';
+import { setOfRows } from '../logic/ranks/sets';
 import { stackItem, variableItem } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { isNode } from '../views/ranksTree';
@@ -49,10 +50,12 @@ async function continueOnly(sessions: RankSessions, args: readonly unknown[]): P
 }
 
 async function compare(sessions: RankSessions, panel: ComparePanel, args: readonly unknown[]): Promise<void> {
+  const [node] = args;
   const variable = variableItem(args);
-  const session = requireSession(sessions, variable?.session);
+  const session = isNode(node) ? node.session : requireSession(sessions, variable?.session);
+  const ranks = isNode(node) ? setOfRows(node.rows, session.ranks.all()) : 'all';
   const expression = variable?.expression ?? (await inputExpression());
-  if (expression) await panel.compare(session, { expression, ranks: 'all', frame: focusedDepth(session) });
+  if (expression) await panel.compare(session, { expression, ranks, frame: focusedDepth(session) });
 }
 
 function inputExpression(): Thenable<string | undefined> {

@@ -5,17 +5,12 @@ import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
 import { registerStackCommands } from '../commands/stack';
 import { ComparePanel } from '../compare/panel';
-<<<<<<< HEAD
 import type { RankSessions } from '../ranks/rankSession';
-=======
-import { RankSessions } from '../ranks/rankSession';
-import { DeathNotifications } from './deathNotifications';
->>>>>>> 1824048 (Show the death of a rank where nobody overlooks it)
 import { RanksTree } from './ranksTree';
 import { registerStatusBar } from './statusBar';
 
 export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
-  const tree = new RanksTree(sessions);
+  const tree = new RanksTree(sessions, context.workspaceState);
   const panel = new ComparePanel(sessions, context.extensionUri);
   context.subscriptions.push(
     tree,

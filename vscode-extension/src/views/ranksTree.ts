@@ -19,6 +19,8 @@ export interface Node {
   readonly rankClass: RankClass | undefined;
 }
 
+const OPENED = 'ranks view opened'; // in the workspace's memory
+const MAX_ATTEMPTS = 5; // the user may have hidden the view
 const MAX_EXPANDED_RANKS = 8; // larger classes are collapsed at first
 const ICONS: Readonly<Record<string, readonly [string, string?]>> = {
   dead: ['error', 'testing.iconFailed'],
@@ -64,9 +66,13 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private readonly disposables: vscode.Disposable[];
   private filter = '';
   private shown = '';
+  private attempts = 0;
   readonly onDidChangeTreeData = this.emitter.event;
 
-  constructor(private readonly sessions: RankSessions) {
+  constructor(
+    private readonly sessions: RankSessions,
+    private readonly memory: vscode.Memento,
+  ) {
     this.tree = vscode.window.createTreeView(View.ranks, { treeDataProvider: this, canSelectMany: true });
     this.disposables = [
       this.tree,
@@ -113,8 +119,20 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     return item;
   }
 
+  /**
+   * VS Code adds our view to Run and Debug collapsed: open it once for each workspace, then it is
+   * the user's. It may not exist yet when the session does, so this is tried until it is visible.
+   */
+  private open(): void {
+    if (this.memory.get<boolean>(OPENED) ?? this.attempts >= MAX_ATTEMPTS) return;
+    this.attempts++;
+    if (this.tree.visible) void this.memory.update(OPENED, true);
+    else void vscode.commands.executeCommand(`${View.ranks}.focus`, { preserveFocus: true });
+  }
+
   private refresh(): void {
     const session = this.sessions.current;
+    if (session) this.open();
     const rows = session?.ranks.all() ?? [];
     // no badge: VS Code would add it to the number of debug sessions, 5 for four ranks
     this.tree.description = session ? summary(session.ranks.counts()) : '';
