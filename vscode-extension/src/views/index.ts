@@ -6,6 +6,7 @@ import { registerControlCommands } from '../commands/control';
 import { registerStackCommands } from '../commands/stack';
 import { ComparePanel } from '../compare/panel';
 import type { RankSessions } from '../ranks/rankSession';
+import { DeathNotifications } from './deathNotifications';
 import { RanksTree } from './ranksTree';
 import { registerStatusBar } from './statusBar';
 
