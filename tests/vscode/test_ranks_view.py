@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Position
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
@@ -33,6 +34,7 @@ STOOD: Final = (  # the others at their next stop, and who has stepped behind th
     f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
 )
 SOON: Final = 2000  # ms
+ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 SWALLOWED: Final = 10.0  # s without an effect: the click was lost
 
 
@@ -122,8 +124,12 @@ async def test_the_view_is_open_and_its_rows_have_every_button(
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
     await row.wait_for(timeout=LIMIT * 1000)  # nobody has opened the view, or a row of it
     await row.hover()
-    for button in ("Step Into", "Step Out", "Compare Across Ranks", "Release Ranks"):
+    for button in ("Continue", "Step Over", "Step Into", "Step Out"):
         await row.locator(f'.action-label[aria-label^="{button}"]').wait_for()
+    await row.click(button="right", position=ON_THE_NAME)
+    menu = window.page.locator(".monaco-menu .action-item")
+    for item in ("Compare Across Ranks", "Release Ranks"):
+        await menu.filter(has_text=item).first.wait_for()
 
 
 def _counts(headers: list[str]) -> bool:
@@ -196,8 +202,8 @@ async def _name(window: Window) -> None:
         window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank {rank},"]')
         for rank in (0, 2)
     )
-    await one.click()
-    await other.click(modifiers=["Control"])
+    await one.click(position=ON_THE_NAME)
+    await other.click(modifiers=["Control"], position=ON_THE_NAME)
     await window.context_menu(other, "New Group…")
     await _answer(window, "Name for ranks 0,2", "even")
     await _told(window, "@even now means ranks 0,2.")

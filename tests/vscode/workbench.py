@@ -29,6 +29,7 @@ RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
 _TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
 _REPETITIONS: Final = 30  # of a key that is held, a second
+_ROOM: Final = 300  # px: for the rows of four ranks and their classes
 _TALL: Final = 1300  # px: a screen on which no view hides its rows
 _BROWSER: Final = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -113,9 +114,22 @@ class Window(Editing):
         await self.becomes(self.threads, lambda seen: seen == wanted, f"CALL STACK shows {wanted}")
 
     async def see_ranks(self) -> None:
-        """Open our view Ranks, with room for its rows."""
-        await self.page.set_viewport_size({"width": 1500, "height": _TALL})
+        """Open our view Ranks, with room for its rows and for those of CALL STACK above it."""
         await self.command("Focus on Ranks View")
+        await self._enlarge('.pane:has(> .pane-header[aria-label^="Call Stack"])')
+        await self._enlarge(RANKS)
+
+    async def _enlarge(self, root: str) -> None:
+        """Drag the upper edge of a view up: the views above it become smaller."""
+        view = self.page.locator(root)
+        await view.wait_for()
+        place = await view.bounding_box()
+        assert place is not None
+        across = place["x"] + place["width"] / 2
+        await self.page.mouse.move(across, place["y"])
+        await self.page.mouse.down()
+        await self.page.mouse.move(across, place["y"] - _ROOM, steps=10)
+        await self.page.mouse.up()
 
     async def stand(self, *classes: str) -> None:
         """Wait until the view Ranks has exactly these classes of ranks."""
@@ -312,6 +326,6 @@ async def browsing(program: str) -> AsyncIterator[Browser]:
 
 async def new_window(browser: Browser, folder: Path) -> Window:
     """A window on a folder, not yet loaded."""
-    context = await browser.new_context(viewport={"width": 1500, "height": 950})
+    context = await browser.new_context(viewport={"width": 1500, "height": _TALL})
     context.set_default_timeout(LIMIT * 1000)
     return Window(await context.new_page(), folder)
