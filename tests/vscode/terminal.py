@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from contextlib import suppress
 from typing import Final
 
 from dap_mux import procfs
@@ -27,3 +30,16 @@ def rank_processes(server: CodeServer) -> list[int]:
     """The processes of ranks that were started from this VS Code."""
     commands = {pid: procfs.command_line(pid) or () for pid in server.processes()}
     return [pid for pid, command in commands.items() if "dap_mux.rank" in command]
+
+
+async def end_jobs(window: Window, server: CodeServer) -> None:
+    """End what was started in terminals of this VS Code, and wait until it is gone."""
+    for pid in rank_processes(server):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    async def left() -> list[int]:
+        commands = {pid: {*(procfs.command_line(pid) or ())} for pid in server.processes()}
+        return [pid for pid, command in commands.items() if {"dap_mux", "run"} <= command]
+
+    await window.becomes(left, [].__eq__, "no job is left")

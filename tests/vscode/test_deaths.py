@@ -14,7 +14,7 @@ from dap_mux.client import DapClient
 from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
-from tests.vscode.terminal import RUN, in_terminal, rank_processes
+from tests.vscode.terminal import RUN, end_jobs, in_terminal, rank_processes
 from tests.vscode.workbench import CONSOLE, RANKS, Window
 
 pytestmark = [
@@ -65,6 +65,7 @@ async def test_the_log_of_a_job_in_a_terminal_is_that_terminal(
     await terminal.wait_for(timeout=LIMIT * 1000)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.leave()
+    await end_jobs(window, own_server)  # the other rank is held at its exception
 
 
 async def _pid(run: Command, rank: int) -> int:
