@@ -61,18 +61,24 @@ class Inspector:
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
-        if self._answered_as_before(request):
-            return
-        arguments, rank = self._resolved(request)
+        try:
+            arguments, rank = self._resolved(request)
+        except StaleHandle:
+            if self._answered_as_before(request):
+                return
+            raise
         if rank is None:
             raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
         self._ask(request, rank, arguments)
 
     def to_owner_or_focus(self, request: ClientRequest) -> None:
         """Pass a request to its handle's owner, or to the rank in focus where it has none."""
-        if self._answered_as_before(request):
-            return
-        arguments, rank = self._resolved(request)
+        try:
+            arguments, rank = self._resolved(request)
+        except StaleHandle:
+            if self._answered_as_before(request):
+                return
+            raise
         rank = rank or self._focus(request)
         if rank is None:
             self._wait_for_rank(request, arguments)

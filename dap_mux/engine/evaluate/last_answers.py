@@ -11,6 +11,7 @@ the children of a value are found again although each stop gives them other refe
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -54,12 +55,17 @@ class _NamedValues(Struct):
 
 
 class _Shown(NamedTuple):
-    """A request that only shows something: the id that it names, and what it wants of it."""
+    """What a request wants that only shows something."""
 
-    kind: Kind
-    id: int
     trail: Trail
     how: str = ""  # which of the children, and in which format
+
+
+class _Unread(NamedTuple):
+    """A request and its answer, as they are: most are never wanted again."""
+
+    request: ClientRequest
+    body: Raw
 
 
 @dataclass
@@ -67,6 +73,7 @@ class _KeptAnswers:
     """What was told of one rank over one connection."""
 
     connection: Connection
+    unread: deque[_Unread] = field(default_factory=lambda: deque(maxlen=MAX_ANSWERS))
     answers: Recent[tuple[Trail, str], Raw] = field(default_factory=lambda: Recent(MAX_ANSWERS))
 
 
@@ -79,61 +86,79 @@ class LastAnswers:
         self._trails: Recent[int, Trail] = Recent(MAX_REFERENCES)
 
     def keep(self, request: ClientRequest, rank: Rank, body: Raw) -> None:
-        """Remember an answer, with the session's ids."""
-        asked = self._asked(request)
-        if asked is None:
+        """Remember an answer, with the session's ids. Lean: this is done for each of them."""
+        if request.command not in EMPTY or len(body) > MAX_BYTES:
             return
-        try:
-            children = read(body, _NamedValues)
-        except PeerFault:
-            return
-        for child in (*children.scopes, *children.variables):
-            if child.variablesReference:
-                self._trails[child.variablesReference] = (*asked.trail, child.name)
-        if children.variablesReference:
-            self._trails[children.variablesReference] = asked.trail
-        if len(body) <= MAX_BYTES:
-            self._keep(rank, asked, body)
-
-    def _keep(self, rank: Rank, asked: _Shown, body: Raw) -> None:
         told = self._told.get(rank.id)
         if told is None or told.connection is not rank.connection:
             told = _KeptAnswers(rank.connection)
         self._told[rank.id] = told
-        told.answers[asked.trail, asked.how] = body
+        told.unread.append(_Unread(request, body))
+
+    def _read(self, told: _KeptAnswers) -> None:
+        """Find out what the newest answers are about."""
+        while told.unread:
+            request, body = told.unread.popleft()
+            asked = self._asked(request)
+            if asked is None:
+                continue
+            try:
+                children = read(body, _NamedValues)
+            except PeerFault:
+                continue
+            for child in (*children.scopes, *children.variables):
+                if child.variablesReference:
+                    self._trails[child.variablesReference] = (*asked.trail, child.name)
+            if children.variablesReference:
+                self._trails[children.variablesReference] = asked.trail
+            told.answers[asked.trail, asked.how] = body
 
     def of_stale(self, request: ClientRequest) -> Raw | Body | None:
         """Return the answer to a request whose id was of a stop that is over; else None."""
-        asked = self._asked(request)
-        rank = None if asked is None else self._core.handles.resumed(asked.kind, asked.id)
+        kind, id = self._named(request)
+        rank = self._core.handles.resumed(kind, id)
         if rank is None or rank not in self._core.ranks:
             return None
         return self.instead(request, self._core.ranks[rank])
 
     def instead(self, request: ClientRequest, rank: Rank) -> Raw | Body | None:
         """Return the last answer, or an empty one, if the request only shows something."""
+        told = self._told.get(rank.id)
+        known = None
+        if told is not None:
+            self._read(told)
         asked = self._asked(request)
         if asked is None:
             return None
-        told = self._told.get(rank.id)
-        known = None
         if told is not None and told.connection is rank.connection:
             known = told.answers.get((asked.trail, asked.how))
         return known or EMPTY[request.command]
 
+    def _named(self, request: ClientRequest) -> tuple[Kind, int]:
+        """Return the id that a request is about; none, if its kind has none."""
+        match request.command:
+            case "scopes":
+                return Kind.FRAME, typed(request.arguments, FrameArguments).frameId
+            case "variables":
+                asked = typed(request.arguments, VariablesArguments)
+                return Kind.VARIABLES, asked.variablesReference
+            case "evaluate":
+                return Kind.FRAME, typed(request.arguments, EvaluateArguments).frameId or 0
+        return Kind.FRAME, 0
+
     def _asked(self, request: ClientRequest) -> _Shown | None:
         match request.command:
             case "scopes":
-                return _Shown(Kind.FRAME, typed(request.arguments, FrameArguments).frameId, ())
+                return _Shown(())
             case "variables":
                 id = typed(request.arguments, VariablesArguments).variablesReference
                 rest = {**plain(request.arguments)}
                 del rest["variablesReference"]
                 trail = self._trails.get(id)  # of a value that was printed, say, there is none
                 if trail is not None:
-                    return _Shown(Kind.VARIABLES, id, trail, str(sorted(rest.items())))
+                    return _Shown(trail, str(sorted(rest.items())))
             case "evaluate":
                 asked = typed(request.arguments, EvaluateArguments)
                 if asked.frameId is not None and asked.context in SHOWN:
-                    return _Shown(Kind.FRAME, asked.frameId, (f"= {asked.expression}",))
+                    return _Shown((f"= {asked.expression}",))
         return None
