@@ -91,8 +91,8 @@ class LastAnswers:
             return
         told = self._told.get(rank.id)
         if told is None or told.connection is not rank.connection:
-            told = _KeptAnswers(rank.connection)
-        self._told[rank.id] = told
+            told = self._told[rank.id] = _KeptAnswers(rank.connection)
+        self._told.move_to_end(rank.id)
         told.unread.append(_Unread(request, body))
 
     def _read(self, told: _KeptAnswers) -> None:

@@ -21,12 +21,12 @@ EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wron
 
 def run(core: SessionState, call: Callable[[], None]) -> None:
     """Call it, and what is put off meanwhile: each right after the call that put it off."""
-    calls: list[Postponed] = [(call, None)]
-    while calls:
+    _guard(core, call, None)
+    calls: list[Postponed] = []
+    while core.postponed or calls:
+        calls.extend(reversed(core.postponed))
+        core.postponed.clear()
         _guard(core, *calls.pop())
-        if core.postponed:
-            calls.extend(reversed(core.postponed))
-            core.postponed.clear()
 
 
 def _guard(core: SessionState, call: Callable[[], None], cause: ClientRequest | None) -> None:
