@@ -1,4 +1,4 @@
-"""What an open file has contained: a rank runs the text that the file had when the rank started."""
+"""The earlier texts of an open file: a rank runs the text that the file had when it started."""
 
 from __future__ import annotations
 

@@ -388,7 +388,7 @@ def test_restart_that_fails(play: Play) -> None:
 
 @pytest.mark.parametrize("owns_job", [True, False])
 def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
-    """Who has not launched the job cannot start it again: an editor shows that beside Continue."""
+    """A client that did not launch the job cannot restart it: Restart is beside Continue."""
     book = play(2, owns_job=owns_job)
     client = attached(book)
     assert "this client has launched" in client.ask("restart").refusal

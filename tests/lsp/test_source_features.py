@@ -250,7 +250,7 @@ async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> 
 
 
 async def test_hints_stay_with_their_lines_while_the_text_is_edited(user: User) -> None:
-    """What is typed moves them, saved or not: the ranks run the text as it was."""
+    """Edits move the hints, saved or not: the ranks run the earlier text."""
     path = user.script(TRAIN)
     here = line_of(path, "here")
     run, client = await stopped_job(user, path, ranks=2)

@@ -88,7 +88,7 @@ class ClientLeave:
             self._core.later(self.release_if_alone)
 
     def returned(self) -> None:
-        """Who was to attach again has, or has not: nothing of the earlier client is kept."""
+        """Drop what was kept for a client that was expected back, attached again or not."""
         if self._awaited is not None:
             (client, timer), self._awaited = self._awaited, None
             self._core.cancel(timer)

@@ -1,4 +1,4 @@
-"""What a rank says of an expression that failed, as a person wants to read it."""
+"""Shortens the error messages of expressions that failed in a rank."""
 
 from __future__ import annotations
 

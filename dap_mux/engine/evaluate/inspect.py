@@ -61,36 +61,39 @@ class Inspector:
 
     def to_owner(self, request: ClientRequest) -> None:
         """Pass a request to the rank that owns its handle."""
-        try:
-            arguments, rank = self._resolved(request)
-        except StaleHandle:
-            if self._answered_as_before(request):
-                return
-            raise
+        owned = self._owned(request)
+        if owned is None:
+            return
+        arguments, rank = owned
         if rank is None:
             raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
         self._ask(request, rank, arguments)
 
     def to_owner_or_focus(self, request: ClientRequest) -> None:
         """Pass a request to its handle's owner, or to the rank in focus where it has none."""
-        try:
-            arguments, rank = self._resolved(request)
-        except StaleHandle:
-            if self._answered_as_before(request):
-                return
-            raise
+        owned = self._owned(request)
+        if owned is None:
+            return
+        arguments, rank = owned
         rank = rank or self._focus(request)
         if rank is None:
             self._wait_for_rank(request, arguments)
             return
         self._ask(request, rank, arguments)
 
-    def _answered_as_before(self, request: ClientRequest) -> bool:
-        """Answer what an editor shows of a frame whose rank has run on since."""
-        body = self._last.of_stale(request)
-        if body is not None:
-            to_clients.respond(self._core, request, body)
-        return body is not None
+    def _owned(self, request: ClientRequest) -> tuple[Raw, Rank | None] | None:
+        """Return what `_resolved` does, None if the request has been answered from earlier answers.
+
+        Editors also show frames whose ranks have resumed since.
+        """
+        try:
+            return self._resolved(request)
+        except StaleHandle:
+            body = self._last.of_stale(request)
+            if body is None:
+                raise
+        to_clients.respond(self._core, request, body)
+        return None
 
     def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
         """Ranks that are being attached may be asked in a moment, as one by itself may."""

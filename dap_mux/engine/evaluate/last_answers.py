@@ -1,4 +1,4 @@
-"""What an editor is told about a frame whose rank has run on since: what it was told last.
+"""Keeps the latest answers, for requests about frames whose ranks have resumed since.
 
 With F10 held down an editor asks for the scopes and variables of stops that are over when it asks.
 An error would colour its panes red at each step; debugpy itself answers such requests, too. So the
@@ -31,9 +31,9 @@ from dap_mux.protocol.types import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 SHOWN: Final = frozenset({"watch", "hover"})  # contexts of `evaluate` that only show something
-MAX_RANKS: Final = 32  # those that somebody has looked at last
+MAX_RANKS: Final = 16  # those that somebody has looked at last
 MAX_ANSWERS: Final = 64  # of each
-MAX_BYTES: Final = 65_536  # of one; a longer one is not kept
+MAX_BYTES: Final = 32_768  # of one; a longer one is not kept
 MAX_REFERENCES: Final = 8_192
 Trail: TypeAlias = tuple[str, ...]
 EMPTY: Final[dict[str, Body]] = {
@@ -55,7 +55,7 @@ class _NamedValues(Struct):
 
 
 class _Shown(NamedTuple):
-    """What a request wants that only shows something."""
+    """The value that a read-only request asks for."""
 
     trail: Trail
     how: str = ""  # which of the children, and in which format
@@ -70,7 +70,7 @@ class _Unread(NamedTuple):
 
 @dataclass
 class _KeptAnswers:
-    """What was told of one rank over one connection."""
+    """The latest answers of one rank over one connection."""
 
     connection: Connection
     unread: deque[_Unread] = field(default_factory=lambda: deque(maxlen=MAX_ANSWERS))

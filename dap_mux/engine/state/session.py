@@ -21,7 +21,7 @@ from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
-"""What is to be called, and the request on whose behalf."""
+"""A deferred call, and the request that it is made for."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ RANKS = 4
 
 
 def shown_here(lines: list[str]) -> list[str]:
-    """What the page shows, for this Python: since 3.12 a comprehension has no frame of its own."""
+    """Adapt the page to this Python: since 3.12 a comprehension has no frame."""
     if sys.version_info < (3, 12):
         return lines
     return [line.replace("<listcomp>", "all_reduce_mean") for line in lines]
