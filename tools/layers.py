@@ -36,11 +36,13 @@ PURE_PARTS = (
     "backoff",
     "errors",
     "insight",
+    "lookups",
     "pathmap",
     "printable",
     "protocol",
     "rank_rows",
     "rank_sets",
+    "rank_values",
     "suggestions",
 )
 MIDDLE = (*PURE_PARTS, "engine")
@@ -50,11 +52,13 @@ LAYERS: dict[str, Layer] = {
     "addresses": Layer(ours=(), pure=True),
     "backoff": Layer(ours=(), pure=True),
     "errors": Layer(ours=(), pure=True),
+    "lookups": Layer(ours=(), pure=True),
     "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "suggestions": Layer(ours=(), pure=True),
     "rank_sets": Layer(ours=("errors", "suggestions"), pure=True),
     "rank_rows": Layer(ours=("rank_sets",), pure=True),
+    "rank_values": Layer(ours=(), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     # its source is sent to ranks that may have no dap-mux
@@ -119,7 +123,7 @@ LAYERS: dict[str, Layer] = {
     # a client like any editor: it never looks behind the protocol
     "console": Layer(
         ours=(
-            *("client", "errors", "printable", "rank_rows", "rank_sets"),
+            *("client", "errors", "printable", "rank_rows", "rank_sets", "rank_values"),
             *("suggestions", "user_files"),
         ),
         theirs=("prompt_toolkit", "rich"),
@@ -127,8 +131,8 @@ LAYERS: dict[str, Layer] = {
     # neither does this; the way into a session is handed to it
     "lsp": Layer(
         ours=(
-            *("backoff", "client", "errors", "printable", "rank_rows", "rank_sets"),
-            *("session_files", "suggestions"),
+            *("backoff", "client", "errors", "lookups", "printable", "rank_rows", "rank_sets"),
+            *("rank_values", "session_files", "suggestions"),
         ),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
     ),

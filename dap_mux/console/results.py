@@ -1,14 +1,21 @@
-"""The results of many ranks as text: `{0-3,5-7}: 2.31 | *{4}: nan`."""
+"""The results of many ranks as text: `⚠ {4}: nan | {0-3,5-7}: 2.31`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dap_mux.console.screen import Screen
 from dap_mux.console.tables import Table
 from dap_mux.printable import one_line
+from dap_mux.rank_values import (
+    SEPARATOR,
+    WARNING,
+    RankValue,
+    marked,
+    outliers_first,
+    side_by_side,
+)
 
 Body = Mapping[str, Any]
 MAX_LINE_LENGTH: Final = 100  # longer results get a line each
@@ -34,43 +41,32 @@ def _show_failures(screen: Screen, body: Body, *, single: bool = False) -> None:
         screen.say(f"no response from {body['missing']}", "error")
 
 
-def marked(results: Sequence[Body]) -> list[str]:
-    """Return `{0-3}: 2.31` for each result; if a majority agrees, the others get a star."""
-    majority = len(results) > 1 and count(results[0]["ranks"]) > count(results[1]["ranks"])
-    return [
-        f"{'*' if majority and index else ''}{{{result['ranks']}}}: {result['value']}"
-        for index, result in enumerate(results)
-    ]
-
-
-def count(ranks: str) -> int:
-    """Count the ranks in a folded set: 5 for `0-3,7`, also with groups (`actor:0-3; eval:1`)."""
-    runs = re.findall(r"(?:^|[,;:/])\s*(\d+)(?:-(\d+))?(?=\s*(?:[,;]|$))", ranks)
-    return sum(int(last or first) - int(first) + 1 for first, last in runs)
-
-
 def _side_by_side(screen: Screen, results: Sequence[Body]) -> None:
-    texts = marked(results)
-    line = " | ".join(texts)
+    values = _values(results)
+    texts = side_by_side(values)
+    line = SEPARATOR.join(texts)
     if len(line) <= MAX_LINE_LENGTH and "\n" not in line:
         screen.say(line)
         return
-    for text, result in zip(texts, results, strict=True):
-        if "\n" in result["value"]:
-            head, _, rest = text.partition(": ")
-            text = f"{head}:\n{rest}"  # noqa: PLW2901
-        screen.say(text, "odd" if text.startswith("*") else "")
+    for text in texts:
+        head, _, value = text.partition(": ")
+        shown = f"{head}:\n{value}" if "\n" in value else text
+        screen.say(shown, "odd" if text.startswith(WARNING) else "")
+
+
+def _values(results: Iterable[Body]) -> list[RankValue]:
+    return [RankValue(one["ranks"], str(one["value"]), one["outlier"]) for one in results]
 
 
 def show_compare(screen: Screen, body: Body) -> None:
-    """Show the response of `compare`: the values, statistics and outliers."""
-    rows = tuple((each["ranks"], one_line(str(each["value"]))) for each in body["values"])
+    """Show the response of `compare`: whole values, outliers first, and statistics."""
+    rows = tuple(
+        (marked(one), one_line(one.value)) for one in outliers_first(_values(body["values"]))
+    )
     if rows:
         screen.table(Table(("Ranks", "Value"), rows))
     if body["statistics"]:
         screen.say(statistics(body["statistics"]))
-    if body["outliers"]:
-        screen.say(f"outliers: {body['outliers']}", "odd")
     _show_failures(screen, body)
 
 

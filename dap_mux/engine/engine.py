@@ -16,6 +16,7 @@ from dap_mux.engine.clients.notices import Notices
 from dap_mux.engine.commands.debug_console.console import Console
 from dap_mux.engine.commands.debug_console.evaluate import Evaluation
 from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
+from dap_mux.engine.commands.debug_console.hover import HoverEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.commands.requests.cast import Cast
 from dap_mux.engine.commands.requests.compare import Compare
@@ -148,7 +149,8 @@ class Engine:
         values = Values(core, AggregateVariables(core))
         evaluator = RankSetEvaluator(core, fan_out, meshes, values)
         console = Console(core, self.view, meshes, values, evaluator, requests.on_behalf)
-        self.evaluation = Evaluation(core, self.inspector, console, values, evaluator)
+        hovers = HoverEvaluator(core, self.inspector, fan_out, values)
+        self.evaluation = Evaluation(core, self.inspector, console, values, evaluator, hovers)
 
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.

@@ -34,6 +34,7 @@ _NUMBER: Final = re.compile(
 )
 _MAX_NUMBER_CHARS: Final = 400  # longer texts are not read as numbers
 _BINS: Final = 10
+_ENOUGH_NUMBERS: Final = 8  # for a histogram: fewer are read faster one by one
 _MAX_DEVIATIONS: Final = 3.5
 _MAD_TO_STD: Final = 1.4826
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
@@ -76,7 +77,8 @@ class Histogram:
 class Statistics:
     """Statistics of the numbers. All but the counts are of the finite ones, None if there are none.
 
-    `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`).
+    `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`). There is no
+    `histogram` of fewer than eight finite numbers.
     """
 
     min: float | None
@@ -233,7 +235,8 @@ def describe(numbers: Iterable[float]) -> Statistics:
     mean = math.fsum(number / len(finite) for number in finite)
     spread = max(abs(number - mean) for number in finite)
     std = _std(finite, mean, spread)
-    return Statistics(min(finite), max(finite), mean, std, nan, inf, histogram(finite))
+    bars = histogram(finite) if len(finite) >= _ENOUGH_NUMBERS else None
+    return Statistics(min(finite), max(finite), mean, std, nan, inf, bars)
 
 
 def _std(numbers: Sequence[float], mean: float, spread: float) -> float | None:

@@ -5,25 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
+
+from dap_mux.lookups import is_lookup
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Value: TypeAlias = ast.expr | ast.arg
-# Names, attributes and subscripts, with what may be between the brackets.
-_HARMLESS: Final = (
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Slice,
-    ast.Tuple,
-    ast.Constant,
-    ast.UnaryOp,
-    ast.BinOp,
-    ast.Add,
-    ast.Sub,
-    ast.unaryop,
-    ast.expr_context,
-)
 
 
 @dataclass(frozen=True)
@@ -64,7 +51,7 @@ class ParsedSource:
         pointed = (_pointed_at(node, line, column) for node in ast.walk(self.tree))
         node = min((one for one in pointed if one is not None), key=_size, default=None)
         called = {id(each.func) for each in ast.walk(self.tree) if isinstance(each, ast.Call)}
-        if node is None or id(node) in called or not _harmless(node):
+        if node is None or id(node) in called or not (isinstance(node, ast.arg) or is_lookup(node)):
             return None
         text = node.arg if isinstance(node, ast.arg) else ast.unparse(node)
         return Expression(text, node.lineno, node.col_offset, _end_line(node), _end_column(node))
@@ -97,10 +84,6 @@ def _pointed_at(node: ast.AST, line: int, column: int) -> Value | None:
 def _within(node: Value, line: int, column: int) -> bool:
     begin, end = (node.lineno, node.col_offset), (_end_line(node), _end_column(node))
     return begin <= (line, column) <= end
-
-
-def _harmless(node: Value) -> bool:
-    return isinstance(node, ast.arg) or all(isinstance(e, _HARMLESS) for e in ast.walk(node))
 
 
 def _size(node: Value) -> tuple[int, int]:

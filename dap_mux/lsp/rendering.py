@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.printable import one_line
+from dap_mux.rank_values import RankValue, side_by_side
 
 _MAX_MARK_LENGTH: Final = 40
 _MAX_VALUE_LENGTH: Final = 300
@@ -43,8 +44,10 @@ def values(expression: str, body: Mapping[str, Any], *, markdown: bool) -> str |
 
 
 def _values(expression: str, body: Mapping[str, Any]) -> list[str]:
-    found = body["values"]
-    shown = [f"  {{{one['ranks']}}}: {_short(one['value'])}" for one in found[:_MAX_VALUES]]
+    found = [
+        RankValue(one["ranks"], _short(one["value"]), one["outlier"]) for one in body["values"]
+    ]
+    shown = [f"  {line}" for line in side_by_side(found)[:_MAX_VALUES]]
     if len(found) > _MAX_VALUES:
         shown.append(f"  … and {len(found) - _MAX_VALUES} more values")
     if len(shown) == 1:
@@ -61,8 +64,7 @@ def _statistics(statistics: Mapping[str, Any] | None) -> list[str]:
 
 
 def _others(body: Mapping[str, Any]) -> list[str]:
-    lines = [f"outliers: {body['outliers']}"] if body["outliers"] else []
-    lines += [f"  {{{one['ranks']}}}: {_short(one['message'])}" for one in body["errors"]]
+    lines = [f"  {{{one['ranks']}}}: {_short(one['message'])}" for one in body["errors"]]
     if body["missing"]:
         lines.append(f"no response from {body['missing']}")
     return lines

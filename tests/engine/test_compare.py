@@ -11,6 +11,11 @@ from tests.support.scripted.playbook import Playbook
 EDGES = [2 + step / 5 for step in range(11)]
 
 
+def value(ranks: str, text: str, *, outlier: bool = False) -> dict[str, object]:
+    """An entry of `values`."""
+    return {"ranks": ranks, "value": text, "outlier": outlier}
+
+
 def says(book: Playbook, name: str, *values: str) -> None:
     """What each rank has under this name."""
     for rank, value in zip(book.ranks.values(), values, strict=True):
@@ -25,9 +30,9 @@ def test_numbers(play: Play) -> None:
     body = client.ask("compare", expression="norm").body
     assert body == {
         "values": [
-            {"ranks": "0-1,3,5", "value": "2.0"},
-            {"ranks": "2", "value": "nan"},
-            {"ranks": "4", "value": "4.0"},
+            value("0-1,3,5", "2.0"),
+            value("2", "nan", outlier=True),
+            value("4", "4.0", outlier=True),
         ],
         "statistics": {
             "min": 2.0,
@@ -36,12 +41,25 @@ def test_numbers(play: Play) -> None:
             "std": pytest.approx(0.8),
             "nan": 1,
             "inf": 0,
-            "histogram": {"edges": pytest.approx(EDGES), "counts": [4, *[0] * 8, 1]},
+            "histogram": None,
         },
         "outliers": "2,4",
         "errors": [],
         "missing": "",
     }
+
+
+def test_a_histogram_is_for_eight_numbers(play: Play) -> None:
+    """Ten bins, the last one closed on both sides; of fewer numbers there is none."""
+    book = play(8)
+    client = stopped(book)
+    says(book, "norm", *["2.0"] * 7, "4.0")
+    statistics = client.ask("compare", expression="norm").body["statistics"]
+    assert statistics["histogram"] == {"edges": pytest.approx(EDGES), "counts": [7, *[0] * 8, 1]}
+    assert (
+        client.ask("compare", expression="norm", ranks="1-7").body["statistics"]["histogram"]
+        is None
+    )
 
 
 def test_a_tolerance(play: Play) -> None:
@@ -52,7 +70,7 @@ def test_a_tolerance(play: Play) -> None:
     assert client.ask("compare", expression="loss").body["outliers"] == "2"
     for tolerance in (0.02, {"absolute": 1}):
         body = client.ask("compare", expression="loss", tolerance=tolerance).body
-        assert (body["values"], body["outliers"]) == ([{"ranks": "0-2", "value": "100"}], "")
+        assert (body["values"], body["outliers"]) == ([value("0-2", "100")], "")
     refusal = client.ask("compare", expression="loss", tolerance=-1).refusal
     assert refusal == "compare: tolerance must be at least 0.0"
 
@@ -64,7 +82,7 @@ def test_no_numbers(play: Play) -> None:
     says(book, "mode", "'a'", "'a'", "'a'", "'b'")
     body = client.ask("compare", expression="mode", ranks="1-3").body
     assert body["statistics"] is None
-    assert body["values"] == [{"ranks": "1-2", "value": "'a'"}, {"ranks": "3", "value": "'b'"}]
+    assert body["values"] == [value("1-2", "'a'"), value("3", "'b'", outlier=True)]
     assert body["outliers"] == "3"
 
 
@@ -78,7 +96,7 @@ def test_who_fails_and_who_is_silent(play: Play) -> None:
     book.rank(3).silent = {"evaluate"}
     answer = client.ask("compare", expression="loss", timeout=2)
     book.wait(2)
-    assert answer.body["values"] == [{"ranks": "0,2", "value": "1"}, {"ranks": "4", "value": "7"}]
+    assert answer.body["values"] == [value("0,2", "1"), value("4", "7", outlier=True)]
     ((error),) = answer.body["errors"]
     assert error["ranks"] == "1"
     assert "NameError" in error["message"]
@@ -120,7 +138,7 @@ def test_objects_of_one_kind(play: Play) -> None:
     says(book, "model", *(f"<train.Model object at 0x7f{rank}0>" for rank in range(3)))
     masked = "<train.Model object at 0x…>"
     body = client.ask("compare", expression="model").body
-    assert (body["values"], body["outliers"]) == ([{"ranks": "0-2", "value": masked}], "")
+    assert (body["values"], body["outliers"]) == ([value("0-2", masked)], "")
     watch = {"expression": "ranks(0:3) model", "context": "watch"}
     assert client.ask("evaluate", **watch).body["result"] == f"{{0-2}}: {masked}"
     (result,) = client.ask("cast", ranks="all", command="p model").body["results"]

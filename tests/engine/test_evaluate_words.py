@@ -33,23 +33,31 @@ def unfold(client: Client, reference: int) -> dict[str, str]:
 
 class TestValues:
     def test_numbers_in_a_watch(self, play: Play) -> None:
-        """A watch on several ranks: a child for each value, outliers last, then statistics."""
+        """A watch on several ranks: a child for each value, outliers first, then statistics."""
         book = play(4)
         client = stopped(book)
-        says(book, "loss", "2.5", "2.5", "nan", "3.5")
+        says(book, "loss", "2.5", "2.5", "nan", "3.5000001")
         value = client.ask("evaluate", expression="ranks(0:4) loss", context="watch").body
-        assert value["result"] == "{0-1}: 2.5 | {3}: 3.5 | {2}: nan | outliers: 2"
-        assert unfold(client, value["variablesReference"]) == {
-            "0-1": "2.5",
-            "3": "3.5",
-            "2": "nan",
-            "min": "2.5",
-            "max": "3.5",
-            "mean": "2.83333",
-            "std": "0.471405",
-            "histogram": "█        ▅",
-            "outliers": "2",
-        }
+        assert value["result"] == "⚠ {2}: nan | {0-1}: 2.5 | {3}: 3.50000…"
+        assert list(unfold(client, value["variablesReference"]).items()) == [
+            ("⚠ {2}", "nan"),
+            ("{0-1}", "2.5"),
+            ("{3}", "3.5000001"),
+            ("min", "2.5"),
+            ("max", "3.5"),
+            ("mean", "2.83333"),
+            ("std", "0.471405"),
+        ]
+
+    def test_a_histogram_is_for_eight_numbers(self, play: Play) -> None:
+        """Fewer are read faster one by one."""
+        for count, bars in ((7, None), (8, "█        ▂")):
+            book = play(count)
+            client = stopped(book)
+            says(book, "loss", *["2.5"] * (count - 1), "3.5")
+            value = client.ask("evaluate", expression="all loss", context="watch").body
+            below = unfold(client, value["variablesReference"])
+            assert below.get("histogram") == bars
 
     def test_a_tree(self, play: Play) -> None:
         """Below a child are the variables of a rank that said so; all of it dies with the stop."""
@@ -59,8 +67,8 @@ class TestValues:
         value = client.ask("evaluate", expression="all config", context="repl").body
         top = value["variablesReference"]
         below = client.ask("variables", variablesReference=top).body["variables"]
-        inner = below[0]["variablesReference"]
-        assert [one["name"] for one in below] == ["0-1", "2", "outliers"]
+        inner = below[1]["variablesReference"]
+        assert [one["name"] for one in below] == ["⚠ {2}", "{0-1}"]
         assert unfold(client, inner) == {"of": "config"}
         with book.quietly("rank 2 runs on"):
             client.ask("continue", threadId=book.thread(2), singleThread=True)
@@ -200,7 +208,7 @@ class TestWords:
         book = play(3)
         client = stopped(book)
         says(book, "loss", "100", "100", "101")
-        assert say(client, "%compare loss").endswith("outliers: 2")
+        assert say(client, "%compare loss") == "⚠ {2}: 101 | {0-1}: 100"
         assert say(client, "%compare ranks(1:3) loss within 2%") == "{1-2}: 100"
         assert (
             "compare what" in client.ask("evaluate", expression="%compare", context="repl").refusal
@@ -212,10 +220,10 @@ class TestWords:
         client = stopped(book)
         says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 1}", "{'a': 2}")
         value = client.ask("evaluate", expression="cast ranks(0:4) p config", context="repl").body
-        assert value["result"] == "{0-2}: {'a': 1} | {3}: {'a': 2} | outliers: 3"
+        assert value["result"] == "⚠ {3}: {'a': 2} | {0-2}: {'a': 1}"
         arguments = {"variablesReference": value["variablesReference"]}
         below = client.ask("variables", **arguments).body["variables"]
-        assert [one["name"] for one in below] == ["0-2", "3", "outliers"]
+        assert [one["name"] for one in below] == ["⚠ {3}", "{0-2}"]
         assert unfold(client, below[1]["variablesReference"]) == {"of": "config"}
         says(book, "loss", "1", "2", "3", "4")
         value = client.ask("evaluate", expression="cast all p loss", context="repl").body

@@ -42,10 +42,3 @@ def test_nothing_is_collected_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None
     finally:
         gc.enable()
         gc.set_threshold(*before)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="3.11 alone makes frames when asked")
-def test_a_collection_meanwhile_is_why() -> None:
-    """Otherwise the collector need not be stopped."""
-    assert run("plain", 60) != 0

@@ -68,6 +68,7 @@ class Answers:
 
 OnAnswers: TypeAlias = Callable[[Answers], None]
 Text: TypeAlias = "str | Callable[[Rank], str]"
+Depth: TypeAlias = "int | Callable[[Stop], int | None]"
 
 
 class ReplyCollector:
@@ -161,14 +162,14 @@ class FanOutEvaluator:
         *,
         raw: bool = False,
         stopped_only: str = "",
-        depth: int | None = None,
+        depth: Depth | None = None,
     ) -> None:
         """Evaluate in each rank; `then` is called once, within `timeout` seconds.
 
         `text`: an expression or statement, `$rank` and its like replaced; a callable gives each
         rank its own. `raw`: a text comes as it is, not as its repr. `stopped_only`: why this cannot
         be asked of a running rank, '' where it can. `depth`: in the frame so far up the stack, 0
-        for the innermost; None for the selected one.
+        for the innermost; a callable says it for each stop; None for the selected one.
         """
         asked = list(ranks)
         request = _EncodedRequest(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
@@ -184,7 +185,7 @@ class _EncodedRequest:
     """One `evaluate`, encoded once for all ranks that get it with the same arguments."""
 
     def __init__(
-        self, core: SessionState, text: Text, *, raw: bool, stopped_only: str, depth: int | None
+        self, core: SessionState, text: Text, *, raw: bool, stopped_only: str, depth: Depth | None
     ) -> None:
         self._core = core
         self._depth = depth
@@ -218,13 +219,20 @@ class _EncodedRequest:
             return _absence(rank)
         if stop is None:
             return self._stopped_only
-        if stop.frame_ids:
+        if stop.frame_ids and isinstance(self._depth, int):
             return f"it has no frame {self._depth}: its stack is {len(stop.frame_ids)} deep"
+        if stop.frame_ids:
+            return "it has left this function"
         return "its stack is not known: pause it again"
 
     def _frame(self, stop: Stop) -> int | None:
-        index = stop.selected if self._depth is None else self._depth
-        return stop.frame_ids[index] if index < len(stop.frame_ids) else None
+        if callable(self._depth):
+            index = self._depth(stop)
+        else:
+            index = stop.selected if self._depth is None else self._depth
+        if index is None or index >= len(stop.frame_ids):
+            return None
+        return stop.frame_ids[index]
 
     def _text_for(self, rank: Rank) -> str:
         text = self._text if isinstance(self._text, str) else self._text(rank)

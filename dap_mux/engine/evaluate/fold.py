@@ -38,6 +38,7 @@ def folded(
             "value": value,
             "type": types[ranks[0]],
             "variablesReference": reference(ranks[0]),
+            "outlier": ranks[0] in odd,
         }
         for value, ranks in groups
     ]

@@ -13,8 +13,9 @@ from tests.support.clients.consoles import cells
 NOTHING: dict[str, Any] = {"results": [], "errors": [], "missing": ""}
 
 
-def result(ranks: str, value: str) -> dict[str, Any]:
-    return {"ranks": ranks, "value": value, "type": "", "variablesReference": 0}
+def result(ranks: str, value: str, *, outlier: bool = False) -> dict[str, Any]:
+    rest = {"type": "", "variablesReference": 0}
+    return {"ranks": ranks, "value": value, "outlier": outlier, **rest}
 
 
 def cast(*results: dict[str, Any], single: bool = False, **more: Any) -> str:
@@ -24,30 +25,21 @@ def cast(*results: dict[str, Any], single: bool = False, **more: Any) -> str:
     return "".join(shown)
 
 
-def test_equal_answers_side_by_side_the_odd_ones_marked() -> None:
-    odd = [result("0-3,5-7", "2.31"), result("4", "nan")]
-    assert cast(*odd) == "{0-3,5-7}: 2.31 | *{4}: nan\n"
+def test_outliers_come_first_and_are_marked() -> None:
+    odd = [result("0-3,5-7", "2.31"), result("4", "nan", outlier=True)]
+    assert cast(*odd) == "⚠ {4}: nan | {0-3,5-7}: 2.31\n"
     assert cast(result("0-7", "2.31")) == "{0-7}: 2.31\n"
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "odd"),
-    [
-        ("0", "1", ""),
-        ("0-1", "2-3", ""),
-        ("0-1", "2", "*"),
-        ("a:0-1", "a:2; b-1:0", ""),
-        ("a:0,2; b:1-4", "b-1:0-3", "*"),
-        ("3/1-4", "0", "*"),
-    ],
-)
-def test_who_is_odd_needs_a_majority(first: str, second: str, odd: str) -> None:
-    shown = cast(result(first, "x"), result(second, "y"))
-    assert shown == f"{{{first}}}: x | {odd}{{{second}}}: y\n"
+def test_numbers_side_by_side_have_six_digits() -> None:
+    long = "0.09038551498866008"
+    assert cast(result("0", long), result("1", "1.5")) == "{0}: 0.0903855… | {1}: 1.5\n"
+    assert cast(result("0-1", long)) == f"{{0-1}}: {long}\n"
 
 
 def test_long_answers_have_lines_of_their_own() -> None:
-    assert cast(result("0-1", "x" * 99), result("2", "y")) == f"{{0-1}}: {'x' * 99}\n*{{2}}: y\n"
+    shown = cast(result("0-1", "x" * 99), result("2", "y", outlier=True))
+    assert shown == f"⚠ {{2}}: y\n{{0-1}}: {'x' * 99}\n"
     assert cast(result("0", "a\nb")) == "{0}:\na\nb\n"
 
 
@@ -71,7 +63,7 @@ def test_compare() -> None:
     statistics = {"min": 1.0, "max": 3.0, "mean": 1.5, "std": None, "nan": 1, "inf": 0}
     histogram = {"edges": [1, 2, 3], "counts": [3, 1]}
     body = {
-        "values": [{"ranks": "0-2", "value": "1.0"}, {"ranks": "5", "value": "3\x1b.0"}],
+        "values": [result("0-2", "1.0"), result("5", "3\x1b.0", outlier=True)],
         "statistics": {**statistics, "histogram": histogram},
         "outliers": "5",
         "errors": [],
@@ -79,9 +71,9 @@ def test_compare() -> None:
     }
     show_compare(PlainScreen(shown.append), body)
     text = "".join(shown)
-    assert cells(text) == [["Ranks", "Value"], ["0-2", "1.0"], ["5", "3\\x1b.0"]]
+    assert cells(text) == [["Ranks", "Value"], ["⚠ {5}", "3\\x1b.0"], ["{0-2}", "1.0"]]
     assert "min 1 · max 3 · mean 1.5 · std - · 1 nan · █▄" in text
-    assert text.endswith("outliers: 5\nno response from 7\n")
+    assert text.endswith("no response from 7\n")
 
 
 @pytest.mark.parametrize(

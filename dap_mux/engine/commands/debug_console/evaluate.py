@@ -12,6 +12,7 @@ from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.completions import Hints, hints
 from dap_mux.engine.commands.debug_console.console import Console
 from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
+from dap_mux.engine.commands.debug_console.hover import HOVER, HoverEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.evaluate.last_answers import SHOWN
@@ -47,6 +48,7 @@ class Evaluation:
         console: Console,
         values: Values,
         evaluator: RankSetEvaluator,
+        hovers: HoverEvaluator,
     ) -> None:
         self._core = core
         self._inspector = inspector
@@ -54,6 +56,7 @@ class Evaluation:
         self._values = values
         self._trees = values.trees
         self._evaluator = evaluator
+        self._hovers = hovers
 
     def evaluate(self, request: ClientRequest) -> None:
         """`evaluate`: a command of ours, an expression for several ranks, or one rank's Python."""
@@ -62,7 +65,10 @@ class Evaluation:
         if meant is None:
             if arguments.context == console_grammar.CONSOLE and arguments.frameId is None:
                 self._in_focus(request)
-            self._inspector.to_owner_or_focus(request)
+            if arguments.context == HOVER:
+                self._hovers.evaluate(request, arguments)
+            else:
+                self._inspector.to_owner_or_focus(request)
         elif isinstance(meant, console_grammar.Asked):
             depth = self._depth(arguments)
             self._evaluator.evaluate(request, meant.ranks, meant.expression, depth=depth)

@@ -17,6 +17,7 @@ from dap_mux.rank_rows import (
     reason,
 )
 from dap_mux.rank_sets.debuggees import label
+from dap_mux.rank_values import SEPARATOR, RankValue, side_by_side
 
 MAX_VALUES: Final = 16  # values that one line shows; the tree below it has all
 
@@ -67,23 +68,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def merged(
-    values: Sequence[tuple[str, str]],
-    errors: Iterable[tuple[str, str]],
-    missing: str,
-    outliers: str = "",
-) -> str:
-    """`{0-3}: 2.31 | {4}: nan`; then who failed, and who did not answer."""
-    parts = [f"{{{ranks}}}: {value}" for ranks, value in values]
+def merged(values: Sequence[RankValue], errors: Iterable[tuple[str, str]], missing: str) -> str:
+    """`⚠ {4}: nan | {0-3}: 2.31`; then who failed, and who did not answer."""
+    parts = side_by_side(values)
     if len(parts) > MAX_VALUES:
-        parts[MAX_VALUES // 2 : -MAX_VALUES // 2] = [f"… {len(parts) - MAX_VALUES} more values"]
+        parts[MAX_VALUES:] = [f"… {len(parts) - MAX_VALUES} more values"]
     parts += [f"{{{ranks}}}: {message}" for ranks, message in errors]
-    if outliers:
-        parts.append(f"outliers: {outliers}")
     if missing:
         parts.append(f"no answer: {missing}")
-    lines = any("\n" in value for _, value in values)
-    return ("\n" if lines else " | ").join(parts) or "no ranks"
+    lines = any("\n" in one.value for one in values)
+    return ("\n" if lines else SEPARATOR).join(parts) or "no ranks"
 
 
 def number(value: float | None) -> str:

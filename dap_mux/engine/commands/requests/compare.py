@@ -58,7 +58,10 @@ def body_of(core: SessionState, answers: Answers, tolerance: Tolerance) -> Body:
     """Return the body of `compare`; every key is always there."""
     found = comparison_of(answers, tolerance)
     return {
-        "values": [{"ranks": named(core, one.ranks), "value": one.value} for one in found.groups],
+        "values": [
+            {"ranks": named(core, one.ranks), "value": one.value, "outlier": one.outlier}
+            for one in found.groups
+        ],
         "statistics": msgspec.to_builtins(found.statistics),
         "outliers": named(core, found.outliers),
         "errors": [
