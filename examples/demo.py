@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from dap_mux.client import DapClient
-from dap_mux.rank_sets import fold
+from dap_mux.rank_values import SEPARATOR, RankValue, side_by_side
 
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "data_parallel.py"
@@ -129,30 +128,10 @@ def show_list(ranks: list[Json]) -> None:
 
 
 async def show_values(client: DapClient, expression: str) -> None:
-    """Print the value of an expression on every rank, equal ones together, outliers last."""
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for rank in (await client.request("list"))["ranks"]:
-        value = short(await value_on(client, rank["threadId"], expression))
-        found[value].append((rank["group"], rank["rank"]))
-    groups = sorted(found.items(), key=lambda item: -len(item[1]))
-    merged = " | ".join(f"{{{fold(ranks)}}}: {value}" for value, ranks in groups)
-    print(f"  {expression:<11} {merged}", flush=True)
-
-
-async def value_on(client: DapClient, thread: int, expression: str) -> str:
-    """Evaluate in the top frame of one rank."""
-    stack = await client.request("stackTrace", {"threadId": thread, "levels": 1})
-    frame = stack["stackFrames"][0]["id"]
-    asked = {"expression": expression, "frameId": frame, "context": "watch"}
-    return str((await client.request("evaluate", asked))["result"])
-
-
-def short(value: str) -> str:
-    """Four digits are enough to tell numbers apart."""
-    try:
-        return f"{float(value):.4g}"
-    except ValueError:
-        return value
+    """Print the value of an expression on every rank: outliers first, equal values together."""
+    body = await client.request("compare", {"expression": expression})
+    values = [RankValue(one["ranks"], one["value"], one["outlier"]) for one in body["values"]]
+    print(f"  {expression:<11} {SEPARATOR.join(side_by_side(values))}", flush=True)
 
 
 async def step_together(client: DapClient, thread: int) -> None:

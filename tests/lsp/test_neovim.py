@@ -137,9 +137,8 @@ async def test_hints_hover_problems_and_lenses(user: User) -> None:
     assert told["marks"] == {loop: "● 1", step: "● 0,2-3"}
     assert [line for line in told["hover"] if not line.startswith("```")] == [
         "loss",
+        "  ⚠ {2}: nan",
         "  {0-1,3}: 1.5",
-        "  {2}: nan",
-        "outliers: 2",
     ]
     assert "breakpoint: " in told["problem"]
     [(code, mark)] = told["after"].items()

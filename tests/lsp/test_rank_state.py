@@ -76,17 +76,22 @@ def test_many_pieces_are_counted() -> None:
     assert len(mark) < 55
 
 
+def value(ranks: str, text: str, *, outlier: bool = False) -> dict[str, Any]:
+    """An entry of its `values`."""
+    return {"ranks": ranks, "value": text, "outlier": outlier}
+
+
 def compared(**more: Any) -> dict[str, Any]:
     """An answer of `compare`."""
     rest: dict[str, Any] = {"statistics": None, "outliers": "", "errors": [], "missing": ""}
-    return {"values": [{"ranks": "0-1", "value": "1"}], **rest, **more}
+    return {"values": [value("0-1", "1")], **rest, **more}
 
 
 def test_values_of_a_hover() -> None:
     assert rendering.values("x", compared(values=[]), markdown=True) is None
     numbers = {"min": 1.0, "max": 2.5, "mean": 1.5, "std": 0.25, "nan": 1, "inf": 0}
     body = compared(
-        values=[{"ranks": str(rank), "value": f"{rank}\n"} for rank in range(20)],
+        values=[value(str(rank), f"{rank}\n", outlier=rank == 15) for rank in range(20)],
         statistics=numbers,
         errors=[{"ranks": "30", "message": "NameError"}],
         missing="31",
@@ -95,7 +100,7 @@ def test_values_of_a_hover() -> None:
     assert said is not None
     lines = said.splitlines()
     assert lines[0] == "x"
-    assert lines[1] == "  {0}: 0\\n", "a value is one line"
+    assert lines[1:3] == ["  ⚠ {15}: 15\\n", "  {0}: 0\\n"], "a value is one line"
     assert lines[13:] == [
         "  … and 8 more values",
         "min 1 · max 2.5 · mean 1.5 · std 0.25 · nan 1",

@@ -63,7 +63,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
         run, client = await stopped_job(user, path)
         await shown.until_hints(uri, {here: "● 0-3"})
         said = await shown.until_hover(uri, path, here, "loss")
-        assert said == "```text\nloss\n  {0-1,3}: 1.5\n  {2}: nan\noutliers: 2\n```"
+        assert said == "```text\nloss\n  ⚠ {2}: nan\n  {0-1,3}: 1.5\n```"
 
         row = (await listed(client, "line", *[here] * 4))[1]["threadId"]
         await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
@@ -233,7 +233,7 @@ async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> 
         await other.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)
         await shown.until_hints(uri, {here - 2: "● 1", here: "● 0,2"})
         said = await shown.until_hover(uri, path, here, "loss")
-        assert said.startswith("```text\nloss\n  {0-1}: 1.5\n  {2}: nan")
+        assert said.startswith("```text\nloss\n  ⚠ {2}: nan\n  {0-1}: 1.5\n")
 
         source = {"source": {"path": path}, "breakpoints": []}
         await other.request("setBreakpoints", source, timeout=LIMIT)

@@ -26,7 +26,7 @@ def test_the_demo_finds_the_rank_that_differs_and_exits_0() -> None:
     told = done.stdout
     assert done.returncode == 0, told + done.stderr
     assert re.search(r"^  2     stopped  breakpoint  train", told, re.MULTILINE)
-    assert re.search(r"batch\.unit  \{0-1,3\}: 'm' \| \{2\}: 'mm'", told)
+    assert re.search(r"batch\.unit  ⚠ \{2\}: 'mm' \| \{0-1,3\}: 'm'", told)
     assert len(re.findall(r"stepped over: all 4 ranks stand on line \d+$", told, re.MULTILINE)) == 2
     assert "ranks 0-3 exited with 0" in told
     assert "Start it again" not in told  # that is asked on a terminal only

@@ -38,11 +38,11 @@ async def test_a_tree_of_several_ranks() -> None:
     async with four() as (driver, _):
         value = await evaluate(driver, "ranks(0:4) config", "watch")
         below = await unfold(driver, value["variablesReference"])
-        assert list(below) == ["1-3", "0", "outliers"]
-        assert below["1-3"]["type"] == "dict"
-        inside = await unfold(driver, below["1-3"]["variablesReference"])
+        assert list(below) == ["⚠ {0}", "{1-3}"]
+        assert below["{1-3}"]["type"] == "dict"
+        inside = await unfold(driver, below["{1-3}"]["variablesReference"])
         assert inside["'lr'"]["value"] == "0.1"
-        of_rank_0 = await unfold(driver, below["0"]["variablesReference"])
+        of_rank_0 = await unfold(driver, below["⚠ {0}"]["variablesReference"])
         assert of_rank_0["'lr'"]["value"] == "0.2"
 
         await driver.control("next", 3, singleThread=True)
@@ -50,17 +50,17 @@ async def test_a_tree_of_several_ranks() -> None:
         with pytest.raises(RequestFailed, match="rank 3 has run on since"):
             await unfold(driver, value["variablesReference"])
         # rank 1 has not moved, and speaks for itself
-        assert await unfold(driver, below["1-3"]["variablesReference"])
+        assert await unfold(driver, below["{1-3}"]["variablesReference"])
 
 
 async def test_numbers_and_arrays() -> None:
     async with four() as (driver, _):
         value = await evaluate(driver, "all loss", "watch")
-        assert value["result"] == "{0-1,3}: 2.25 | {2}: nan | outliers: 2"
+        assert value["result"] == "⚠ {2}: nan | {0-1,3}: 2.25"
         value = await evaluate(driver, "ranks(0,1) weights")
         below = await unfold(driver, value["variablesReference"])
-        assert below["0"]["type"] == "ndarray"
-        about = await unfold(driver, below["1"]["variablesReference"])
+        assert below["{0}"]["type"] == "ndarray"
+        about = await unfold(driver, below["{1}"]["variablesReference"])
         assert (about["shape"]["value"], about["dtype"]["value"]) == ("(2, 3)", "'float32'")
         assert "data" not in about
         one = await evaluate(driver, "ranks(1) scalar", "hover")
