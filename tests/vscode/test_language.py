@@ -47,7 +47,23 @@ async def test_where_ranks_stand_and_what_a_name_is_there(
     window, run = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
     own_server.knows(run.session_path)
     await hint(window, "0-3")
-    await window.hover("loss, grad = model", "loss", "340268", "outlier")
+    await says_who_differs(window)
+
+
+async def test_a_hover_shows_all_ranks_with_the_stock_type_too(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window, _ = await stopped(user, stock_server, open_window, "debugpy", "step == 5")
+    await says_who_differs(window)
+
+
+async def says_who_differs(window: Window) -> None:
+    """Point at a name: this rank's value comes first, then the one that differs from most."""
+    value = await window.point_at("loss, grad = model", "loss")
+    assert re.search(r"^0\.\d{10,} \| ⚠ \{2\}: 340268… \| \{", value), value
+    rows = dict(row.split(" =\n") for row in await window.unfolded())
+    assert list(rows)[:4] == ["{0}", "⚠ {2}", "{1}", "{3}"], rows
+    assert rows["⚠ {2}"] == "340268.32927038794"
 
 
 async def test_a_breakpoint_that_ranks_lack_is_mended(

@@ -264,19 +264,19 @@ class Window(Editing):
             await field.fill(expression)
             await field.press("Enter")
 
-    async def hover(self, line: str, word: str, *words: str) -> None:
-        """Let the mouse rest on a word until all these are said of it: several may speak of it."""
+    async def point_at(self, line: str, word: str) -> str:
+        """Let the mouse rest on a word of a line; return the value that the debugger shows."""
         text = self.page.locator(".view-line", has_text=line).locator("span > span", has_text=word)
-        said = self.page.locator(".monaco-hover:not(.hidden)", has_text=word)
-        for each in words:
-            said = said.filter(has_text=each)
-        for _ in range(int(LIMIT)):
-            await text.first.hover()
-            with suppress(Late):
-                await said.first.wait_for(timeout=SOON)
-                return
-            await self.page.mouse.move(0, 0)
-        raise AssertionError(f"{words} are not said of {word!r}")
+        await text.first.hover()
+        shown = self.page.locator(".debug-hover-widget")
+        await shown.wait_for()
+        return await shown.locator(".value").first.inner_text()
+
+    async def unfolded(self) -> list[str]:
+        """What the value that the mouse rests on unfolds to."""
+        rows = self.page.locator(".debug-hover-widget .monaco-list-row")
+        await rows.first.wait_for()
+        return [await row.inner_text() for row in await rows.all()]
 
     async def webview(self, part: str) -> Frame:
         """The page inside the window, once it has this part."""
