@@ -65,6 +65,7 @@ class Stops:
         self._edits = edits
         self._run_deferred = run_deferred
         self._new: dict[DebuggeeId, Stop] = {}
+        self._steps: list[StepRun] = []  # those that may still be under way
         self._timer: int | None = None
 
     # From ranks
@@ -201,6 +202,7 @@ class Stops:
         run = StepRun({r.id for r in ranks + late}, {rank.id for rank in ranks})
         for rank in ranks:
             rank.run = run
+        self._steps.append(run)
         self._core.after(self._core.settings.step_grace, lambda: self._overdue(run))
         return run
 
@@ -245,8 +247,9 @@ class Stops:
         )
 
     def _step_under_way(self) -> bool:
-        runs = (rank.run for rank in reversed(self._core.ranks.values()))
-        return any(run is not None and run.pending and not run.overdue for run in runs)
+        """Not a look at each rank: each of a thousand that stop at once asks this."""
+        self._steps = [run for run in self._steps if not run.overdue]
+        return any(run.pending for run in self._steps)
 
     def _announce(self) -> None:
         self._core.cancel(self._timer)
