@@ -167,12 +167,15 @@ class TestRestartOfAnAttachedEditor:
     """`disconnect` with `restart`: it attaches again at once, and the job waits for it as it is."""
 
     def test_ranks_stay_as_they_are(self, play: Play) -> None:
-        """The stopped one stays stopped, and is shown to whoever comes back."""
-        book = play(2)
+        """The stopped one stays stopped, and is shown to whoever comes back.
+
+        VS Code also says `terminateDebuggee`, of a job that it could not start again.
+        """
+        book = play(2, owns_job=True)
         client = attached(book)
         with book.happens():
             book.rank(0).hits(LINE)
-        client.ask("disconnect", restart=True)
+        client.ask("disconnect", restart=True, terminateDebuggee=True)
         book.wait(3)
         assert book.rank(0).data.stopped
         again = attached(book, "again")

@@ -25,10 +25,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 Kind = tuple[str, CodeServer]
-LOSSES: Final = (
-    "{0}: 3.2528806574657887 | {1}: 2.655513295407771 | "
-    "{2}: 3.3732467685775083 | {3}: 2.553220575067128"
-)
+LOSSES: Final = "{0}: 3.25288… | {1}: 2.65551… | {2}: 3.37324… | {3}: 2.55322…"
 
 
 @pytest.fixture(params=["debugpy", "dap-mux"])

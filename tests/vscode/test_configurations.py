@@ -28,7 +28,7 @@ pytestmark = [
 REDUCE: Final = example_line("a good line for a breakpoint")
 
 
-async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(
+async def test_f5_without_launch_json_starts_four_ranks_restart_others_and_stop_ends_them(
     own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     window = await open_window(own_server)
@@ -39,7 +39,12 @@ async def test_f5_without_launch_json_starts_four_ranks_and_stop_ends_them(
     await window.stands_at(REDUCE)
     all_stopped = window.page.locator(".statusbar-item", has_text="4 ranks · 4 stopped")
     await all_stopped.first.wait_for(timeout=LIMIT * 1000)
-    assert len(rank_processes(own_server)) == 4
+    first = rank_processes(own_server)
+    assert len(first) == 4
+    await window.control("restart")
+    await window.becomes(_other_ranks(own_server, first), bool, "four other ranks")
+    await all_stopped.first.wait_for(timeout=LIMIT * 1000)
+    await window.stands_at(REDUCE)
     await window.leave()
     await window.becomes(_no_ranks(own_server), bool, "every rank has ended")
 
@@ -106,6 +111,14 @@ async def _take(window: Window, offer: str) -> None:
 def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
         return not rank_processes(server)
+
+    return look
+
+
+def _other_ranks(server: CodeServer, than: list[int]) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        found = rank_processes(server)
+        return len(found) == len(than) and not set(found) & set(than)
 
     return look
 

@@ -1,12 +1,12 @@
-"""VS Code itself starts anew in the middle of a session."""
+"""Restart is pressed in the middle of a session, or VS Code itself starts anew."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.processes.commands import LIMIT, User, listed
+from tests.support.processes.commands import LIMIT, Command, User, listed
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import REDUCE, OpenWindow, stopped
+from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, stopped
 from tests.vscode.workbench import Window
 
 pytestmark = [
@@ -42,6 +42,34 @@ async def test_the_job_is_unharmed_and_a_new_attach_shows_where_it_is(
     await window.leave()
     await other.disconnect()
     assert (await run.ends()).code == 0
+
+
+async def test_restart_attaches_again_and_the_job_keeps_what_it_is_doing(
+    user: User, stock_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """A click beside Continue ends no job that was started in a terminal."""
+    window, run = await stopped(user, stock_server, open_window, "debugpy")
+    before = await _processes_and_places(run)
+    await window.watch_stop_line()
+    await window.control("restart")
+    await window.becomes(window.stop_lines, bool, "the line is highlighted anew")
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(REDUCE)
+    assert await _processes_and_places(run) == before
+    await window.toggle_breakpoint(EXAMPLE, REDUCE)
+    await window.control("continue")
+    await window.shows("running", "running", "running", "running")
+    await window.leave()
+    assert (await run.ends()).code == 0
+
+
+async def _processes_and_places(run: Command) -> list[tuple[int, str, int]]:
+    client = await run.client("onlooker")
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer"}, timeout=LIMIT)
+    rows = await listed(client, "state", *FOUR_STOPPED)
+    await client.disconnect()
+    return [(row["pid"], row["function"], row["line"]) for row in rows]
 
 
 async def _attach_again(window: Window) -> None:

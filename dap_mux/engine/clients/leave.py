@@ -34,11 +34,8 @@ class ClientLeave:
         """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""
         arguments = typed(request.arguments, DisconnectArguments)
         client = request.client
-        wants_end = arguments.terminateDebuggee
-        if wants_end is None:
-            wants_end = client.launched and not arguments.restart
         client.leaving = True
-        ends = wants_end and self._may_end(client)
+        ends = self._wants_end(client, arguments) and self._may_end(client)
         returns = bool(arguments.restart) and not ends
         if client.role == "controller":
             to_clients.send_event(self._core, client, "terminated")  # first, as debugpy does
@@ -47,6 +44,18 @@ class ClientLeave:
         self._core.out.append(CloseClient(client.id))
         if ends:  # after the ranks' `disconnect`
             self._core.later(self._end_job)
+
+    def _wants_end(self, client: Client, arguments: DisconnectArguments) -> bool:
+        """Whether the job is to end with it.
+
+        VS Code's Restart of an attached session is `restart` and `terminateDebuggee` at once: it
+        would end a job that it cannot start again.
+        """
+        if arguments.restart and not client.launched:
+            return False
+        if arguments.terminateDebuggee is None:
+            return client.launched and not arguments.restart
+        return arguments.terminateDebuggee
 
     def _farewell(self, client: Client, *, returns: bool) -> Body | None:
         """Tell who hears of ranks whether its leaving lets them all run on."""
