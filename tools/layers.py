@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -257,11 +258,11 @@ def violations(root: Path) -> Iterator[str]:
         if layer is None:
             yield f"{where}:1: {part!r} has no row in tools/layers.py"
             continue
-        tree = parse(path)
-        for item in imports(tree, name, known):
+        for item in imports(path, name):
             yield from (f"{where}:{item.line}: {why}" for why in judge(item, part, layer))
         if layer.pure:
-            yield from (f"{where}:{line}: {part} is pure: {what}" for line, what in effects(tree))
+            found = effects(parse(path))
+            yield from (f"{where}:{line}: {part} is pure: {what}" for line, what in found)
 
 
 def judge(item: Import, part: str, layer: Layer) -> Iterator[str]:
@@ -306,7 +307,7 @@ def engine_rooms(root: Path) -> Iterator[str]:
             if name.startswith(f"{ENGINE}.") and path.name != "__init__.py":
                 yield f"{where}:1: in no room of the engine (ENGINE_ROOMS in tools/layers.py)"
             continue
-        for item in imports(parse(path), name, known):
+        for item in imports(path, name):
             other = room_of(item.name)
             if other is not None and ENGINE_ROOMS.index(other) < ENGINE_ROOMS.index(room):
                 yield f"{where}:{item.line}: {room} may not import {item.name}, which is above it"
@@ -323,7 +324,7 @@ def circles(root: Path) -> Iterator[str]:
     """Modules that import each other in a circle, for type checkers alone or lazily included."""
     known = modules(root)
     arrows = {
-        name: {module_of(item.name, known) for item in imports(parse(path), name, known)}
+        name: {module_of(item.name, known) for item in imports(path, name)}
         for name, path in known.items()
     }
     try:
@@ -349,7 +350,7 @@ def slow_starts(root: Path) -> Iterator[str]:
         if name in seen:
             continue
         seen.add(name)
-        for item in imports(parse(known[name]), name, known):
+        for item in imports(known[name], name):
             if item.lazy:
                 continue
             if item.name.split(".")[0] in SLOW_TO_IMPORT:
@@ -377,23 +378,25 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def imports(tree: ast.Module, module: str, known: dict[str, Path]) -> Iterator[Import]:
+@cache
+def imports(path: Path, module: str) -> tuple[Import, ...]:
     """Every name that a module imports, relative ones resolved, wherever it stands."""
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    return tuple(_imports(parse(path), module, is_package=path.name == "__init__.py"))
+
+
+def _imports(
+    tree: ast.AST, module: str, *, is_package: bool, lazy: bool = False
+) -> Iterator[Import]:
+    """Those of a node and of what is inside it; an expression holds none."""
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (Import(alias.name, node.lineno, lazy) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = absolute(node, module, is_package=known[module].name == "__init__.py")
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        yield from (Import(name, node.lineno, id(node) in inside) for name in names)
+            base = absolute(node, module, is_package=is_package)
+            yield from (Import(f"{base}.{alias.name}", node.lineno, lazy) for alias in node.names)
+        elif not isinstance(node, ast.expr):
+            inside = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from _imports(node, module, is_package=is_package, lazy=inside)
 
 
 def absolute(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
