@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -43,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # until all is collected: thousands of tests are made, and none is garbage
     if hasattr(config, "workerinput"):
         return
     stack = ExitStack()
@@ -56,6 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that tests side by side end together."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, and never look through the tests themselves for it."""
+    gc.freeze()
+    gc.enable()
 
 
 class Connect(Protocol):
