@@ -11,10 +11,13 @@ PYTHON ?= $(shell tools/find-python)
 SOURCES = $(wildcard dap_mux tests tools examples)
 PYTEST = $(BIN)/python -m pytest
 # Most tests wait more than they work: 4 at a time keep 2 cores busy. `make SIDE_BY_SIDE=0 test` runs one at a time. Those marked
-# `alone`, every one of VS Code among them, have the machine to themselves. Idle workers steal queued
-# tests from the others.
+# `alone` have the machine to themselves, but windows of VS Code are two at a time. Unit tests only
+# work, and each worker collects all of them first: 3 are as fast. Idle workers steal queued tests
+# from the others.
 SIDE_BY_SIDE ?= 4
 TOGETHER = -n $(SIDE_BY_SIDE) --dist worksteal
+WINDOWS = -n $(if $(filter 0 1,$(SIDE_BY_SIDE)),0,2) --dist worksteal
+UNITS = -n $(if $(filter 0 1 2,$(SIDE_BY_SIDE)),$(SIDE_BY_SIDE),3) --dist worksteal
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
@@ -32,30 +35,45 @@ demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 test: $(DEV_STAMP) vsix-check vsix  ## everything but what is heavy
 	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
 	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) --ignore=tests/launchers -m "alone and not heavy"
+	$(PYTEST) --ignore=tests/launchers --ignore=tests/vscode -m "alone and not heavy"
+	$(PYTEST) $(WINDOWS) -m "not heavy" tests/vscode
 	$(PYTEST) $(TOGETHER) --ignore=tests/launchers -m "not alone and not heavy"
 
 test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, faults, many ranks
 	@tests/launchers/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
-	$(PYTEST) -m "alone and heavy"
+	$(PYTEST) --ignore=tests/vscode -m "alone and heavy"
+	$(PYTEST) $(WINDOWS) -m "heavy" tests/vscode
 	$(PYTEST) $(TOGETHER) -m "not alone and heavy"
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
-	$(PYTEST) $(TOGETHER) --ignore=tests/launchers -q -m "quick or not (real or slow)"
+	$(PYTEST) $(UNITS) --ignore=tests/launchers -q -m "quick or not (real or slow)"
 
 lint: $(DEV_STAMP)  ## style, types and layers
+	@$(MAKE) --no-print-directory -j 2 types style
+
+.PHONY: style types
+style: $(DEV_STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/mypy $(SOURCES)
 	$(BIN)/python tools/layers.py
 	$(BIN)/python tools/composition.py
 	$(BIN)/python tools/wiring.py
+
+types: $(DEV_STAMP)
+	$(BIN)/mypy $(SOURCES)
 
 vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
 	cd $(EXTENSION) && npm run --silent package
 
 vsix-check: $(NODE_STAMP)  ## the extension's style, types and unit tests
-	cd $(EXTENSION) && npm run --silent lint && npm run --silent typecheck && npm test --silent
+	@$(MAKE) --no-print-directory -j 2 vsix-style vsix-units
+
+.PHONY: vsix-style vsix-units
+vsix-style: $(NODE_STAMP)
+	cd $(EXTENSION) && npm run --silent lint
+
+vsix-units: $(NODE_STAMP)
+	cd $(EXTENSION) && npm run --silent typecheck && npm test --silent
 
 format: $(DEV_STAMP)  ## let ruff put the style right
 	$(BIN)/ruff format $(SOURCES)

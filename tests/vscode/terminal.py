@@ -32,6 +32,15 @@ def rank_processes(server: CodeServer) -> list[int]:
     return [pid for pid, command in commands.items() if "dap_mux.rank" in command]
 
 
+async def run_to_their_end(window: Window, server: CodeServer) -> None:
+    """Wait until no rank of these is left, and end none."""
+
+    async def left() -> list[int]:
+        return rank_processes(server)
+
+    await window.becomes(left, [].__eq__, "every rank has ended")
+
+
 async def end_jobs(window: Window, server: CodeServer) -> None:
     """End what was started in terminals of this VS Code, and wait until it is gone."""
     for pid in rank_processes(server):

@@ -58,9 +58,10 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
 
 
 async def test_a_rank_that_is_killed_disappears(
-    user: User, kind: Kind, open_window: OpenWindow
+    user: User, stock_server: CodeServer, open_window: OpenWindow
 ) -> None:
-    window, run = await stopped(user, kind[1], open_window, kind[0])
+    """Without our package; what that shows of a death is in `test_deaths`."""
+    window, run = await stopped(user, stock_server, open_window, "debugpy")
     client = await run.client()
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await client.request("attach", {"role": "observer"}, timeout=LIMIT)

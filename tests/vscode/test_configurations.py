@@ -14,7 +14,7 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, OpenWindow, example_line
-from tests.vscode.terminal import RUN, in_terminal, rank_processes
+from tests.vscode.terminal import RUN, in_terminal, rank_processes, run_to_their_end
 from tests.vscode.workbench import Window
 
 pytestmark = [
@@ -46,22 +46,7 @@ async def test_f5_without_launch_json_starts_four_ranks_restart_others_and_stop_
     await all_stopped.first.wait_for(timeout=LIMIT * 1000)
     await window.stands_at(REDUCE)
     await window.leave()
-    await window.becomes(_no_ranks(own_server), bool, "every rank has ended")
-
-
-async def test_a_job_in_the_terminal_is_debugged_in_its_window(
-    own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    window = await open_window(own_server)
-    await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.extension()  # a terminal that is older would not know the window's socket
-    await in_terminal(window, RUN)
-    await window.command("View: Show Run and Debug")
-    await window.shows("paused", "paused")
-    await window.stands_at(REDUCE)
-    await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.leave()
-    await window.becomes(_no_ranks(own_server), bool, "the job has run to its end")
+    await run_to_their_end(window, own_server)
 
 
 async def test_a_session_that_runs_is_found(
@@ -79,7 +64,7 @@ async def test_a_session_that_runs_is_found(
     await window.shows("paused", "paused")
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.leave()
-    await window.becomes(_no_ranks(own_server), bool, "the job has run to its end")
+    await run_to_their_end(window, own_server)
 
 
 async def test_a_python_without_dap_mux_is_named_with_an_offer(
@@ -106,13 +91,6 @@ async def _take(window: Window, offer: str) -> None:
     """Choose one row of the list that has opened by itself."""
     row = window.page.locator(".quick-input-list .monaco-list-row", has_text=offer)
     await row.first.click(timeout=LIMIT * 1000)
-
-
-def _no_ranks(server: CodeServer) -> Callable[[], Awaitable[bool]]:
-    async def look() -> bool:
-        return not rank_processes(server)
-
-    return look
 
 
 def _other_ranks(server: CodeServer, than: list[int]) -> Callable[[], Awaitable[bool]]:

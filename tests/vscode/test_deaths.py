@@ -35,6 +35,8 @@ async def test_a_death_is_told_in_red_and_stands_first(
     user.signal(await _pid(run, 2), signal.SIGSEGV)
     toast = window.page.locator(".notification-toast", has_text=DIED).first
     await toast.wait_for(timeout=LIMIT * 1000)
+    left = {f"rank {rank}": "paused" for rank in (0, 1, 3)}
+    await window.becomes(window.threads, left.__eq__, f"CALL STACK shows {left}")
     await window.see_ranks()
     await window.stand(
         "1 rank died: 2", f"3 ranks stopped at data_parallel.py:{REDUCE} in train: 0-1,3"
@@ -48,14 +50,15 @@ async def test_a_death_is_told_in_red_and_stands_first(
     await _is_red(window, line.locator(".value .error, .value.error, .error").first)
 
 
-async def test_the_log_of_a_job_in_a_terminal_is_that_terminal(
+async def test_a_job_in_a_terminal_is_debugged_in_its_window_and_has_its_log_there(
     own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     window = await open_window(own_server)
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await window.extension()
+    await window.extension()  # a terminal that is older would not know the window's socket
     await in_terminal(window, RUN)
     await window.shows("paused", "paused")
+    await window.stands_at(REDUCE)
     await window.command("Debug Console: Focus on Debug Console View")
     terminal = window.page.locator(".terminal-wrapper.active").first
     await terminal.wait_for(state="hidden", timeout=LIMIT * 1000)

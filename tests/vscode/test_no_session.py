@@ -14,7 +14,7 @@ from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow
-from tests.vscode.terminal import RUN, in_terminal
+from tests.vscode.terminal import RUN, in_terminal, run_to_their_end
 from tests.vscode.workbench import CALL_STACK, Window
 
 pytestmark = [
@@ -41,19 +41,7 @@ async def test_a_session_on_another_port_is_offered(
     await _leave_stopped(window)
 
 
-async def test_ranks_of_the_open_file_can_be_started_instead(
-    user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
-) -> None:
-    _configure(user, free_port)
-    window = await open_window(own_server)
-    await window.open_file(EXAMPLE, REDUCE)
-    dialog = await _refused(window, free_port)
-    await dialog.get_by_role("button", name="Start Ranks of This File").click()
-    question = window.page.locator(".quick-input-message", has_text="How many ranks?")
-    await question.wait_for(timeout=LIMIT * 1000)
-
-
-async def test_a_session_is_waited_for_and_joined_once(
+async def test_ranks_can_be_started_instead_or_a_session_waited_for_and_joined_once(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
 ) -> None:
     """Also where it announces itself to the window: it has one client then, not two."""
@@ -63,6 +51,13 @@ async def test_a_session_is_waited_for_and_joined_once(
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
     await window.extension()
     dialog = await _refused(window, free_port)
+    await dialog.get_by_role("button", name="Start Ranks of This File").click()
+    question = window.page.locator(".quick-input-message", has_text="How many ranks?")
+    await question.wait_for(timeout=LIMIT * 1000)
+    await window.page.keyboard.press("Escape")
+    await question.wait_for(state="hidden")
+
+    dialog = await _refused(window, free_port)
     await dialog.get_by_role("button", name="Wait", exact=True).click()
     waiting = window.page.locator(".notification-toast", has_text=f"localhost:{free_port}").first
     await waiting.wait_for(timeout=LIMIT * 1000)
@@ -70,6 +65,7 @@ async def test_a_session_is_waited_for_and_joined_once(
     run = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:{free_port} {EXAMPLE}"
     await in_terminal(window, run)
     await _leave_stopped(window)
+    await run_to_their_end(window, own_server)
 
 
 async def _leave_stopped(window: Window) -> None:

@@ -326,6 +326,9 @@ async def browsing(program: str) -> AsyncIterator[Browser]:
 
 async def new_window(browser: Browser, folder: Path) -> Window:
     """A window on a folder, not yet loaded."""
-    context = await browser.new_context(viewport={"width": 1500, "height": _TALL})
+    context = await browser.new_context(
+        viewport={"width": 1500, "height": _TALL},
+        extra_http_headers={"Accept-Encoding": "identity"},  # packing costs a server on loopback
+    )
     context.set_default_timeout(LIMIT * 1000)
     return Window(await context.new_page(), folder)
