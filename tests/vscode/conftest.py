@@ -56,6 +56,17 @@ async def own_server(
         yield server
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def both_server(
+    own_server: CodeServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[CodeServer]:
+    """Our package, and beside it what brings the stock type `debugpy`."""
+    folder = tmp_path_factory.mktemp("both")
+    linked = [HERE / "debugpy-stand-in"]
+    async with serving(folder, linked=linked, packages=[PACKAGE]) as server:
+        yield server
+
+
 @pytest.fixture
 def quiet(own_server: CodeServer) -> Iterator[None]:
     """The user wants no session that comes by itself."""

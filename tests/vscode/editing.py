@@ -107,6 +107,18 @@ class Editing:
             await asyncio.sleep(_LOOK_AGAIN)
         return False
 
+    async def answer(self, title: str, text: str) -> None:
+        """Answer a question at the top of the window."""
+        await self.page.locator(".quick-input-title", has_text=title).wait_for()
+        box = self.page.locator(".quick-input-widget input").first
+        await box.fill(text)
+        await box.press("Enter")
+
+    async def told(self, message: str) -> None:
+        """Wait until a message says just this."""
+        messages = self.page.locator(".notification-list-item-message")
+        await self.becomes(messages.all_inner_texts, lambda seen: message in seen, message)
+
     async def extension(self) -> None:
         """Wait until our extension runs; a file of Python is open.
 

@@ -1,24 +1,20 @@
-"""The Ranks view, casting and the Compare view by hand, in a real VS Code with four real ranks."""
+"""The Ranks view and casting by hand, in a real VS Code with four real ranks."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Position
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
 from tests.support.processes.commands import Command, User, bodies
-from tests.support.processes.waiting import until
-from tests.vscode.code_server import CodeServer, serving
+from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import REDUCE, REPOSITORY, OpenWindow, stopped
-from tests.vscode.workbench import RANKS, VARIABLES, Row, Window
+from tests.vscode.scene import REDUCE, OpenWindow, stopped
+from tests.vscode.workbench import RANKS, Row, Window
 
 pytestmark = [
     pytest.mark.alone,
@@ -36,18 +32,6 @@ STOOD: Final = (  # the others at their next stop, and who has stepped behind th
 SOON: Final = 2000  # ms
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
 SWALLOWED: Final = 10.0  # s without an effect: the click was lost
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def both_server(
-    own_server: CodeServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[CodeServer]:
-    """Our package, and beside it what brings the stock type `debugpy`."""
-    stock = REPOSITORY / "tests/vscode/debugpy-stand-in"
-    package = REPOSITORY / "vscode-extension/dist/dap-mux.vsix"
-    folder = tmp_path_factory.mktemp("both")
-    async with serving(folder, linked=[stock], packages=[package]) as server:
-        yield server
 
 
 @pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
@@ -70,38 +54,6 @@ async def test_ranks_are_driven_searched_and_named(
     await _name(window)
     await _cast(window, "@even", "p step", "cast @even p step", "0,2  1")
     await _search(window)
-
-
-async def test_the_outlier_is_gone_to_named_and_exported(
-    user: User, own_server: CodeServer, open_window: OpenWindow
-) -> None:
-    """Rows are for the keyboard; the answer outlives a reload of the window."""
-    window, _ = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
-    await window.expand(VARIABLES, "Scope Locals")
-    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
-    await window.context_menu(row, "Compare Across Ranks")
-    page = await window.webview("#groups")
-    await page.locator("#groups tbody tr").first.focus()
-    await window.page.keyboard.press("End")
-    await window.page.keyboard.press("Enter")
-    await window.becomes(lambda: window.rows(VARIABLES), _is_rank_2, "the variables of rank 2")
-
-    await page.locator("#group").click()
-    await _answer(window, "Name for rank 2", "wrong")
-    await _told(window, "@wrong now means rank 2.")
-    await page.locator("#export").click()
-    table = user.folder / "compare-loss.csv"
-    await _save(window, "Export the values of all ranks", table)
-    await until(lambda: len(_lines(table)) == 5, within=LIMIT, what="a head and four ranks")
-    lines = _lines(table)
-    assert [line.split(",")[1] for line in lines] == ["rank", "0", "1", "2", "3"]
-    assert [line.rpartition(",")[2] for line in lines] == ["note", "", "", "outlier", ""]
-
-    async with window.page.expect_navigation():
-        await window.command("Developer: Reload Window")
-    await window.loaded()
-    kept = await window.webview("#groups")
-    assert await kept.locator("#summary").inner_text() == "4 ranks · 4 different values · 1 outlier"
 
 
 async def test_the_activity_bar_counts_sessions_and_the_view_ranks(
@@ -134,37 +86,6 @@ async def test_the_view_is_open_and_its_rows_have_every_button(
 
 def _counts(headers: list[str]) -> bool:
     return any("4 ranks · 4 stopped" in header for header in headers)
-
-
-def _lines(table: Path) -> list[str]:
-    """What is in a file, if it is there yet."""
-    return table.read_text("utf-8").splitlines() if table.exists() else []
-
-
-def _is_rank_2(rows: list[Row]) -> bool:
-    return any(row.text.startswith("loss = 340268") for row in rows)
-
-
-async def _answer(window: Window, title: str, text: str) -> None:
-    """Answer a question at the top of the window."""
-    await window.page.locator(".quick-input-title", has_text=title).wait_for()
-    box = window.page.locator(".quick-input-widget input").first
-    await box.fill(text)
-    await box.press("Enter")
-
-
-async def _save(window: Window, title: str, file: Path) -> None:
-    """Take the file that is offered; it is only after its folder has been read."""
-    await window.page.locator(".quick-input-title", has_text=title).wait_for()
-    box = window.page.locator(".quick-input-widget input").first
-    await window.becomes(box.input_value, lambda seen: seen == str(file), f"{file} is offered")
-    await box.press("Enter")
-
-
-async def _told(window: Window, message: str) -> None:
-    """Wait until a message says just this."""
-    messages = window.page.locator(".notification-list-item-message")
-    await window.becomes(messages.all_inner_texts, lambda seen: message in seen, message)
 
 
 async def _observer(run: Command) -> DapClient:
@@ -205,8 +126,8 @@ async def _name(window: Window) -> None:
     await one.click(position=ON_THE_NAME)
     await other.click(modifiers=["Control"], position=ON_THE_NAME)
     await window.context_menu(other, "New Group…")
-    await _answer(window, "Name for ranks 0,2", "even")
-    await _told(window, "@even now means ranks 0,2.")
+    await window.answer("Name for ranks 0,2", "even")
+    await window.told("@even now means ranks 0,2.")
 
 
 async def _cast(window: Window, ranks: str, command: str, *lines: str) -> None:

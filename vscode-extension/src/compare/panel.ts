@@ -5,28 +5,44 @@ import * as vscode from 'vscode';
 import { defineGroup } from '../commands/control';
 import { requireSession, UserError } from '../commands/registerCommand';
 import { View } from '../constants';
+import { ageOf, type Age, type Origin } from '../logic/compare/age';
 import { groupsOf, type CompareBody, type Comparison } from '../logic/compare/answer';
 import { csvOf, fileName } from '../logic/compare/csv';
 import type { FromPage, ToPage } from '../logic/compare/messages';
 import { shell, shown } from '../logic/compare/page';
+import type { Moment } from '../logic/ranks/moves';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 type Query = Omit<Comparison, 'body'>;
+
+/** Where a comparison was made in this window, and when. */
+interface Taken {
+  readonly session: RankSession;
+  readonly moment: Moment;
+}
 
 export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSerializer {
   private panel: vscode.WebviewPanel | undefined;
   /** Whether the page has requested its content; sent earlier, it would be drawn twice. */
   private ready = false;
   private comparison: Comparison | undefined;
+  /** Undefined for a comparison that a page has kept over a reload. */
+  private taken: Taken | undefined;
   private problem: string | undefined;
   private query: Query = { expression: '', ranks: 'all', frame: null };
-  private readonly serializer: vscode.Disposable;
+  private age: Age | undefined;
+  private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly sessions: RankSessions,
     private readonly root: vscode.Uri,
   ) {
-    this.serializer = vscode.window.registerWebviewPanelSerializer(View.compare, this);
+    this.disposables = [
+      vscode.window.registerWebviewPanelSerializer(View.compare, this),
+      sessions.onDidChange(() => {
+        this.postAge();
+      }),
+    ];
   }
 
   /** Restores a page after a reload; it sends the comparison it shows once it is ready. */
@@ -40,7 +56,9 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
     const { expression, ranks, frame } = query;
     try {
       const args = { expression, ranks, ...(frame === null ? {} : { frame }) };
+      const moment = await session.moment(); // before: a rank may run on while the others answer
       this.comparison = { ...query, body: await session.request<CompareBody>('compare', args) };
+      this.taken = { session, moment };
       this.problem = undefined;
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
@@ -82,7 +100,30 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
       this.problem !== undefined
         ? { type: 'problem', message: this.problem, expression, ranks }
         : this.comparison && { type: 'show', comparison: this.comparison, shown: shown(this.comparison) };
-    if (message && this.ready) void this.panel.webview.postMessage(message);
+    if (!message || !this.ready) return;
+    this.send(message);
+    this.age = undefined;
+    this.postAge();
+  }
+
+  private send(message: ToPage): void {
+    void this.panel?.webview.postMessage(message);
+  }
+
+  /** Tell the page of when its values are, if that has changed. */
+  private postAge(): void {
+    if (!this.panel || !this.ready || !this.comparison) return;
+    const age = ageOf(this.comparison.body, this.origin(), this.sessions.current !== undefined);
+    if (age.words === this.age?.words && age.session === this.age.session) return;
+    this.age = age;
+    this.send({ type: 'age', age });
+  }
+
+  private origin(): Origin {
+    if (!this.taken) return { kind: 'reloaded' };
+    const { session, moment } = this.taken;
+    if (this.sessions.find(session.debugSession.id) !== session) return { kind: 'ended' };
+    return { kind: 'running', moved: session.ranks.moves.since(moment) };
   }
 
   private async receive(message: FromPage): Promise<void> {
@@ -103,6 +144,9 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
       const frame = expression === this.query.expression ? this.query.frame : null;
       this.query = { expression, ranks: ranks || 'all', frame };
       await this.compare(requireSession(this.sessions), this.query);
+    } else if (message.type === 'again') {
+      const { expression, ranks, frame } = this.requireComparison();
+      await this.compare(requireSession(this.sessions), { expression, ranks, frame });
     } else if (message.type === 'export') {
       await this.export();
     } else if (message.type === 'group') {
@@ -146,10 +190,10 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
     const [id] = groupsOf(this.requireComparison().body)[index]?.ids ?? [];
     if (!id) return;
     const args = { rank: id.rank, ...(id.group ? { group: id.group } : {}) };
-    await requireSession(this.sessions).request('focus', args);
+    await requireSession(this.sessions, this.taken?.session.debugSession.id).request('focus', args);
   }
 
   dispose(): void {
-    vscode.Disposable.from(this.serializer, ...(this.panel ? [this.panel] : [])).dispose();
+    vscode.Disposable.from(...this.disposables, ...(this.panel ? [this.panel] : [])).dispose();
   }
 }

@@ -4,12 +4,19 @@ import * as vscode from 'vscode';
 import { ContextKey, RANK_DEBUG_TYPES } from '../constants';
 import { deathIn } from '../logic/ranks/deaths';
 import { Frames, type Message } from '../logic/ranks/frames';
+import type { Moment } from '../logic/ranks/moves';
 import { type Listing, Ranks, type RanksEvent } from '../logic/ranks/rows';
 import { Throttler } from '../logic/throttler';
 
 const UPDATE_INTERVAL_MS = 100;
 /** Events that may change ranks, for a session that does not send the event `ranks`. */
 const STANDARD_EVENTS = new Set(['stopped', 'continued', 'thread']);
+
+/** The body of DAP's event `continued`. */
+interface Continued {
+  readonly threadId: number;
+  readonly allThreadsContinued?: boolean;
+}
 
 /** One debug session; `hasRanks` once it has answered `list`. */
 export class RankSession {
@@ -49,7 +56,15 @@ export class RankSession {
     if (death !== undefined) this.onDeath(death);
     if (message.type === 'response') this.onResponse(message);
     else if (message.event === 'ranks') this.onRanksEvent(message.body as RanksEvent);
-    else if (this.hasRanks && !this.sendsRanksEvents && STANDARD_EVENTS.has(message.event ?? '')) this.listThrottler.schedule();
+    else this.onStandardEvent(message);
+  }
+
+  private onStandardEvent({ event = '', body }: Message): void {
+    if (event === 'continued') {
+      const { threadId, allThreadsContinued } = body as Continued;
+      this.ranks.continued(threadId, allThreadsContinued ?? true);
+    }
+    if (this.hasRanks && !this.sendsRanksEvents && STANDARD_EVENTS.has(event)) this.listThrottler.schedule();
   }
 
   private onResponse({ command, success, body, request_seq: seq = -1 }: Message): void {
@@ -79,6 +94,12 @@ export class RankSession {
     await this.readSettings();
     this.onChange();
     this.refresh(); // for changes since that list
+  }
+
+  /** What has been counted of the ranks' moves by now, with all of them as they are now. */
+  async moment(): Promise<Moment> {
+    await this.request('list');
+    return this.ranks.moves.moment();
   }
 
   /** Update after a request, because a change such as `pausing` causes no standard event. */

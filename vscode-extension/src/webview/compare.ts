@@ -2,6 +2,7 @@
 /** The script of the Compare view's page: shows what it is told, tells what the user does. */
 
 import './compare.css';
+import type { Age } from '../logic/compare/age';
 import type { Comparison } from '../logic/compare/answer';
 import type { FromPage, ToPage } from '../logic/compare/messages';
 
@@ -22,28 +23,45 @@ function element(id: string): HTMLElement {
 
 const expression = element('expression') as HTMLInputElement;
 const ranks = element('ranks') as HTMLInputElement;
+const again = element('again') as HTMLButtonElement;
+const group = element('group') as HTMLButtonElement;
 const problem = element('problem');
+const summary = element('summary');
 const result = element('result');
+let outliers = false;
 
 window.addEventListener('message', ({ data }: MessageEvent<ToPage>) => {
-  if (data.type === 'show') {
+  if (data.type === 'age') {
+    showAge(data.age);
+  } else if (data.type === 'show') {
     show(data);
+    problem.hidden = true;
   } else {
     problem.textContent = data.message;
+    problem.hidden = false;
     expression.value = data.expression;
     ranks.value = data.ranks;
   }
-  problem.hidden = data.type === 'show';
 });
 
 function show({ comparison, shown }: ToPage & { type: 'show' }): void {
   host.setState(comparison);
   expression.value = comparison.expression;
   ranks.value = comparison.ranks;
-  element('summary').textContent = shown.summary;
+  summary.textContent = shown.summary;
   result.innerHTML = shown.html; // escaped where it was made, and no script in it would run
   element('actions').hidden = false;
-  (element('group') as HTMLButtonElement).disabled = !shown.outliers;
+  ({ outliers } = shown);
+}
+
+/** Values that are not of now are said to be old in words, and are dimmed. */
+function showAge({ words, session }: Age): void {
+  element('words').textContent = words;
+  element('age').hidden = words === '';
+  for (const part of [summary, result]) part.classList.toggle('old', words !== '');
+  again.disabled = !session;
+  group.disabled = !session || !outliers;
+  for (const link of links()) link.disabled = !session;
 }
 
 element('ask').addEventListener('submit', (event) => {
@@ -53,44 +71,46 @@ element('ask').addEventListener('submit', (event) => {
 element('export').addEventListener('click', () => {
   host.postMessage({ type: 'export' });
 });
-element('group').addEventListener('click', () => {
+again.addEventListener('click', () => {
+  host.postMessage({ type: 'again' });
+});
+group.addEventListener('click', () => {
   host.postMessage({ type: 'group' });
 });
 
-function rowOf(target: EventTarget | null): HTMLElement | null {
-  return target instanceof Element ? target.closest<HTMLElement>('tbody tr') : null;
+function links(): HTMLButtonElement[] {
+  return Array.from(result.querySelectorAll<HTMLButtonElement>('.go'));
 }
 
-function go(row: HTMLElement): void {
-  host.postMessage({ type: 'go', index: Number(row.dataset['index']) });
+function linkOf(target: EventTarget | null): HTMLButtonElement | null {
+  return target instanceof Element ? target.closest<HTMLButtonElement>('.go') : null;
 }
 
-result.addEventListener('dblclick', ({ target }) => {
-  const row = rowOf(target);
-  if (row) go(row);
+result.addEventListener('click', ({ target }) => {
+  const link = linkOf(target);
+  if (link) host.postMessage({ type: 'go', index: Number(link.dataset['index']) });
 });
 
-function neighbour(row: HTMLElement, key: string): Element | null | undefined {
-  const moves: Record<string, () => Element | null | undefined> = {
-    ArrowDown: () => row.nextElementSibling,
-    ArrowUp: () => row.previousElementSibling,
-    Home: () => row.parentElement?.firstElementChild,
-    End: () => row.parentElement?.lastElementChild,
+function neighbour(link: HTMLButtonElement, key: string): HTMLButtonElement | undefined {
+  const all = links();
+  const moves: Record<string, number> = {
+    ArrowDown: all.indexOf(link) + 1,
+    ArrowUp: all.indexOf(link) - 1,
+    Home: 0,
+    End: all.length - 1,
   };
-  return moves[key]?.();
+  const index = moves[key];
+  return index === undefined ? undefined : all[index];
 }
 
 result.addEventListener('keydown', (event) => {
-  const row = rowOf(event.target);
-  if (!row) return;
-  if (event.key === 'Enter') go(row);
-  const next = neighbour(row, event.key);
-  if (next instanceof HTMLElement) {
-    event.preventDefault();
-    row.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
-  }
+  const link = linkOf(event.target);
+  const next = link && neighbour(link, event.key);
+  if (!next) return;
+  event.preventDefault();
+  link.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
 });
 
 host.postMessage({ type: 'ready', kept: host.getState() ?? null });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { groupsOf, numberOf, short, summaryOf, type CompareBody } from '../../src/logic/compare/answer';
+import { groupsOf, nameOfSet, numberOf, short, summaryOf, type CompareBody } from '../../src/logic/compare/answer';
 import { csvOf, fileName } from '../../src/logic/compare/csv';
 import { histogramSvg, sparklineSvg } from '../../src/logic/compare/drawing';
 import { shell, shown } from '../../src/logic/compare/page';
@@ -7,9 +7,9 @@ import { shell, shown } from '../../src/logic/compare/page';
 const HISTOGRAM = { edges: [2, 3, 4], counts: [4, 1] };
 const BODY: CompareBody = {
   values: [
-    { ranks: '0-3', value: '2.25' },
-    { ranks: '5', value: '4.0' },
-    { ranks: '4', value: 'nan' },
+    { ranks: '0-3', value: '2.25', outlier: false },
+    { ranks: '5', value: '4.0', outlier: true },
+    { ranks: '4', value: 'nan', outlier: true },
   ],
   statistics: { min: 2.25, max: 4, mean: 2.6, std: 0.7, nan: 1, inf: 0, histogram: HISTOGRAM },
   outliers: '4-5',
@@ -31,25 +31,25 @@ test.each([
   expect(numberOf(text)).toBe(number);
 });
 
-test('groups: outliers and NaN are marked in words, failures and silence too', () => {
-  expect(groupsOf(BODY).map(({ ranks, marks }) => [ranks, marks])).toEqual([
-    ['0-3', []],
-    ['5', ['outlier']],
-    ['4', ['outlier', 'NaN']],
-    ['6', ['failed']],
-    ['7-8', ['no response']],
+test('groups: outliers come first; they, NaN, failures and silence are marked in words', () => {
+  expect(groupsOf(BODY).map((group) => [nameOfSet(group), group.marks])).toEqual([
+    ['⚠ {5}', ['outlier']],
+    ['⚠ {4}', ['outlier', 'NaN']],
+    ['{0-3}', []],
+    ['{6}', ['failed']],
+    ['{7-8}', ['no response']],
   ]);
 });
 
 test('a tensor with NaN inside is marked', () => {
   const value = 'Tensor[4] float32 cpu · norm nan · nan 3 · inf 0';
-  const [group] = groupsOf({ ...BODY, values: [{ ranks: '0', value }], outliers: '' });
+  const [group] = groupsOf({ ...BODY, values: [{ ranks: '0', value, outlier: false }], outliers: '' });
   expect(group?.marks).toEqual(['3 NaN inside']);
 });
 
 test('the summary counts', () => {
   expect(summaryOf(BODY)).toBe('9 ranks · 3 different values · 2 outliers · 1 failed · 2 without an answer');
-  const same = { ...BODY, values: [{ ranks: '0-7', value: '1' }], outliers: '', errors: [], missing: '' };
+  const same = { ...BODY, values: [{ ranks: '0-7', value: '1', outlier: false }], outliers: '', errors: [], missing: '' };
   expect(summaryOf(same)).toBe('8 ranks · all the same value');
 });
 
@@ -69,7 +69,7 @@ test('CSV: one line a rank in order, what needs quotes is quoted, formulas are d
     '',
   ]);
   const one = (value: string): string | undefined =>
-    csvOf({ ...BODY, values: [{ ranks: 'eval:0', value }], outliers: '', errors: [], missing: '' }, 'job').split('\r\n')[1];
+    csvOf({ ...BODY, values: [{ ranks: 'eval:0', value, outlier: false }], outliers: '', errors: [], missing: '' }, 'job').split('\r\n')[1];
   expect(one('a "b", c')).toBe('eval,0,"a ""b"", c",');
   expect(one('-3.5')).toBe('eval,0,-3.5,');
   expect(one('=HYPERLINK(1)')).toBe("eval,0,'=HYPERLINK(1),");
@@ -95,20 +95,22 @@ test('the line rank by rank breaks at NaN, and is there for two ranks at least',
   expect(svg.match(/<circle/g)).toHaveLength(5);
   expect(svg).toMatch(/✕<title>rank 4: NaN, outlier</);
   expect(/d="([^"]*)"/.exec(svg)?.[1]?.match(/M/g)).toHaveLength(2);
-  expect(sparklineSvg(groupsOf({ ...BODY, values: [{ ranks: '0', value: '1' }] }))).toBe('');
+  expect(sparklineSvg(groupsOf({ ...BODY, values: [{ ranks: '0', value: '1', outlier: false }] }))).toBe('');
 });
 
 test("a rank's answer cannot become HTML", () => {
   const evil = '<img src=x onerror=alert(1)>"';
-  const { html } = shown({ ...asked, body: { ...BODY, values: [{ ranks: '0', value: evil }], outliers: '' } });
+  const { html } = shown({ ...asked, body: { ...BODY, values: [{ ranks: '0', value: evil, outlier: false }], outliers: '' } });
   expect(html).not.toContain('<img');
   expect(html).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;');
 });
 
-test('rows are for the keyboard and for screen readers', () => {
+test('each row has a link to its rank, for the mouse, the keyboard and screen readers', () => {
   const { html, outliers } = shown({ ...asked, body: BODY });
+  expect(html.match(/<button type="button" class="go"/g)).toHaveLength(5);
   expect(html.match(/tabindex="0"/g)).toHaveLength(1);
-  expect(html).toContain('aria-label="rank 4: nan, outlier, NaN"');
+  expect(html).toContain('aria-label="rank 4: nan, outlier, NaN. Go to rank 4" title="Go to rank 4">⚠ {4}</button>');
+  expect(html).toContain('title="Go to rank 0, the first of these">{0-3}</button>');
   expect(outliers).toBe(true);
 });
 

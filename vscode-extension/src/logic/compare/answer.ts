@@ -7,7 +7,7 @@ export interface Histogram {
   readonly counts: readonly number[];
 }
 
-/** Of the finite numbers, but for the counts of the others. */
+/** Of the finite numbers, but for the counts of the others. `histogram` is null where there are too few of them. */
 export interface Statistics {
   readonly min: number | null;
   readonly max: number | null;
@@ -19,7 +19,7 @@ export interface Statistics {
 }
 
 export interface CompareBody {
-  readonly values: readonly { readonly ranks: string; readonly value: string }[];
+  readonly values: readonly { readonly ranks: string; readonly value: string; readonly outlier: boolean }[];
   readonly statistics: Statistics | null;
   readonly outliers: string;
   readonly errors: readonly { readonly ranks: string; readonly message: string }[];
@@ -40,6 +40,7 @@ export type Kind = 'value' | 'error' | 'missing';
 /** One line of the table: ranks that say the same. */
 export interface Group {
   readonly kind: Kind;
+  readonly outlier: boolean;
   readonly ranks: string;
   readonly ids: readonly RankId[];
   readonly value: string;
@@ -72,19 +73,31 @@ function insideTensor(value: string): string[] {
   return [...(nan ? [`${nan[1] ?? ''} NaN inside`] : []), ...(inf ? [`${inf[1] ?? ''} infinite inside`] : [])];
 }
 
+/** Outliers first: they are what one looks for. Then the other values, most ranks first, and who has none. */
 export function groupsOf(body: CompareBody): Group[] {
-  const far = new Set(unfold(body.outliers, '').map(({ group, rank }) => `${group}:${rank}`));
-  const made = (kind: Kind, ranks: string, value: string): Group => {
-    const ids = unfold(ranks, '');
-    const outlier = kind === 'value' && ids.some(({ group, rank }) => far.has(`${group}:${rank}`));
-    const marks = kind === 'value' ? markOf(value) : [kind === 'error' ? 'failed' : 'no response'];
-    return { kind, ranks, ids, value, marks: outlier ? ['outlier', ...marks] : marks };
+  const values = body.values.map(({ ranks, value, outlier }): Group => {
+    const marks = outlier ? ['outlier', ...markOf(value)] : markOf(value);
+    return { kind: 'value', outlier, ranks, ids: unfold(ranks, ''), value, marks };
+  });
+  const without = (kind: Kind, ranks: string, value: string, mark: string): Group => {
+    return { kind, outlier: false, ranks, ids: unfold(ranks, ''), value, marks: [mark] };
   };
   return [
-    ...body.values.map(({ ranks, value }) => made('value', ranks, value)),
-    ...body.errors.map(({ ranks, message }) => made('error', ranks, message)),
-    ...(body.missing ? [made('missing', body.missing, 'no response in time')] : []),
+    ...values.filter(({ outlier }) => outlier),
+    ...values.filter(({ outlier }) => !outlier),
+    ...body.errors.map(({ ranks, message }) => without('error', ranks, message, 'failed')),
+    ...(body.missing ? [without('missing', body.missing, 'no response in time', 'no response')] : []),
   ];
+}
+
+/** All ranks that were asked. */
+export function idsOf(body: CompareBody): RankId[] {
+  return groupsOf(body).flatMap(({ ids }) => ids);
+}
+
+/** A set of ranks before its value: `{0-1,3}`, and `⚠ {2}` for an outlier. */
+export function nameOfSet({ ranks, outlier }: Group): string {
+  return `${outlier ? '⚠ ' : ''}{${ranks}}`;
 }
 
 function count(groups: readonly Group[], kind: Kind): number {

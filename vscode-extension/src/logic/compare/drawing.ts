@@ -50,10 +50,10 @@ interface Point {
 }
 
 function pointsOf(groups: readonly Group[]): Point[] {
-  const found = groups.flatMap(({ kind, ids, value, marks }) => {
+  const found = groups.flatMap(({ kind, ids, value, outlier }) => {
     const number = kind === 'value' ? numberOf(value) : undefined;
     if (number === undefined) return [];
-    return ids.map((id) => ({ id, number, far: marks.includes('outlier') }));
+    return ids.map((id) => ({ id, number, far: outlier }));
   });
   found.sort(({ id: one }, { id: other }) =>
     one.group === other.group ? one.rank - other.rank : one.group < other.group ? -1 : 1,

@@ -1,6 +1,6 @@
 /** The Compare view's HTML. All that comes from ranks is escaped. Pure. */
 
-import { groupsOf, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
+import { groupsOf, nameOfSet, numberOf, short, summaryOf, type Comparison, type Group, type Statistics } from './answer';
 import { escaped, histogramSvg, sparklineSvg } from './drawing';
 import { countedRanks } from '../ranks/sets';
 
@@ -30,6 +30,7 @@ export function shell({ nonce, source, script, style }: Shell): string {
 <button type="submit">Compare</button>
 </form>
 <p id="problem" role="alert" hidden></p>
+<div id="age" role="status" hidden><span id="words"></span> <button type="button" id="again">Compare Again</button></div>
 <p id="summary" role="status"></p>
 <main id="result"></main>
 <div id="actions" role="toolbar" aria-label="What to do with the answer" hidden>
@@ -72,7 +73,7 @@ function figures(statistics: Statistics): string {
 }
 
 function drawings({ histogram }: Statistics, groups: readonly Group[]): string {
-  const far = groups.filter(({ marks }) => marks.includes('outlier')).map(({ value }) => numberOf(value));
+  const far = groups.filter(({ outlier }) => outlier).map(({ value }) => numberOf(value));
   const bars = histogram ? histogramSvg(histogram, far.filter((one) => one !== undefined)) : '';
   const drawn: [string, string][] = [
     ['How the values spread', bars],
@@ -87,22 +88,30 @@ function drawings({ histogram }: Statistics, groups: readonly Group[]): string {
 function table(groups: readonly Group[]): string {
   const rows = groups.map((group, index) => row(group, index));
   return (
-    '<table id="groups" role="grid" aria-label="Ranks by value, most ranks first">' +
+    '<table id="groups" role="grid" aria-label="Ranks by value, outliers first">' +
     '<thead><tr><th scope="col">Ranks</th><th scope="col" class="count">Count</th>' +
     `<th scope="col">Value</th><th scope="col">Note</th></tr></thead><tbody>${rows.join('')}</tbody></table>`
   );
 }
 
-/** Rows take the keyboard's focus, one at a time: the script moves it. */
-function row({ kind, ranks, ids, value, marks }: Group, index: number): string {
+/** The link of a row leads to its rank. One link at a time takes the keyboard's focus: the script moves it. */
+function row(group: Group, index: number): string {
+  const { kind, outlier, ids, value, marks } = group;
   const note = marks.map((mark) => `<span class="mark">${escaped(mark)}</span>`).join(' ');
-  const label = `${ids.length === 1 ? 'rank' : 'ranks'} ${ranks}: ${[value, ...marks].join(', ')}`;
-  const classes = [kind, ...(marks.includes('outlier') ? ['far'] : [])].join(' ');
   return (
-    `<tr role="row" class="${classes}" tabindex="${index === 0 ? 0 : -1}" data-index="${index}" ` +
-    `aria-label="${escaped(label)}" title="Enter: go to ${ids.length === 1 ? 'this rank' : 'the first of these ranks'}">` +
-    `<td role="gridcell" class="ranks">${escaped(ranks)}</td>` +
+    `<tr role="row" class="${kind}${outlier ? ' far' : ''}">` +
+    `<td role="gridcell" class="ranks">${link(group, index)}</td>` +
     `<td role="gridcell" class="count"><span title="${countedRanks(ids.length)}">${ids.length}</span></td>` +
     `<td role="gridcell" class="value">${escaped(value)}</td><td role="gridcell">${note}</td></tr>`
+  );
+}
+
+function link(group: Group, index: number): string {
+  const { ranks, ids, value, marks } = group;
+  const target = ids.length === 1 ? `Go to rank ${ids[0]?.rank ?? ranks}` : `Go to rank ${ids[0]?.rank ?? ranks}, the first of these`;
+  const spoken = `${ids.length === 1 ? 'rank' : 'ranks'} ${ranks}: ${[value, ...marks].join(', ')}. ${target}`;
+  return (
+    `<button type="button" class="go" tabindex="${index === 0 ? 0 : -1}" data-index="${index}" ` +
+    `aria-label="${escaped(spoken)}" title="${escaped(target)}">${escaped(nameOfSet(group))}</button>`
   );
 }

@@ -1,5 +1,7 @@
 /** The state of a session's ranks (docs/protocol.md, `list`), kept up to date. Pure. */
 
+import { Moves } from './moves';
+
 export const STATES = [
   'stopped',
   'pausing',
@@ -55,10 +57,15 @@ function byPlace(one: Row, other: Row): number {
 
 /** All ranks of one session. */
 export class Ranks {
+  readonly moves = new Moves();
   private rows = new Map<string, Row>();
 
   replace(listing: Listing): void {
+    const before = this.rows;
     this.rows = new Map(listing.ranks.map((row) => [keyOf(row), row]));
+    for (const key of new Set([...before.keys(), ...this.rows.keys()])) {
+      this.moves.replaced(before.get(key), this.rows.get(key));
+    }
   }
 
   /**
@@ -67,12 +74,18 @@ export class Ranks {
    */
   apply(event: RanksEvent): boolean {
     for (const row of event.changed) {
+      this.moves.replaced(this.rows.get(keyOf(row)), row);
       const ended = row.worker !== null && (row.state === 'exited' || row.state === 'lost');
       if (ended) this.rows.delete(keyOf(row));
       else this.rows.set(keyOf(row), row);
     }
     const counts = this.counts();
     return STATES.every((state) => (counts[state] ?? 0) === (event.counts[state] ?? 0));
+  }
+
+  /** DAP's event: the thread of a rank, or all threads, run on. */
+  continued(threadId: number, allThreads: boolean): void {
+    this.moves.continued([...this.rows.values()].filter((row) => allThreads || row.threadId === threadId));
   }
 
   all(): readonly Row[] {

@@ -1,0 +1,137 @@
+"""The Compare view by hand, in a real VS Code with four real ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import Frame
+
+from tests.support.processes.commands import User
+from tests.support.processes.waiting import until
+from tests.vscode.code_server import CodeServer
+from tests.vscode.editing import LIMIT
+from tests.vscode.scene import OpenWindow, stand, stopped
+from tests.vscode.workbench import VARIABLES, Row, Window
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.real,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+EARLIER: Final = "These values are from an earlier stop: ranks 0-3 have run on since."
+ENDED: Final = "These values are from a session that has ended. No session is running now."
+RELOADED: Final = "These values are from before the window was reloaded. No session is running now."
+
+
+async def test_the_outlier_is_gone_to_named_and_exported(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """Its row is the first, and its link is for the mouse as for the keyboard."""
+    window, _ = await stopped(user, own_server, open_window, "dap-mux", "step == 5")
+    page = await compare_loss(window)
+    links = page.locator("#groups .go")
+    sets = await links.all_inner_texts()
+    assert sets[0] == "⚠ {2}"
+    assert sorted(sets[1:]) == ["{0}", "{1}", "{3}"]
+
+    assert await links.first.get_attribute("title") == "Go to rank 2"
+    await links.first.click()
+    await window.becomes(lambda: window.rows(VARIABLES), _is_rank_2, "the variables of rank 2")
+    await links.first.focus()
+    await window.page.keyboard.press("ArrowDown")
+    await window.page.keyboard.press("Enter")
+    await window.becomes(lambda: window.rows(VARIABLES), _is_another, "those of another rank")
+
+    await page.locator("#group").click()
+    await window.answer("Name for rank 2", "wrong")
+    await window.told("@wrong now means rank 2.")
+    await page.locator("#export").click()
+    table = user.folder / "compare-loss.csv"
+    await _save(window, "Export the values of all ranks", table)
+    await until(lambda: len(_lines(table)) == 5, within=LIMIT, what="a head and four ranks")
+    lines = _lines(table)
+    assert [line.split(",")[1] for line in lines] == ["rank", "0", "1", "2", "3"]
+    assert [line.rpartition(",")[2] for line in lines] == ["note", "", "", "outlier", ""]
+
+
+@pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
+async def test_values_that_are_not_of_now_are_said_to_be_old(
+    user: User, both_server: CodeServer, open_window: OpenWindow, type: str
+) -> None:
+    """After the next stop at the same line, after the session, and after a reload of the window."""
+    window, run = await stopped(user, both_server, open_window, type)
+    page = await compare_loss(window)
+    first = await _table(page)
+    row = page.locator("#groups tbody tr", has_text="{3}")
+    loss = await row.locator(".value").inner_text()
+    await row.locator(".go").click()
+    await window.has(VARIABLES, f"loss = {loss}")
+    assert await _age(page) == "", "who is looked at has not moved"
+
+    await window.control("continue")
+    await window.becomes(lambda: _age(page), EARLIER.__eq__, "said to be old")
+    assert await _table(page) == first
+    assert await _opacity(page) < 1
+    await stand(run, "stopped", "stopped", "stopped", "stopped")
+    await page.locator("#again").click()
+    await window.becomes(lambda: _age(page), "".__eq__, "of now again")
+    assert await _table(page) != first
+    assert await _opacity(page) == 1
+
+    await window.leave()
+    await window.becomes(lambda: _age(page), ENDED.__eq__, "said to be of no session")
+    assert await page.locator("#again").is_disabled()
+    assert await page.locator("#groups .go").first.is_disabled()
+
+    async with window.page.expect_navigation():
+        await window.command("Developer: Reload Window")
+    await window.loaded()
+    page = await window.webview("#groups")
+    await window.becomes(lambda: _age(page), RELOADED.__eq__, "said to be of an earlier window")
+
+
+async def compare_loss(window: Window) -> Frame:
+    """The page that the context menu of a variable opens."""
+    await window.expand(VARIABLES, "Scope Locals")
+    row = window.page.locator(f'{VARIABLES} .monaco-list-row[aria-label^="loss, value"]')
+    await window.context_menu(row, "Compare Across Ranks")
+    return await window.webview("#groups")
+
+
+async def _age(page: Frame) -> str:
+    """What is said of when the values are; nothing while they are of now."""
+    return (await page.locator("#words").inner_text()).strip()
+
+
+async def _table(page: Frame) -> list[str]:
+    return await page.locator("#groups td.value").all_inner_texts()
+
+
+async def _opacity(page: Frame) -> float:
+    shown: str = await page.locator("#result").evaluate("e => getComputedStyle(e).opacity")
+    return float(shown)
+
+
+def _is_rank_2(rows: list[Row]) -> bool:
+    return any(row.text.startswith("loss = 340268") for row in rows)
+
+
+def _is_another(rows: list[Row]) -> bool:
+    return any(row.text.startswith("loss = 0.") for row in rows)
+
+
+def _lines(table: Path) -> list[str]:
+    """What is in a file, if it is there yet."""
+    return table.read_text("utf-8").splitlines() if table.exists() else []
+
+
+async def _save(window: Window, title: str, file: Path) -> None:
+    """Take the file that is offered; it is only after its folder has been read."""
+    await window.page.locator(".quick-input-title", has_text=title).wait_for()
+    box = window.page.locator(".quick-input-widget input").first
+    await window.becomes(box.input_value, lambda seen: seen == str(file), f"{file} is offered")
+    await box.press("Enter")
