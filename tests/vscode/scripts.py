@@ -76,3 +76,17 @@ WATCH_ERRORS: Final = """() => {
     });
     window.errorWatch.observe(document.body, {subtree: true, childList: true, attributes: true});
 }"""
+# What is drawn behind lines for the focus; such a text is in no element.
+FOCUS_MARKS: Final = """() => {
+    const found = {};
+    for (const line of document.querySelectorAll('.monaco-editor .view-line')) {
+        const editor = line.closest('.monaco-editor');
+        const number = [...editor.querySelectorAll('.margin-view-overlays > div')]
+            .find(e => e.style.top === line.style.top)?.querySelector('.line-numbers')?.innerText;
+        for (const part of line.querySelectorAll('span')) {
+            const text = getComputedStyle(part, '::after').content;
+            if (text.includes('focus:')) found[number] = text.replace(/^"|"$/g, '');
+        }
+    }
+    return found;
+}"""

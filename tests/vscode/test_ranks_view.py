@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Final
 
 import pytest
 from playwright.async_api import Position
-from playwright.async_api import TimeoutError as Late
 
-from dap_mux.client import DapClient
-from tests.support.processes.commands import Command, User, bodies
+from dap_mux.rank_rows import Row as RankRow
+from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.scene import REDUCE, OpenWindow, stopped
+from tests.vscode.row_buttons import observer_of, press
+from tests.vscode.scene import REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import RANKS, Row, Window
 
 pytestmark = [
@@ -24,14 +24,13 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
 ]
 OUTPUT: Final = ".output-view .view-lines"
+CALL: Final = example_line("self._come_late()")
 HERE: Final = f"data_parallel.py:{REDUCE} in train"
 STOOD: Final = (  # the others at their next stop, and who has stepped behind the collective
     f"3 ranks stopped at {HERE}: 0-2",
     f"1 rank stopped at data_parallel.py:{REDUCE + 1} in train: 3",
 )
-SOON: Final = 2000  # ms
 ON_THE_NAME: Final[Position] = {"x": 60, "y": 10}  # the buttons are beside it
-SWALLOWED: Final = 10.0  # s without an effect: the click was lost
 
 
 @pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
@@ -40,15 +39,15 @@ async def test_ranks_are_driven_searched_and_named(
 ) -> None:
     """By the rows' own buttons, whether the session tells of its ranks or is asked for them."""
     window, run = await stopped(user, both_server, open_window, type)
-    observer = await _observer(run)
+    observer = await observer_of(run)
     await window.see_ranks()
     await window.stand(f"4 ranks stopped at {HERE}: 0-3")
 
-    await _press(window, observer, "rank 3, stopped", "Step Over")
-    await _press(window, observer, "rank 0, stopped", "Continue")
+    await press(window, observer, "rank 3, stopped", "Step Over")
+    await press(window, observer, "rank 0, stopped", "Continue")
     await window.stand(f"2 ranks stopped at {HERE}: 1-2", "2 ranks running: 0,3")
     await window.shows("running", "paused", "paused", "running")
-    await _press(window, observer, "2 ranks stopped", "Continue")
+    await press(window, observer, "2 ranks stopped", "Continue")
     await window.stand(*STOOD)
 
     await _name(window)
@@ -84,36 +83,39 @@ async def test_the_view_is_open_and_its_rows_have_every_button(
         await menu.filter(has_text=item).first.wait_for()
 
 
+async def test_a_row_steps_into_and_out_and_is_compared_and_released(
+    user: User, own_server: CodeServer, open_window: OpenWindow
+) -> None:
+    window, run = await stopped(user, own_server, open_window, "dap-mux")
+    await window.page.set_viewport_size({"width": 1900, "height": 1300})
+    observer = await observer_of(run)
+    await window.see_ranks()
+    others = f"3 ranks stopped at {HERE}: 0-2"
+
+    def stands_in(function: str) -> Callable[[RankRow], bool]:
+        return lambda rank: rank["rank"] == 3 and rank["function"] == function
+
+    await press(window, observer, "rank 3, stopped", "Step Into", stands_in("all_reduce_mean"))
+    await window.stand(others, f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3")
+    await press(window, observer, "rank 3, stopped", "Step Into", stands_in("_come_late"))
+    await press(window, observer, "rank 3, stopped", "Step Out", stands_in("all_reduce_mean"))
+    await window.stand(others, f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3")
+
+    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
+    await window.context_menu(row, "Compare Across Ranks")
+    await window.answer("Compare across ranks", "self.rank")
+    page = await window.webview("#groups tbody tr")
+    assert (await page.locator("#groups tbody tr").inner_text()).split() == ["{3}", "1", "3"]
+
+    await window.context_menu(row, "Release Ranks")
+    dialog = window.page.locator(".monaco-dialog-box", has_text="Release rank 3?")
+    await dialog.locator(".monaco-button", has_text="Release").click()
+    await window.stand(others, "1 rank running: 3")
+    await window.shows("paused", "paused", "paused")
+
+
 def _counts(headers: list[str]) -> bool:
     return any("4 ranks · 4 stopped" in header for header in headers)
-
-
-async def _observer(run: Command) -> DapClient:
-    """A client that is told of every move of the ranks."""
-    client = await run.client("observer")
-    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    await client.request("attach", {"role": "observer", "events": ["ranks"]}, timeout=LIMIT)
-    return client
-
-
-async def _press(window: Window, observer: DapClient, label: str, button: str) -> None:
-    """Press a row's own button until ranks move: a row that is drawn anew swallows the click.
-
-    What the window shows is too late to tell: ranks that were let go may be back at their line.
-    """
-    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
-    await row.first.wait_for()
-    seen = len(bodies(observer, "ranks"))
-
-    def moved() -> bool:
-        changed = [rank for body in bodies(observer, "ranks")[seen:] for rank in body["changed"]]
-        return any(rank["state"] == "running" for rank in changed)
-
-    while not moved():
-        with suppress(Late, TimeoutError):
-            await row.hover(timeout=SOON)
-            await row.locator(f'.action-label[aria-label^="{button}"]').click(timeout=SOON)
-            await observer.wait_for(moved, timeout=SWALLOWED)
 
 
 async def _name(window: Window) -> None:

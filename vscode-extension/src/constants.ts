@@ -26,6 +26,7 @@ export const Command = {
   newGroup: 'dapMux.newGroup',
   pickView: 'dapMux.pickView',
   releaseRanks: 'dapMux.releaseRanks',
+  runAllHere: 'dapMux.runAllHere',
   searchRanks: 'dapMux.searchRanks',
   setScope: 'dapMux.setScope',
   walkthrough: 'dapMux.walkthrough',
@@ -34,13 +35,20 @@ export const Command = {
 /** A command of the language server: a quick fix has written a path mapping into launch.json. */
 export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/lsp/problems.py
 
+/** Another one: the command of its code lenses. */
+export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/source_features.py
+
 /** Commands of the Ranks view that control ranks: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';
 
 export const View = { ranks: 'dapMux.ranks', compare: 'dapMux.compare', scope: 'dapMux.scope' } as const;
 
 /** Keys for `when` clauses. */
-export const ContextKey = { active: 'dapMux.active', searching: 'dapMux.searching' } as const;
+export const ContextKey = {
+  active: 'dapMux.active',
+  languageServer: 'dapMux.languageServer',
+  searching: 'dapMux.searching',
+} as const;
 
 /** Tells jobs in this window's terminals where to announce themselves. */
 export const ANNOUNCE_VARIABLE = 'DAP_MUX_ANNOUNCE'; // dap_mux/session

@@ -3,7 +3,8 @@
 import * as vscode from 'vscode';
 import { DidChangeConfigurationNotification, LanguageClient, RevealOutputChannelOn } from 'vscode-languageclient/node';
 import { offerToAttachAgain } from './commands/attachAgain';
-import { MAPPING_WRITTEN, Setting, SETTINGS } from './constants';
+import { registerRunAllHere } from './commands/runAllHere';
+import { ContextKey, MAPPING_WRITTEN, Setting, SETTINGS } from './constants';
 import { log } from './log';
 import type { Command } from './logic/adapterCommand';
 import type { FollowedSession } from './logic/followedSession';
@@ -29,8 +30,10 @@ export function startLanguageClient(context: vscode.ExtensionContext, sessions: 
           settings: { [SERVER_SETTINGS]: followed },
         });
       };
-      context.subscriptions.push(client, current, current.onDidChange((followed) => void follow(followed)));
+      const following = current.onDidChange((followed) => void follow(followed));
+      context.subscriptions.push(client, current, following, registerRunAllHere(client));
       await client.start();
+      await vscode.commands.executeCommand('setContext', ContextKey.languageServer, true);
       await follow(current.followed); // it may have changed since the options were sent
     },
     (error: unknown) => {
@@ -76,6 +79,7 @@ function clientFor(
     ],
     initializationOptions: () => current.followed,
     middleware: {
+      provideCodeLenses: () => [], // see commands/runAllHere.ts
       // The server can only say when a mapping takes effect; the extension can attach again.
       executeCommand: (command, args: unknown[], next) => {
         if (command !== MAPPING_WRITTEN) return next(command, args) as unknown;

@@ -76,7 +76,9 @@ async function release(sessions: RankSessions, tree: RanksTree, args: readonly u
 }
 
 async function confirmRelease(session: RankSession, ranks: string): Promise<void> {
-  const question = vscode.l10n.t('Release {0}? These ranks run on without a debugger.', ranks);
+  const question = /^\d+$/.test(ranks)
+    ? vscode.l10n.t('Release rank {0}? It runs on without a debugger.', ranks)
+    : vscode.l10n.t('Release {0}? These ranks run on without a debugger.', ranks === 'all' ? vscode.l10n.t('all ranks') : whichRanks(ranks));
   const confirm = vscode.l10n.t('Release');
   const answer = await vscode.window.showWarningMessage(question, { modal: true }, confirm);
   if (answer === confirm) await session.request('release', { ranks });

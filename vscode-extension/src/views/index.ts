@@ -7,6 +7,7 @@ import { registerStackCommands } from '../commands/stack';
 import { ComparePanel } from '../compare/panel';
 import type { RankSessions } from '../ranks/rankSession';
 import { DeathNotifications } from './deathNotifications';
+import { registerFocusMark } from './focusMark';
 import { RanksTree } from './ranksTree';
 import { registerStatusBar } from './statusBar';
 
@@ -18,6 +19,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     panel,
     new DeathNotifications(sessions),
     registerStatusBar(sessions),
+    registerFocusMark(sessions),
     registerCastCommands(sessions),
     registerControlCommands(sessions, tree),
     registerStackCommands(sessions, panel),

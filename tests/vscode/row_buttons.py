@@ -1,0 +1,57 @@
+"""The buttons of rows of the Ranks view, pressed until ranks move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from playwright.async_api import TimeoutError as Late
+
+from dap_mux.client import DapClient
+from dap_mux.rank_rows import Row
+from tests.support.processes.commands import Command, bodies
+from tests.vscode.editing import LIMIT
+from tests.vscode.workbench import RANKS, Window
+
+SOON: Final = 2000  # ms
+SWALLOWED: Final = 10.0  # s without an effect: the click was lost
+
+
+async def observer_of(run: Command) -> DapClient:
+    """A client that is told of every move of the ranks."""
+    client = await run.client("observer")
+    await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
+    await client.request("attach", {"role": "observer", "events": ["ranks"]}, timeout=LIMIT)
+    return client
+
+
+def runs(rank: Row) -> bool:
+    """Whether it was seen to run, though it may be stopped again by now."""
+    return bool(rank["state"] == "running")
+
+
+async def press(
+    window: Window,
+    observer: DapClient,
+    label: str,
+    button: str,
+    effect: Callable[[Row], bool] = runs,
+) -> None:
+    """Press a row's own button until a rank is so: a row that is drawn anew swallows the click.
+
+    What the window shows is too late to tell: ranks that were let go may be back at their line.
+    """
+    row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
+    await row.first.wait_for()
+    seen = len(bodies(observer, "ranks"))
+
+    def moved() -> bool:
+        changed = [rank for body in bodies(observer, "ranks")[seen:] for rank in body["changed"]]
+        return any(effect(rank) for rank in changed)
+
+    while not moved():
+        with suppress(Late, TimeoutError):
+            await row.hover(timeout=SOON)
+            await row.locator(f'.action-label[aria-label^="{button}"]').click(timeout=SOON)
+            await observer.wait_for(moved, timeout=SWALLOWED)
