@@ -5,6 +5,7 @@ import { Command, RANK_COMMAND_PREFIX } from '../constants';
 import { type CastBody, problemsOf } from '../logic/ranks/reports';
 import { keyOf, type Row } from '../logic/ranks/rows';
 import { setOfRows, whichRanks } from '../logic/ranks/sets';
+import { rowHasGone } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { inputName, pickRankSet } from '../ranks/rankSetPicker';
 import { isNode, type Node, type RanksTree } from '../views/ranksTree';
@@ -87,6 +88,8 @@ async function confirmRelease(session: RankSession, ranks: string): Promise<void
 export function registerControlCommands(sessions: RankSessions, tree: RanksTree): vscode.Disposable {
   const actions = ACTIONS.map((action) =>
     registerCommand(`${RANK_COMMAND_PREFIX}${action}`, async (...args) => {
+      // without this, the selected ranks would move instead
+      if (rowHasGone(args)) throw new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
       const { session, rows } = selectedRanks(tree, args);
       await control(session, rows, action);
     }),

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { Throttler } from '../../src/logic/throttler';
 import { Frames } from '../../src/logic/ranks/frames';
-import { stackItem, variableItem } from '../../src/logic/ranks/stackItems';
+import { rowHasGone, stackItem, variableItem } from '../../src/logic/ranks/stackItems';
 
 test("a row's and a frame's menu tell the thread", () => {
   expect(stackItem(['7', { sessionId: 's', threadId: 'thread:s:7' }])).toEqual({ session: 's', threadId: 7 });
@@ -21,6 +21,11 @@ test("a variable's menu tells the expression; a container has none", () => {
   });
   expect(variableItem([{ variable: { name: 'loss', value: '1' } }])?.expression).toBe('loss');
   expect(variableItem([{ container: {} }])).toBeUndefined();
+});
+
+test('a row that is gone when it is clicked is not taken for a key', () => {
+  expect([[undefined, undefined], [null, null], [undefined, [{}]]].map(rowHasGone)).toEqual([true, true, true]);
+  expect([[], [undefined], [{}, undefined]].map(rowHasGone)).toEqual([false, false, false]);
 });
 
 test('how far up a frame is: pages count on, and a continue ends it', () => {

@@ -1,4 +1,4 @@
-/** The arguments that VS Code passes to commands in the call stack's and the variables' menus. Pure. */
+/** The arguments that VS Code passes to commands in the menus of its views and of ours. Pure. */
 
 /** DAP's id of the row, and the session it is in. */
 export interface StackItem {
@@ -41,4 +41,12 @@ export function variableItem(args: readonly unknown[]): VariableItem | undefined
   const expression = text(variable['evaluateName']) ?? name;
   if (name === undefined || expression === undefined) return undefined;
   return { session: text(bag?.['sessionId']), name, expression };
+}
+
+/**
+ * Whether a row of our view was clicked that is being read anew at that moment: VS Code passes nothing for it
+ * then. From a key nothing is passed either, but no second argument, which is of the selected rows.
+ */
+export function rowHasGone(args: readonly unknown[]): boolean {
+  return args.length > 1 && (args[0] === undefined || args[0] === null);
 }
