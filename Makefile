@@ -23,8 +23,14 @@ DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
 EXTENSION := vscode-extension
 NODE_STAMP := $(EXTENSION)/node_modules/.installed
+VSIX := $(EXTENSION)/dist/dap-mux.vsix
+# What is inside of it: the extension, and a wheel of dap-mux.
+LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-wheel \
+	$(addprefix $(EXTENSION)/,media src walkthrough package.json README.md CHANGELOG.md .vscodeignore esbuild.mjs readme.mjs) \
+	-name __pycache__ -prune -o -type f -print
+VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench soak fuzz clean vsix vsix-check
+.PHONY: help pictures demo test test-engines check lint format bench soak fuzz clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -62,8 +68,7 @@ style: $(DEV_STAMP)
 types: $(DEV_STAMP)
 	$(BIN)/mypy $(SOURCES)
 
-vsix: $(NODE_STAMP)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix
-	cd $(EXTENSION) && npm run --silent package
+vsix: $(VSIX)  ## the VS Code extension, as vscode-extension/dist/dap-mux.vsix, with dap-mux in it
 
 vsix-check: $(NODE_STAMP)  ## the extension's style, types and unit tests
 	@$(MAKE) --no-print-directory -j 2 vsix-style vsix-units
@@ -115,6 +120,15 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 $(FUZZ_STAMP): pyproject.toml | $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	@touch $@
+
+$(VSIX): $(shell $(LIST_VSIX_SOURCES)) $(VSIX_FILES) $(NODE_STAMP) | $(BIN)/python
+	cd $(EXTENSION) && npm run --silent package
+
+# Changes when a file has come or gone: no time tells that one has gone.
+$(VSIX_FILES): always
+	@mkdir -p $(@D)
+	@$(LIST_VSIX_SOURCES) | sort >$@.new
+	@cmp -s $@.new $@ || cp $@.new $@
 
 # No package's own install script runs; none of these needs one.
 $(NODE_STAMP): $(EXTENSION)/package-lock.json

@@ -21,6 +21,7 @@ export const Command = {
   copyAsCast: 'dapMux.copyAsCast',
   doctor: 'dapMux.doctor',
   focus: 'dapMux.focus',
+  install: 'dapMux.install',
   launch: 'dapMux.launch',
   listRanks: 'dapMux.listRanks',
   newGroup: 'dapMux.newGroup',

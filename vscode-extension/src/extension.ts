@@ -9,28 +9,33 @@ import type * as vscode from 'vscode';
 import { registerAnnouncementServer } from './announcementServer';
 import { registerAttachCommand } from './commands/attach';
 import { registerDoctorCommand } from './commands/doctor';
+import { registerInstallCommand } from './commands/install';
 import { registerLaunchCommand } from './commands/launch';
 import { registerWalkthroughCommand } from './commands/walkthrough';
 import { registerAdapterFactory } from './debug/adapterFactory';
 import { registerConfigurationProvider } from './debug/configurationProvider';
-import { startLanguageClient } from './languageClient';
+import { LanguageServer } from './languageClient';
 import { log } from './log';
 import { RankSessions } from './ranks/rankSession';
 import { registerRanks } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
   const sessions = new RankSessions();
+  const server = new LanguageServer(context, sessions);
   context.subscriptions.push(
     log,
     sessions,
     registerConfigurationProvider(),
     registerAdapterFactory(),
     registerAttachCommand(),
+    registerInstallCommand(context, () => {
+      server.start();
+    }),
     registerLaunchCommand(),
     registerWalkthroughCommand(),
     registerDoctorCommand(context),
     registerAnnouncementServer(context),
   );
   registerRanks(context, sessions);
-  startLanguageClient(context, sessions);
+  server.start();
 }

@@ -16,30 +16,45 @@ const NAME = 'dap-mux: ranks in the text';
 /** The key of the server's settings in `workspace/didChangeConfiguration`. */
 const SERVER_SETTINGS = 'dap-mux';
 
-/** Starts in the background: nothing waits for it, and everything else works without it. */
-export function startLanguageClient(context: vscode.ExtensionContext, sessions: RankSessions): void {
-  const folder = vscode.workspace.workspaceFolders?.[0];
-  void findServer(folder).then(
-    async (command) => {
-      if (!command) return;
-      const current = new CurrentSession(sessions);
-      const client = clientFor(command, folder, sessions, current);
-      const follow = async (followed: FollowedSession): Promise<void> => {
-        if (!client.isRunning()) return; // its options will say it
-        await client.sendNotification(DidChangeConfigurationNotification.type, {
-          settings: { [SERVER_SETTINGS]: followed },
-        });
-      };
-      const following = current.onDidChange((followed) => void follow(followed));
-      context.subscriptions.push(client, current, following, registerRunAllHere(client));
-      await client.start();
-      await vscode.commands.executeCommand('setContext', ContextKey.languageServer, true);
-      await follow(current.followed); // it may have changed since the options were sent
-    },
-    (error: unknown) => {
+export class LanguageServer {
+  private starting: Promise<boolean> = Promise.resolve(false);
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly sessions: RankSessions,
+  ) {}
+
+  /**
+   * Starts in the background, unless it runs: nothing waits for it, and everything else works
+   * without it. Called again when dap-mux has been installed.
+   */
+  start(): void {
+    this.starting = this.starting.then(async (started) => started || (await this.startOnce())).catch((error: unknown) => {
       log.error(`language server: ${String(error)}`);
-    },
-  );
+      return false;
+    });
+  }
+
+  /** Whether there is a server to start. */
+  private async startOnce(): Promise<boolean> {
+    const folder = vscode.workspace.workspaceFolders?.[0];
+    const command = await findServer(folder);
+    if (!command) return false;
+    const current = new CurrentSession(this.sessions);
+    const client = clientFor(command, folder, this.sessions, current);
+    const follow = async (followed: FollowedSession): Promise<void> => {
+      if (!client.isRunning()) return; // its options will say it
+      await client.sendNotification(DidChangeConfigurationNotification.type, {
+        settings: { [SERVER_SETTINGS]: followed },
+      });
+    };
+    const following = current.onDidChange((followed) => void follow(followed));
+    this.context.subscriptions.push(client, current, following, registerRunAllHere(client));
+    await client.start();
+    await vscode.commands.executeCommand('setContext', ContextKey.languageServer, true);
+    await follow(current.followed); // it may have changed since the options were sent
+    return true;
+  }
 }
 
 /**

@@ -5,8 +5,9 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import * as vscode from 'vscode';
+import { Command as CommandId } from './constants';
 import { log } from './log';
-import { candidates, type Command, installCommand } from './logic/adapterCommand';
+import { candidates, type Command, installPython } from './logic/adapterCommand';
 
 const PROBE_TIMEOUT_MS = 20_000; // a cold Python on a slow network disk
 const execute = promisify(execFile);
@@ -23,7 +24,7 @@ export async function findDapMux(
 ): Promise<Command | undefined> {
   const tried = await commands(folder, attribute);
   for (const command of tried) if (await runsDapMux(command, folder)) return command;
-  void offerToInstall(tried, folder);
+  void offerToInstall(tried);
   return undefined;
 }
 
@@ -99,33 +100,21 @@ function fromFolder(folder?: vscode.WorkspaceFolder): string | undefined {
     .find((file) => existsSync(file));
 }
 
-/** Installs only with the user's consent: types the command, and the user adds the clone's folder. */
-async function offerToInstall(
-  tried: readonly Command[],
-  folder?: vscode.WorkspaceFolder,
-): Promise<void> {
-  const args = installCommand(tried);
+/** The Python into which dap-mux is installed: the first in which it is looked for. */
+export async function pythonToInstallInto(folder?: vscode.WorkspaceFolder): Promise<string> {
+  return installPython(await commands(folder));
+}
+
+/** Installs only with the user's consent. */
+async function offerToInstall(tried: readonly Command[]): Promise<void> {
+  const python = installPython(tried);
   const install = vscode.l10n.t('Install in a Terminal');
   const chosen = await vscode.window.showErrorMessage(
     vscode.l10n.t(
-      'dap-mux is not installed for {0}. Install it from a clone of its repository: {1} FOLDER_OF_THE_CLONE. To use another Python, set "python" in launch.json.',
-      args[0] ?? 'Python',
-      args.join(' '),
+      'dap-mux is not installed for {0}. To use another Python, select its interpreter, or set "python" in launch.json.',
+      python,
     ),
     install,
   );
-  if (chosen === install) installInTerminal(args, folder);
-}
-
-function installInTerminal(args: readonly string[], folder?: vscode.WorkspaceFolder): void {
-  const terminal = vscode.window.createTerminal({
-    name: vscode.l10n.t('dap-mux: install'),
-    ...(folder ? { cwd: folder.uri } : {}),
-  });
-  terminal.show();
-  terminal.sendText(`${args.map(quoted).join(' ')} `, false);
-}
-
-function quoted(arg: string): string {
-  return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", String.raw`'\''`)}'`;
+  if (chosen === install) await vscode.commands.executeCommand(CommandId.install, python);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { adapterArguments, candidates, installCommand } from '../src/logic/adapterCommand';
+import { adapterArguments, candidates, installCommand, installPython } from '../src/logic/adapterCommand';
 
 const MODULE = ['-m', 'dap_mux'];
 
@@ -28,9 +28,18 @@ describe('which Python runs dap-mux', () => {
   });
 
   test('an installation goes where the first one looks', () => {
-    expect(installCommand(candidates({ extension: '/a/python' })).join(' ')).toBe(
-      '/a/python -m pip install',
-    );
+    expect(installPython(candidates({ extension: '/a/python' }))).toBe('/a/python');
+    expect(installPython(candidates({}))).toBe('python3');
+  });
+
+  test('what is installed is a wheel, with the packages of the language server', () => {
+    expect(installCommand('/a/python', '/x y/dap_mux.whl')).toEqual([
+      '/a/python',
+      '-m',
+      'pip',
+      'install',
+      '/x y/dap_mux.whl[lsp]',
+    ]);
   });
 });
 

@@ -58,11 +58,12 @@ function ofPython(python: string): Command {
   return [python, '-m', 'dap_mux'];
 }
 
-/**
- * The command line that installs dap-mux for the first candidate, except for its last argument: the
- * folder of a clone, which only the user knows. There is no published package.
- */
-export function installCommand(tried: readonly Command[]): string[] {
-  const python = tried[0]?.[0] ?? 'python3';
-  return [python, '-m', 'pip', 'install'];
+/** The Python of the first candidate: that is where dap-mux is installed. */
+export function installPython(tried: readonly Command[]): string {
+  return tried[0]?.[0] ?? 'python3';
+}
+
+/** The command line that installs a wheel of dap-mux, and what its language server needs. */
+export function installCommand(python: string, wheel: string): Command {
+  return [python, '-m', 'pip', 'install', `${wheel}[lsp]`];
 }
