@@ -46,18 +46,43 @@ def as_text(observed: Observations, findings: Sequence[Finding]) -> str:
 def _lines(observed: Observations, findings: Sequence[Finding]) -> Iterator[str]:
     looked_at = "; ".join([*observed.looked_at, "this machine"])
     yield _wrapped(f"looked at: {looked_at}", "", "  ")
-    if not findings:
-        yield HEALTHY
     for number, one in enumerate(findings, 1):
         yield ""
-        about = f" (ranks {one.ranks})" if one.ranks else ""
-        yield _wrapped(f"{number}. {one.summary}{about}  [{one.cause}]", "", INDENT)
+        yield _wrapped(f"{number}. {_summary(one)}  [{one.cause}]", "", INDENT)
         for text in one.evidence:
-            yield _wrapped(f"seen: {text}", INDENT, INDENT + "      ")
+            yield _item("seen: ", text)
         for text in one.fix:
-            yield _wrapped(f"do:   {text}", INDENT, INDENT + "      ")
-        for text in one.paste.splitlines():
-            yield f"{INDENT}      {one_line(text)}"
+            yield _item("do:   ", text)
+        yield from _paste(one)
+    yield from _verdict(findings)
+
+
+def _verdict(findings: Sequence[Finding]) -> Iterator[str]:
+    """The last lines: they stay on the screen when those above have scrolled away."""
+    if not findings:
+        yield HEALTHY
+        return
+    first, count = findings[0], len(findings)
+    found = "1 problem found" if count == 1 else f"{count} problems found; begin with the first"
+    yield ""
+    yield _wrapped(f"{found}: {_summary(first)}", "", INDENT)
+    for text in first.fix[:1]:
+        yield _item("do:   ", text)
+    if len(first.fix) == 1:  # what to paste belongs to the last line
+        yield from _paste(first)
+
+
+def _summary(one: Finding) -> str:
+    return f"{one.summary} (ranks {one.ranks})" if one.ranks else one.summary
+
+
+def _item(name: str, text: str) -> str:
+    return _wrapped(name + text, INDENT, INDENT + " " * len(name))
+
+
+def _paste(one: Finding) -> Iterator[str]:
+    for text in one.paste.splitlines():
+        yield f"{INDENT}      {one_line(text)}"
 
 
 def _wrapped(text: str, first: str, rest: str) -> str:

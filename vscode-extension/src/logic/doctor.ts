@@ -9,12 +9,12 @@ const DEFAULT_TIMEOUT_MS = 20_000;
 /** The doctor waits for ranks that do not respond, one after the other. */
 const DOCTOR_TIMEOUT_MS = 180_000;
 
-/** The doctor comes early: it says what is wrong, the rest is for bug reports. */
+/** The doctor comes last: what is wrong is at the end, in sight; the rest is for bug reports. */
 export const REPORTS: readonly Report[] = [
   { args: ['--version'], timeoutMs: DEFAULT_TIMEOUT_MS },
-  { args: ['doctor'], timeoutMs: DOCTOR_TIMEOUT_MS },
   { args: ['sessions'], timeoutMs: DEFAULT_TIMEOUT_MS },
   { args: ['config', 'show'], timeoutMs: DEFAULT_TIMEOUT_MS },
+  { args: ['doctor'], timeoutMs: DOCTOR_TIMEOUT_MS },
 ];
 
 /** The output of a command that failed, as the doctor does when it has found a cause. */
