@@ -1,11 +1,17 @@
-"""The pictures of the extension's page are inside of its package, where VS Code finds them."""
+"""Inside of the extension's package: the pictures of its page, and one wheel of this checkout."""
 
 from __future__ import annotations
 
 import base64
+import io
+import os
 import re
 import struct
+import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +22,18 @@ SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 EMBEDDED = "data:image/png;base64,"
 
 
-def test_each_picture_of_the_page_is_a_real_one() -> None:
-    """An extension's page shows no picture by a relative path."""
+@pytest.fixture
+def package() -> Iterator[zipfile.ZipFile]:
+    """The package, if there is one."""
     if not PACKAGE.exists():
         pytest.skip("the extension is not packaged: run make vsix")
-    with zipfile.ZipFile(PACKAGE) as package:
-        page = package.read("extension/readme.md").decode("utf-8")
+    with zipfile.ZipFile(PACKAGE) as opened:
+        yield opened
+
+
+def test_each_picture_of_the_page_is_a_real_one(package: zipfile.ZipFile) -> None:
+    """An extension's page shows no picture by a relative path."""
+    page = package.read("extension/readme.md").decode("utf-8")
     shown = SHOWN.findall(page)
     assert len(shown) == len(
         SHOWN.findall((ROOT / "vscode-extension/README.md").read_text("utf-8"))
@@ -33,3 +45,23 @@ def test_each_picture_of_the_page_is_a_real_one() -> None:
         width, height = struct.unpack(">II", data[16:24])
         assert width > 0
         assert height > 0
+
+
+def test_it_has_one_wheel_of_dap_mux(package: zipfile.ZipFile) -> None:
+    """Where the button of the walkthrough looks for it: `src/commands/install.ts`."""
+    [path] = [name for name in package.namelist() if name.endswith(".whl")]
+    assert path.startswith("extension/dist/wheel/dap_mux_cluster-")
+    with zipfile.ZipFile(io.BytesIO(package.read(path))) as wheel:
+        inside = {*wheel.namelist()}
+    assert {"dap_mux/__main__.py", "dap_mux/rank/agent.py", "dap_mux/lsp/server.py"} <= inside
+    assert not any(name.startswith(("tests/", "docs/")) for name in inside)
+
+
+@pytest.mark.slow
+def test_a_wheel_of_an_older_build_does_not_stay(tmp_path: Path) -> None:
+    old = tmp_path / "dap_mux_cluster-0.0.9-py3-none-any.whl"
+    old.touch()
+    make = [ROOT / "tools/make-wheel", tmp_path]
+    subprocess.run(make, env={**os.environ, "PYTHON": sys.executable}, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    assert wheel != old

@@ -138,7 +138,7 @@ class User:
         self.commands: list[Command] = []
         self.others: list[asyncio.subprocess.Process] = []
         own = {"HOME": str(folder), "XDG_RUNTIME_DIR": str(self._runtime)}
-        self.environ = {**_clean_environment(), **own, "DAP_MUX_LISTEN": "127.0.0.1:0"}
+        self.environ = {**clean_environment(), **own, "DAP_MUX_LISTEN": "127.0.0.1:0"}
 
     @property
     def sessions(self) -> Path:
@@ -274,6 +274,6 @@ def bodies(client: DapClient, event: str) -> list[Json]:
     return [each.get("body", {}) for each in client.events if each["event"] == event]
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Our own environment, without what another job or a debugger has put there."""
     return {name: text for name, text in os.environ.items() if not name.startswith(_FOREIGN)}

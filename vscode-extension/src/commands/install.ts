@@ -19,7 +19,7 @@ export function registerInstallCommand(
     const command = installCommand(into, wheelIn(context.extensionPath));
     const code = await runInTerminal(command, folder);
     if (code !== 0) {
-      throw new UserError(vscode.l10n.t('pip could not install dap-mux for {0}; the terminal shows why.', into));
+      throw new UserError(vscode.l10n.t('Installing dap-mux for {0} failed; the terminal shows why.', into));
     }
     installed();
     void vscode.window.showInformationMessage(vscode.l10n.t('dap-mux is installed for {0}.', into));
