@@ -1,0 +1,149 @@
+"""docs/walkthrough.md is true: what is printed, which rank differs, and that the fix is one."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.support.processes.commands import LIMIT, User, bodies, listed, threads, user
+from tests.support.processes.run_command import log, resume, start
+from tests.support.processes.waiting import until
+
+__all__ = ["user"]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+PAGE: Final = (ROOT / "docs/walkthrough.md").read_text("utf-8")
+BLOCKS: Final = [
+    (
+        language,
+        "\n".join(line.removeprefix("   ") if indent else line for line in text.splitlines()),
+    )
+    for indent, language, text in re.findall(
+        r"^( {3})?```(\w*)\n(.*?)^(?: {3})?```$", PAGE, re.MULTILINE | re.DOTALL
+    )
+]
+TEXTS: Final = [text for language, text in BLOCKS if not language]
+REPORTED, CONDITION, MESSAGE, CONSOLE, NEXT_TIME = TEXTS
+FIX: Final = [text for language, text in BLOCKS if language == "python"][-1]
+VALUES: Final = {
+    name: [cell.strip().strip("*`") for cell in cells.split("|")]
+    for name, cells in re.findall(r"^\| `([\w.]+)` \| (.*) \|$", PAGE, re.MULTILINE)
+}
+PROGRAM: Final = "examples/data_parallel.py"
+LINE: Final = next(
+    number
+    for number, line in enumerate((ROOT / PROGRAM).read_text("utf-8").splitlines(), 1)
+    if "mean_grad = world.all_reduce_mean(grad)" in line
+)
+ATTACH: Final[dict[str, Any]] = {"justMyCode": True}
+RUN: Final = (PROGRAM, "--seconds", "0")
+
+
+@pytest.fixture
+def program(user: User) -> Path:
+    """The example, where the user works."""
+    (user.folder / "examples").mkdir()
+    return Path(shutil.copy(ROOT / PROGRAM, user.folder / "examples"))
+
+
+async def test_what_rank_0_reports(user: User, program: Path) -> None:
+    run = await start(user, "--no-wait", *RUN, n=4)
+    assert (await run.ends()).code == 0
+    assert REPORTED in log(user, 0)
+
+
+async def attached(user: User, breakpoint: dict[str, Any]) -> DapClient:
+    """Four ranks with one breakpoint, on their way."""
+    run = await start(user, *RUN, n=4)
+    client = await run.client()
+    where = str(user.folder / PROGRAM)
+    await client.handshake(
+        ATTACH, breakpoints={where: [{"line": LINE, **breakpoint}]}, timeout=LIMIT
+    )
+    return client
+
+
+async def test_the_tables_and_the_step(user: User, program: Path) -> None:
+    client = await attached(user, {"condition": CONDITION})
+    await listed(client, "state", *["stopped"] * 4)
+    for name, shown in VALUES.items():
+        for rank, text in enumerate(shown):
+            assert rounds_to(await value(client, rank, name), text), (name, rank)
+    focus = (await threads(client, 4))["rank 0"]
+    await client.request("next", {"threadId": focus}, timeout=LIMIT)
+    await listed(client, "line", *[LINE + 1] * 4)
+    means = {await value(client, rank, "max(map(abs, mean_grad))") for rank in range(4)}
+    [mean] = means
+    assert f"made it {float(mean):.0f}" in PAGE
+    await resume(client, focus)
+    await client.wait_event("terminated", timeout=LIMIT)
+
+
+async def value(client: DapClient, rank: int, expression: str) -> str:
+    """What an expression is worth where a rank stands."""
+    thread = (await threads(client, 4))[f"rank {rank}"]
+    [frame, *_] = (await client.request("stackTrace", {"threadId": thread}, timeout=LIMIT))[
+        "stackFrames"
+    ]
+    wanted = {"expression": expression, "frameId": frame["id"], "context": "watch"}
+    result: str = (await client.request("evaluate", wanted, timeout=LIMIT))["result"]
+    return result
+
+
+def rounds_to(exact: str, shown: str) -> bool:
+    """Whether a value reads so on the page, with as many digits as stand there."""
+    found = ast.literal_eval(exact)
+    if isinstance(found, str):
+        return exact == shown
+    digits = len(shown.partition(".")[2])
+    return f"{found:.{digits}f}" == shown
+
+
+async def test_the_log_message(user: User, program: Path) -> None:
+    client = await attached(user, {"logMessage": MESSAGE})
+    await client.wait_event("terminated", timeout=LIMIT)
+    said = "".join(body["output"] for body in bodies(client, "output"))
+    assert said_by(CONSOLE).items() <= said_by(said).items()
+
+
+def said_by(text: str) -> dict[str, set[int]]:
+    """The ranks that say each line; those that say it a moment later have a line of their own."""
+    found: dict[str, set[int]] = {}
+    for ranks, words in re.findall(r"^\[([\d,-]+)\] (step \d+: .*)$", text, re.MULTILINE):
+        for part in ranks.split(","):
+            first, _, last = part.partition("-")
+            found.setdefault(words, set()).update(range(int(first), int(last or first) + 1))
+    return found
+
+
+@pytest.fixture
+def fixed(program: Path) -> None:
+    """The page's last lines of `load_batch`, in place of the last one."""
+    text = program.read_text("utf-8")
+    before = text.index("    return Batch(unit, ")
+    after = text.index("\n", before)
+    program.write_text(text[:before] + FIX + text[after:], "utf-8")
+
+
+async def test_the_fix(user: User, fixed: None) -> None:
+    run = await start(user, "--no-wait", *RUN, n=4)
+    assert (await run.ends()).code == 0
+    losses = [float(line.split()[3]) for line in log(user, 0).splitlines() if line[:4] == "step"]
+    assert len(losses) == 20
+    assert max(losses[5:]) < 0.1
+
+
+async def test_the_condition_that_needs_no_step(user: User, program: Path) -> None:
+    client = await attached(user, {"condition": NEXT_TIME})
+    await until(lambda: bodies(client, "stopped"), within=LIMIT, what="a stop")
+    entries = (await client.request("list", timeout=LIMIT))["ranks"]
+    assert [each["rank"] for each in entries if each["state"] == "stopped"] == [2]
+    assert await value(client, 2, "step") == "5"
+    await client.disconnect(timeout=LIMIT)
