@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import os
 import re
 import struct
@@ -50,7 +51,8 @@ def test_each_picture_of_the_page_is_a_real_one(package: zipfile.ZipFile) -> Non
 def test_it_has_one_wheel_of_dap_mux(package: zipfile.ZipFile) -> None:
     """Where the button of the walkthrough looks for it: `src/commands/install.ts`."""
     [path] = [name for name in package.namelist() if name.endswith(".whl")]
-    assert path.startswith("extension/dist/wheel/dap_mux_cluster-")
+    version = json.loads(package.read("extension/package.json"))["version"]
+    assert path == f"extension/dist/wheel/dap_mux_cluster-{version}-py3-none-any.whl"
     with zipfile.ZipFile(io.BytesIO(package.read(path))) as wheel:
         inside = {*wheel.namelist()}
     assert {"dap_mux/__main__.py", "dap_mux/rank/agent.py", "dap_mux/lsp/server.py"} <= inside
