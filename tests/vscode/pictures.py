@@ -22,6 +22,7 @@ from tests.vscode.scene import REPOSITORY, OpenWindow, configuration, copied_exa
 from tests.vscode.workbench import CALL_STACK, CONSOLE, VARIABLES, Row, Window, browsing, new_window
 
 MEDIA: Final = REPOSITORY / "vscode-extension" / "media"
+WALKTHROUGH: Final = MEDIA.parent / "walkthrough"  # it shows none from another folder
 REVIEWED: Final = REPOSITORY / "build/pictures"
 MANY: Final = (64, 512)
 PACKAGE: Final = REPOSITORY / "vscode-extension/dist/dap-mux.vsix"
@@ -121,7 +122,7 @@ async def _hover_picture(window: Window) -> None:
         await window.point_at("loss, grad = model", "loss")
         await window.unfolded()
         await window.page.locator(".editor-group-container.active").first.screenshot(
-            path=MEDIA / f"hover-{theme}.png"
+            path=WALKTHROUGH / f"hover-{theme}.png"
         )
 
 

@@ -1,4 +1,4 @@
-"""The buttons of rows of the Ranks view, pressed until ranks move."""
+"""The buttons of rows of the Ranks view, pressed until ranks move, and their menus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from playwright.async_api import Locator
 from playwright.async_api import TimeoutError as Late
 
 from dap_mux.client import DapClient
@@ -55,3 +56,13 @@ async def press(
             await row.hover(timeout=SOON)
             await row.locator(f'.action-label[aria-label^="{button}"]').click(timeout=SOON)
             await observer.wait_for(moved, timeout=SWALLOWED)
+
+
+async def choose(window: Window, row: Locator, item: str, wanted: Locator) -> None:
+    """Choose an item of a row's menu; once more if VS Code says that the row has just changed."""
+    changed = window.page.locator(".notification-toast", has_text="This row has just changed.")
+    await window.context_menu(row, item)
+    await wanted.or_(changed).first.wait_for()
+    if await changed.count():
+        await window.context_menu(row, item)
+        await wanted.wait_for()

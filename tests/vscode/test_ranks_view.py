@@ -12,7 +12,7 @@ from dap_mux.rank_rows import Row as RankRow
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT
-from tests.vscode.row_buttons import observer_of, press
+from tests.vscode.row_buttons import choose, observer_of, press
 from tests.vscode.scene import REDUCE, OpenWindow, example_line, stopped
 from tests.vscode.workbench import RANKS, Row, Window
 
@@ -102,13 +102,14 @@ async def test_a_row_steps_into_and_out_and_is_compared_and_released(
     await window.stand(others, f"1 rank stopped at data_parallel.py:{CALL} in all_reduce_mean: 3")
 
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="rank 3, stopped"]').first
-    await window.context_menu(row, "Compare Across Ranks")
+    prompt = window.page.locator(".quick-input-title", has_text="Compare across ranks")
+    await choose(window, row, "Compare Across Ranks", prompt)
     await window.answer("Compare across ranks", "self.rank")
     page = await window.webview("#groups tbody tr")
     assert (await page.locator("#groups tbody tr").inner_text()).split() == ["{3}", "1", "3"]
 
-    await window.context_menu(row, "Release Ranks")
     dialog = window.page.locator(".monaco-dialog-box", has_text="Release rank 3?")
+    await choose(window, row, "Release Ranks", dialog)
     await dialog.locator(".monaco-button", has_text="Release").click()
     await window.stand(others, "1 rank running: 3")
     await window.shows("paused", "paused", "paused")

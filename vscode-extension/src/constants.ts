@@ -17,6 +17,7 @@ export const Command = {
   cast: 'dapMux.cast',
   clearSearch: 'dapMux.clearSearch',
   compare: 'dapMux.compare',
+  compareRow: 'dapMux.rank.compare',
   continueOnly: 'dapMux.continueOnly',
   copyAsCast: 'dapMux.copyAsCast',
   doctor: 'dapMux.doctor',
@@ -27,6 +28,7 @@ export const Command = {
   newGroup: 'dapMux.newGroup',
   pickView: 'dapMux.pickView',
   releaseRanks: 'dapMux.releaseRanks',
+  releaseRow: 'dapMux.rank.release',
   runAllHere: 'dapMux.runAllHere',
   searchRanks: 'dapMux.searchRanks',
   setScope: 'dapMux.setScope',
@@ -39,7 +41,7 @@ export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/lsp/problems
 /** Another one: the command of its code lenses. */
 export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/source_features.py
 
-/** Commands of the Ranks view that control ranks: `dapMux.rank.continue` and so on. */
+/** Commands of rows of the Ranks view: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';
 
 export const View = { ranks: 'dapMux.ranks', compare: 'dapMux.compare', scope: 'dapMux.scope' } as const;

@@ -5,11 +5,10 @@ import { Command, RANK_COMMAND_PREFIX } from '../constants';
 import { type CastBody, problemsOf } from '../logic/ranks/reports';
 import { keyOf, type Row } from '../logic/ranks/rows';
 import { setOfRows, whichRanks } from '../logic/ranks/sets';
-import { rowHasGone } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { inputName, pickRankSet } from '../ranks/rankSetPicker';
 import { isNode, type Node, type RanksTree } from '../views/ranksTree';
-import { registerCommand, requireSession, UserError } from './registerCommand';
+import { registerCommand, requireRow, requireSession, UserError } from './registerCommand';
 
 const PDB_COMMANDS = { continue: 'c', pause: 'pause', next: 'n', stepIn: 's', stepOut: 'r' } as const;
 type Action = keyof typeof PDB_COMMANDS;
@@ -88,8 +87,7 @@ async function confirmRelease(session: RankSession, ranks: string): Promise<void
 export function registerControlCommands(sessions: RankSessions, tree: RanksTree): vscode.Disposable {
   const actions = ACTIONS.map((action) =>
     registerCommand(`${RANK_COMMAND_PREFIX}${action}`, async (...args) => {
-      // without this, the selected ranks would move instead
-      if (rowHasGone(args)) throw new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
+      requireRow(args); // otherwise the selected ranks would move instead
       const { session, rows } = selectedRanks(tree, args);
       await control(session, rows, action);
     }),
@@ -101,5 +99,9 @@ export function registerControlCommands(sessions: RankSessions, tree: RanksTree)
       await defineGroup(session, setOfRows(rows, session.ranks.all()));
     }),
     registerCommand(Command.releaseRanks, (...args) => release(sessions, tree, args)),
+    registerCommand(Command.releaseRow, (...args) => {
+      requireRow(args);
+      return release(sessions, tree, args);
+    }),
   );
 }

@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import { log } from '../log';
+import { rowHasGone } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** An error whose message is written for the user. */
@@ -14,6 +15,11 @@ export function requireSession(sessions: RankSessions, id?: string): RankSession
     throw new UserError(vscode.l10n.t('No debug session with ranks is running. Start one, then try again.'));
   }
   return session;
+}
+
+/** Throws UserError if a row of our view was clicked that was being read anew. */
+export function requireRow(args: readonly unknown[]): void {
+  if (rowHasGone(args)) throw new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
 }
 
 /** Register a command, and show its errors. */

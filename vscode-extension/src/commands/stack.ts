@@ -10,7 +10,7 @@ import { stackItem, variableItem } from '../logic/ranks/stackItems';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 import { isNode } from '../views/ranksTree';
 import { control, focus } from './control';
-import { registerCommand, requireSession, UserError } from './registerCommand';
+import { registerCommand, requireRow, requireSession, UserError } from './registerCommand';
 
 const COPIED_MESSAGE_MS = 4000;
 
@@ -89,6 +89,10 @@ export function registerStackCommands(sessions: RankSessions, panel: ComparePane
       await focus(session, requireRank(row));
     }),
     registerCommand(Command.compare, (...args) => compare(sessions, panel, args)),
+    registerCommand(Command.compareRow, (...args) => {
+      requireRow(args); // otherwise all ranks would be compared
+      return compare(sessions, panel, args);
+    }),
     registerCommand(Command.copyAsCast, (...args) => copy(sessions, args)),
   );
 }
