@@ -29,6 +29,10 @@ class World:
     names: Mapping[str, RankSet]
     default_group: str = "job"
 
+    def __contains__(self, rank: RankId) -> bool:
+        """Whether it is a known rank."""
+        return rank[1] in self.numbers.get(rank[0], ())
+
     @cached_property
     def numbers(self) -> Mapping[str, frozenset[int]]:
         """Each group's ranks."""

@@ -81,8 +81,12 @@ class Breakpoint:
         return (None if name else self.line_in(rank)), name
 
     def selects(self, rank: DebuggeeId, world: World) -> bool:
-        """Whether this rank should have it."""
-        return not self.refusal and rank_of(rank) in self.selection(world)
+        """Whether this rank should have it; without its sets no look at the other ranks."""
+        id = rank_of(rank)
+        if self.refusal or id in self.off or id in self.disabled:
+            return False
+        named = self.only is None or id in self.only
+        return named and id in world and all(id in _select(ranks, world) for ranks in self.sets)
 
     def selection(self, world: World) -> set[RankId]:
         """Return the known ranks that should have it."""
@@ -217,8 +221,9 @@ def _reasons(
 ) -> list[str]:
     """Return why it is not verified in these ranks; `alone`: without naming the only one."""
     reasons: dict[str, list[RankId]] = {}
+    good = set(verified)
     for rank in ranks:
-        if rank not in verified or breakpoint.states[rank].get("message"):
+        if rank not in good or breakpoint.states[rank].get("message"):
             reasons.setdefault(_reason(breakpoint, rank), []).append(rank)
     if alone:
         return list(reasons)

@@ -9,6 +9,6 @@ from dap_mux.engine.state.threads import coords_of
 
 def values_of(core: SessionState, rank: Rank) -> dict[str, object]:
     """Return the substitutions of one rank; the fixed names beat mesh dimensions."""
-    world_size = sum(id[0] == rank.id[0] for id in core.mains)
+    world_size = len(core.world().numbers.get(rank.id[0], ()))
     fixed = {"rank": rank.number, "world_size": world_size, "host": host_of(rank)}
     return {**coords_of(core, rank), **fixed}
