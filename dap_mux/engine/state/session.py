@@ -52,8 +52,10 @@ class SessionState:
         self.address = ""  # HOST:PORT where clients connect; "" until it is known
         self.ranks: dict[DebuggeeId, Rank] = {}
         self.mains: dict[RankId, Rank] = {}
-        self.several_groups = False
-        self.several_hosts = False
+        self._sorted: list[Rank] | None = None  # `ranks` in order, until one comes or goes
+        self._workers: dict[DebuggeeId, list[Rank]] = {}  # of each rank, in no order
+        self._world: World | None = None  # the last one, while it holds
+        self._several_hosts: bool | None = None  # None: not known since a rank came or moved
         self.links: dict[int, Rank] = {}
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
@@ -77,6 +79,7 @@ class SessionState:
     def adopt(self, settings: Settings) -> None:
         """Use these settings from now on; requests can change view and scope again."""
         self.settings = settings
+        self._world = None
         self.view = settings.view
         self.scope = settings.scope
 
@@ -133,37 +136,58 @@ class SessionState:
         return f"{what}: this is a bug in dap-mux; the session's log has more under that number"
 
     def add(self, rank: Rank) -> None:
-        """Add a rank or a worker to the session."""
+        """Add a rank or a worker to the session, in place of any with the same id."""
+        self.remove(rank)
         self.ranks[rank.id] = rank
         if rank.main is None:
             self.mains[rank.rank_id] = rank
+        else:
+            self._workers.setdefault(rank.main.id, []).append(rank)
 
     def remove(self, rank: Rank) -> None:
         """Remove a rank or a worker."""
-        self.ranks.pop(rank.id, None)
+        self._sorted = None
+        known = self.ranks.pop(rank.id, None)
         if rank.main is None:
+            self._world = None
             self.mains.pop(rank.rank_id, None)
+        elif known:
+            self._workers[rank.main.id].remove(known)
 
     def workers_of(self, main: Rank) -> list[Rank]:
         """Return the workers of a rank."""
-        return [rank for rank in self.sorted_ranks() if rank.main is main]
+        return sorted(self._workers.get(main.id, ()), key=lambda worker: worker.id)
 
     def ranks_changed(self) -> None:
-        """A rank is new, has moved or is gone: update whether names need group and host."""
-        self.several_groups = len({id[0] for id in self.ranks}) > 1
-        self.several_hosts = len({host_of(rank) for rank in self.ranks.values()} - {""}) > 1
+        """A rank is new, has moved or is gone: whether names need the host is found out again."""
+        self._several_hosts = None
+
+    @property
+    def several_groups(self) -> bool:
+        """Whether names need the group."""
+        return len(self.world().numbers) > 1
+
+    @property
+    def several_hosts(self) -> bool:
+        """Whether names need the host."""
+        if self._several_hosts is None:
+            hosts = {host_of(rank) for rank in self.ranks.values()} - {""}
+            self._several_hosts = len(hosts) > 1
+        return self._several_hosts
 
     def sorted_ranks(self) -> list[Rank]:
         """Return every known rank by (group, rank), each before its workers."""
-        return [self.ranks[id] for id in sorted(self.ranks)]
+        if self._sorted is None:
+            self._sorted = [self.ranks[id] for id in sorted(self.ranks)]
+        return list(self._sorted)
 
     def sorted_mains(self) -> list[Rank]:
         """Return every known rank by (group, rank), without workers."""
-        return [self.mains[id] for id in sorted(self.mains)]
+        return [self.mains[id] for id in self.world().ranks]
 
     def not_gone(self) -> list[RankId]:
         """Return the ranks whose processes are not known to have ended."""
-        return [id for id in sorted(self.mains) if self.mains[id].phase is not Phase.GONE]
+        return [id for id in self.world().ranks if self.mains[id].phase is not Phase.GONE]
 
     def controllers(self) -> Iterator[Client]:
         """Yield the configured controllers: the clients that get events."""
@@ -181,8 +205,8 @@ class SessionState:
 
     def default_group(self) -> str:
         """Return the group that plain numbers mean: the only one, or the session's default."""
-        groups = {id[0] for id in self.ranks}
-        return groups.pop() if len(groups) == 1 else self.settings.default_group
+        groups = self.world().numbers
+        return next(iter(groups)) if len(groups) == 1 else self.settings.default_group
 
     @property
     def meshes(self) -> Mapping[str, Mesh]:
@@ -190,14 +214,17 @@ class SessionState:
         return {**self.settings.meshes, **self.found_meshes}
 
     def world(self) -> World:
-        """Return the snapshot that rank sets are evaluated against."""
-        return World(
-            ranks=tuple(sorted(self.mains)),
-            meshes=self.meshes,
-            states=RankStates(self.mains),
-            names=self.names,
-            default_group=self.settings.default_group,
-        )
+        """Return what rank sets are evaluated against: the same until a rank or a mesh is new."""
+        meshes = self.meshes
+        if self._world is None or self._world.meshes != meshes:
+            self._world = World(
+                ranks=tuple(sorted(self.mains)),
+                meshes=meshes,
+                states=RankStates(self.mains),
+                names=self.names,
+                default_group=self.settings.default_group,
+            )
+        return self._world
 
 
 class RankStates(Mapping[RankId, str]):
