@@ -66,6 +66,7 @@ class Stops:
         self._run_deferred = run_deferred
         self._new: dict[DebuggeeId, Stop] = {}
         self._steps: list[StepRun] = []  # those that may still be under way
+        self._running: list[Rank] = []  # those that ran when somebody last looked at all
         self._timer: int | None = None
 
     # From ranks
@@ -233,8 +234,12 @@ class Stops:
             self._announce()
 
     def _nobody_else(self) -> bool:
-        """Nobody is left running. From the end: where many stop, most do so in their order."""
-        return not any(self._runs(rank) for rank in reversed(self._core.ranks.values()))
+        """Not a look at each rank: of those that ran, the last that still does is enough."""
+        while self._running and not self._runs(self._running[-1]):
+            self._running.pop()
+        if not self._running:
+            self._running = [rank for rank in self._core.ranks.values() if self._runs(rank)]
+        return not self._running
 
     def _runs(self, rank: Rank) -> bool:
         told = rank.id in self._new or (rank.stop is not None and rank.stop.announced)
