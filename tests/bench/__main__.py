@@ -18,6 +18,7 @@ BENCHMARKS: Final = (
     "vscode",
     "language_server",
     "further",
+    "growth",
 )
 
 
