@@ -40,6 +40,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("stop_details", "stop_with_stack", (debugger,)),
         ("pydevd_patches", "end_wait_once_configured", (debugger,)),
         ("pydevd_patches", "resume_while_detached", (debugger,)),
+        ("pydevd_patches", "forget_steps", (debugger,)),
         ("pydevd_patches", "continue_always_replies", (debugger,)),
         ("pydevd_patches", "drop_stale_evaluates", (debugger,)),
         ("pydevd_patches", "single_write", (debugger,)),

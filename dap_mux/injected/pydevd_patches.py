@@ -16,6 +16,8 @@ from typing import Any
 STALE = -1
 """The sequence number of a request whose client has left."""
 MAX_COMPILED_WATCHES = 128
+STEPS = frozenset({"internal_step_in_thread", "internal_smart_step_into"})
+"""The commands of pydevd that make a thread step."""
 
 
 def end_wait_once_configured(debugger: Any) -> None:
@@ -67,6 +69,19 @@ def resume_while_detached(debugger: Any) -> None:
 
     debugger.on_initialize, debugger.on_disconnect = initialize, disconnect
     debugger.do_wait_suspend = wait_unless_detached
+
+
+def forget_steps(debugger: Any) -> None:
+    """Drop the steps that an earlier client has asked of threads that could not begin them.
+
+    A step waits behind an evaluation. Where the connection ends meanwhile, all threads run on, and
+    the step is done at the thread's next stop, which another client has asked for (measured).
+    """
+    for queue in list(debugger._cmd_queue.values()):  # noqa: SLF001
+        with queue.mutex:
+            kept = [one for one in queue.queue if getattr(one.method, "__name__", "") not in STEPS]
+            queue.queue.clear()
+            queue.queue.extend(kept)
 
 
 def continue_always_replies(debugger: Any) -> None:

@@ -83,6 +83,30 @@ async def test_17_mb_from_a_rank(ranks: list[Rank], four: Driver) -> None:
     await steps_on(four, 0, [0, 1, 2, 3])
 
 
+async def test_a_step_that_waits_as_the_connection_ends(
+    ranks: list[Rank], four: Driver, tmp_path: Path
+) -> None:
+    """It is not done after the rank has been attached again, and stopped at a breakpoint."""
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    wait = f"while not __import__('os').path.exists({str(end)!r}): __import__('time').sleep(0.01)"
+    busy = f"open({str(begun)!r}, 'w').close()\n{wait}"
+    frame = (await four.frames(3, levels=1))[0]["id"]
+    asked = four.client.send("evaluate", {"expression": busy, "context": "repl", "frameId": frame})
+    await until(begun.exists, within=LIMIT, what="the evaluation has begun")
+    four.client.send("next", {"threadId": four.row(3), "singleThread": True})
+    await four.until(lambda e: e[3]["state"] == "running", within=LIMIT, what="rank 3 is to step")
+    after = {"ranks": "3", "command": "p 1"}  # the rank hears of it after the step
+    assert (await four.client.request("cast", after, timeout=LIMIT))["results"]
+    os.kill(ranks[3].adapter, signal.SIGKILL)
+    await four.until(lambda e: e[3]["state"] == "lost", within=LIMIT, what="rank 3 is lost")
+    end.touch()
+    assert not (await asyncio.wait_for(asked, LIMIT))["success"]
+    await four.until(lambda e: e[3]["state"] == "stopped", within=LIMIT, what="it is back")
+    entry = (await four.entries())[3]
+    assert (entry["line"], entry["reason"]) == (COUNT, "breakpoint")
+    await steps_on(four, 3, [3])
+
+
 async def test_10_mb_to_a_rank(four: Driver) -> None:
     await four.look(3)
     answer = await evaluate(four.client, f"len('{'x' * (10 * MB)}')")
