@@ -61,8 +61,8 @@ async def press(
 async def choose(window: Window, row: Locator, item: str, wanted: Locator) -> None:
     """Choose an item of a row's menu; once more if VS Code says that the row has just changed."""
     changed = window.page.locator(".notification-toast", has_text="This row has just changed.")
-    await window.context_menu(row, item)
+    await window.context_menu(row, item, wanted.or_(changed))
     await wanted.or_(changed).first.wait_for()
     if await changed.count():
-        await window.context_menu(row, item)
+        await window.context_menu(row, item, wanted)
         await wanted.wait_for()
