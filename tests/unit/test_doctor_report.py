@@ -1,4 +1,4 @@
-"""What the doctor prints: its verdict is the last thing on the screen."""
+"""The doctor's text ends with its verdict."""
 
 from __future__ import annotations
 

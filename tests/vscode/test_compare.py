@@ -103,7 +103,7 @@ async def compare_loss(window: Window) -> Frame:
 
 
 async def _age(page: Frame) -> str:
-    """What is said of when the values are; nothing while they are of now."""
+    """Return what the page says about the age of its values; nothing while they are current."""
     return (await page.locator("#words").inner_text()).strip()
 
 
@@ -125,7 +125,7 @@ def _is_another(rows: list[Row]) -> bool:
 
 
 def _lines(table: Path) -> list[str]:
-    """What is in a file, if it is there yet."""
+    """Return the lines of a file, none if it does not exist yet."""
     return table.read_text("utf-8").splitlines() if table.exists() else []
 
 

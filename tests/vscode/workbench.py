@@ -276,7 +276,7 @@ class Window(Editing):
         return await shown.locator(".value").first.inner_text()
 
     async def unfolded(self) -> list[str]:
-        """What the value that the mouse rests on unfolds to."""
+        """Return the rows of the expanded value that the mouse points at."""
         rows = self.page.locator(".debug-hover-widget .monaco-list-row")
         await rows.first.wait_for()
         return [await row.inner_text() for row in await rows.all()]

@@ -66,7 +66,7 @@ class Newcomer:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the source distribution holds, and the wheel that is built of it as the page says."""
+    """Unpack the source distribution, and build the wheel in it as the page says."""
     folder = tmp_path_factory.mktemp("clone")
     package_index.require(folder)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(folder)]

@@ -1,4 +1,4 @@
-"""What the session keeps about its ranks holds when ranks come, move and go."""
+"""The session's caches stay correct when ranks are added, move and are removed."""
 
 from __future__ import annotations
 
