@@ -41,7 +41,7 @@ async def press(
 ) -> None:
     """Press a row's own button until a rank is so: a row that is drawn anew swallows the click.
 
-    What the window shows is too late to tell: ranks that were let go may be back at their line.
+    The window shows a move too late: a rank that ran on may be back at its line by then.
     """
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
     await row.first.wait_for()

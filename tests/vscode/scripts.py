@@ -76,7 +76,7 @@ WATCH_ERRORS: Final = """() => {
     });
     window.errorWatch.observe(document.body, {subtree: true, childList: true, attributes: true});
 }"""
-# What is drawn behind lines for the focus; such a text is in no element.
+# The texts behind lines that mark the focus: they are CSS content, not text of an element.
 FOCUS_MARKS: Final = """() => {
     const found = {};
     for (const line of document.querySelectorAll('.monaco-editor .view-line')) {

@@ -87,7 +87,7 @@ async def test_the_tables_and_the_step(user: User, program: Path) -> None:
 
 
 async def value(client: DapClient, rank: int, expression: str) -> str:
-    """What an expression is worth where a rank stands."""
+    """Evaluate an expression where a rank is stopped."""
     thread = (await threads(client, 4))[f"rank {rank}"]
     [frame, *_] = (await client.request("stackTrace", {"threadId": thread}, timeout=LIMIT))[
         "stackFrames"
