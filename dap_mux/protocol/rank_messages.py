@@ -167,6 +167,12 @@ class Sockets(Struct):
     sockets: list[Any] | None = None
 
 
+class Served(Struct):
+    """Our `dapMuxServed` event: the rank has no adapter; see `dap_mux.rank.own_port`."""
+
+    debugpy: str = ""
+
+
 class ChildWaits(Struct):
     """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
 
@@ -190,6 +196,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
     "capabilities": CapabilitiesChanged,
     "debugpySockets": Sockets,
     "debugpyAttach": ChildWaits,
+    "dapMuxServed": Served,
 }
 
 

@@ -17,7 +17,6 @@ import debugpy  # noqa: T100
 from dap_mux.rank import post_mortem
 from dap_mux.rank.debugger_wait import (
     OnTimeout,
-    note_debugger_visits,
     on_timeout_of,
     stop_at_first_line,
     timeout_of,
@@ -26,8 +25,12 @@ from dap_mux.rank.debugger_wait import (
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
 from dap_mux.rank.environ import Place, place_of
 from dap_mux.rank.forked_child import run_on_without_debugger
-from dap_mux.rank.hidden_frames import hide_our_frames
-from dap_mux.rank.listen import candidate_ports, is_debugged, refuse_old_debugpy, speed_up
+from dap_mux.rank.listen import (
+    candidate_ports,
+    is_debugged,
+    prepare_debugger,
+    refuse_old_debugpy,
+)
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
@@ -171,18 +174,13 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
     refuse_old_debugpy()
     if is_debugged():
         say(place, "already runs under debugpy; attach a debugger where that listens")
-        hide_our_frames()
-        note_debugger_visits()
-        speed_up()
+        prepare_debugger()
         return setup.host, 0
     target = target_of(os.environ)
     if target is not None:
         return _dial(place, target, setup)
     first = first_port(os.environ, place, setup.port, setup.base_port)
     address = listen_on(setup.host, candidate_ports(first, place.world_size or 1))
-    hide_our_frames()
-    note_debugger_visits()
-    speed_up()
     _announce(place, address, setup)
     return address
 
@@ -201,7 +199,6 @@ def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
     if not setup.quiet:
         say(place, f"connects to the debug session at {target}")
     address = dial(place, target)
-    hide_our_frames()
     record, folder = record_of(place, *address), os.environ.get(RENDEZVOUS)
     if setup.ready_file is not None:
         write_ready_file(setup.ready_file, record)

@@ -1,10 +1,6 @@
 """Connects to the session, for hosts that cannot be connected to: `DAP_MUX_DIAL=HOST:PORT`.
 
 The session plays the part of debugpy's adapter, so there is no adapter process and no port here.
-debugpy believes that it listens: what it takes for its listening socket is a `Line`, whose
-`accept` makes the call. So one debugger lives as long as the process, over all its calls; a
-`debugpy.connect` is over for good with its connection (measured: no breakpoint hits afterwards).
-
 Both sides prove that they know the session's token before anything else is said; the token itself
 is never sent. When the connection ends the program runs on, and the session is called again.
 """
@@ -18,18 +14,14 @@ import re
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-import debugpy  # noqa: T100
-
-from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.environ import Place
-from dap_mux.rank.listen import CannotListen, speed_up
+from dap_mux.rank.in_process import CannotListen, Connection, Source, listen_to
+from dap_mux.rank.listen import prepare_debugger
 from dap_mux.rank.options import seconds
 from dap_mux.rank.ready import record_of
 from dap_mux.rank.token_proof import Refused, introduce
@@ -106,15 +98,13 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
 
     Raises `CannotDial` if it does not within `target.timeout` seconds, or refuses.
     """
-    import_module("debugpy.server.api")  # it brings pydevd
-    debugpy.configure(subProcess=False)
     line = Line(place, target)
-    with _listening_on(line):
-        debugpy.listen((target.host, target.port), in_process_debug_adapter=True)  # noqa: T100
-    _pause_all_threads()
-    note_debugger_visits()
-    speed_up()
-    line.may_call.set()
+    try:
+        listen_to(line, (target.host, target.port))
+    except CannotListen as error:
+        raise CannotDial(f"{error}; let this rank listen instead") from None
+    prepare_debugger()
+    line.ready.set()
     # Before debugpy's own, which tells the session that the process ends: it hangs up then.
     atexit.register(line.give_up)
     if not line.settled.wait(target.timeout):
@@ -125,57 +115,23 @@ def dial(place: Place, target: Target) -> tuple[str, int]:
     return target.host, target.port
 
 
-class _Link(socket.socket):
-    """A connection that says when its peer is gone."""
+class Line(Source):
+    """Each of its connections is a call of ours.
 
-    def __init__(self, plain: socket.socket) -> None:
-        super().__init__(plain.family, plain.type, plain.proto, fileno=plain.detach())
-        self.over = threading.Event()
-
-    def recv(self, *arguments: int) -> bytes:
-        """As ever; but who waits for the end hears of it."""
-        try:
-            data = super().recv(*arguments)
-        except OSError:
-            self.over.set()
-            raise
-        if not data:
-            self.over.set()
-        return data
-
-
-class Line:
-    """In debugpy's eyes a socket that listens; each `accept` is a call of ours.
-
-    `may_call`: debugpy is set up for a session. `settled`: the first call has come to an end,
-    good or (`problem`) bad. Runs in a thread of debugpy's own, which calls `accept` again as soon
-    as it has set up a connection.
+    `settled`: the first call has come to an end, good or (`problem`) bad.
     """
 
     def __init__(self, place: Place, target: Target) -> None:
-        self.may_call = threading.Event()
+        super().__init__()
         self.settled = threading.Event()
         self.problem = ""
         self._place = place
         self._target = target
         self._given_up = threading.Event()
-        self._closed = threading.Event()
-        self._link: _Link | None = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._in_forked_child)
-
-    def _in_forked_child(self) -> None:
-        """A child that outlives us must not keep our connection open."""
-        if self._link is not None:
-            os.close(self._link.detach())
-            self._link = None
 
     def getsockname(self) -> tuple[str, int]:
         """The session's address."""
         return self._target.host, self._target.port
-
-    def listen(self, backlog: int) -> None:
-        """Nothing to do."""
 
     def give_up(self) -> None:
         """Nobody is called any more."""
@@ -184,22 +140,14 @@ class Line:
     def close(self) -> None:
         """The process ends."""
         self._given_up.set()
-        self._closed.set()
-        if self._link is not None:
-            self._link.over.set()
+        super().close()
 
-    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Call until the session takes the call; before that, see the last one out."""
-        if self._link is not None:
-            self._link.over.wait()
-            if not self._closed.is_set():
-                _run_on()
-                self._link.close()
+    def next_connection(self) -> Connection:
+        """Call until the session takes the call."""
         pause = BACKOFF_MIN_S
-        self.may_call.wait()
         while not self._given_up.is_set():
             try:
-                self._link = _call(self._target, self._registration())
+                connection = _call(self._target, self._registration())
             except Refused as refused:
                 self._failed(str(refused), final=refused.final)
             except (OSError, ValueError) as error:
@@ -207,10 +155,9 @@ class Line:
             else:
                 self.problem = ""
                 self.settled.set()
-                return self._link, self.getsockname()
+                return connection
             self._given_up.wait(pause)
             pause = min(2 * pause, BACKOFF_MAX_S)
-        self._closed.wait()  # debugpy would ask again at once
         raise OSError("closed")
 
     def _failed(self, problem: str, *, final: bool) -> None:
@@ -225,7 +172,7 @@ class Line:
         return {**record_of(self._place, socket.gethostname(), 0), "port": None}
 
 
-def _call(target: Target, registration: dict[str, object]) -> _Link:
+def _call(target: Target, registration: dict[str, object]) -> Connection:
     """One call. Raises OSError, ValueError (it is no session) and `Refused`."""
     plain = socket.create_connection((target.host, target.port), CONNECT_TIMEOUT_S)
     try:
@@ -239,41 +186,4 @@ def _call(target: Target, registration: dict[str, object]) -> _Link:
     except BaseException:
         plain.close()
         raise
-    return _Link(plain)
-
-
-# debugpy's private matters: where they have changed, `dial` fails with a message.
-
-
-@contextmanager
-def _listening_on(line: Line) -> Iterator[None]:
-    pydevd = sys.modules["pydevd"]
-    try:
-        usual = pydevd.create_server_socket
-    except AttributeError:
-        raise CannotDial("this release of debugpy cannot dial out; let it listen instead") from None
-    vars(pydevd)["create_server_socket"] = lambda host, port: line
-    try:
-        yield
-    finally:
-        vars(pydevd)["create_server_socket"] = usual
-
-
-def _run_on() -> None:
-    """The session is gone, perhaps while we are stopped: no breakpoints any more, and go on.
-
-    What debugpy does about `disconnect`; nothing but a `disconnect` makes it do so here.
-    """
-    debugger = sys.modules["pydevd"].get_global_debugger()
-    api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI()
-    with debugger._main_lock:  # noqa: SLF001
-        debugger.enable_output_redirection(False, False)
-        api.request_disconnect(debugger, resume_threads=True)
-
-
-def _pause_all_threads() -> None:
-    """`pause` means the whole process, as debugpy's adapter asks for it."""
-    with suppress(Exception):
-        api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
-        usual = api.request_suspend_thread
-        api.request_suspend_thread = lambda self, debugger, thread_id="*": usual(self, debugger)
+    return Connection(plain)

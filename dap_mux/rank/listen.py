@@ -17,6 +17,10 @@ from dap_mux.injected import (
     source_of,
     tracing,
 )
+from dap_mux.rank.debugger_wait import note_debugger_visits
+from dap_mux.rank.hidden_frames import hide_our_frames
+from dap_mux.rank.in_process import CannotListen
+from dap_mux.rank.own_port import listen_at
 
 OLDEST_DEBUGPY = (1, 8, 0)
 SUPPORTED_DEBUGPY = (
@@ -24,10 +28,7 @@ SUPPORTED_DEBUGPY = (
 )
 LAST_PORT = 65535
 ANY_PORT = 0
-
-
-class CannotListen(Exception):
-    """debugpy did not start to listen; the message says why."""
+CAN_HAND_OVER = hasattr(socket, "send_fds")
 
 
 def candidate_ports(first: int, world_size: int) -> Iterator[int]:
@@ -47,21 +48,47 @@ def listen(host: str, ports: Iterable[int]) -> tuple[str, int]:
     Raises `CannotListen`. Children of the rank are kept out of debugpy: they would wait for
     a debugger of their own for ever (measured with debugpy 1.8.22).
     """
-    debugpy.configure(subProcess=False)
+    serve = _listen_by_itself if CAN_HAND_OVER else _listen_by_an_adapter
     for port in ports:
-        if not _is_free(host, port):
-            continue
-        try:
-            used_host, used_port = debugpy.listen((host, port))  # noqa: T100
-        except RuntimeError as error:
-            if _is_free(host, port):  # then the port is not what went wrong
-                raise CannotListen(str(error)) from error
-            continue
-        _send_without_delay()
-        _keep_adapter()
-        _answer_to_the_program(used_host, used_port)
-        return used_host, used_port
+        address = serve(host, port)
+        if address is not None:
+            _answer_to_the_program(*address)
+            return address
     raise CannotListen(f"no free port on {host}")
+
+
+def _listen_by_itself(host: str, port: int) -> tuple[str, int] | None:
+    """Let this process accept connections; returns the address, or None if the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # As debugpy's own listener does: a port in TIME_WAIT is free, one in LISTEN is not.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        return listen_at(listener, prepare_debugger)
+    except socket.gaierror as error:
+        listener.close()
+        raise CannotListen(f"{host}: {error.strerror}") from error
+    except OSError:
+        listener.close()
+        return None
+
+
+def _listen_by_an_adapter(host: str, port: int) -> tuple[str, int] | None:
+    """Let debugpy's adapter do it, where clients cannot be handed to one later: on Windows."""
+    debugpy.configure(subProcess=False)
+    if not _is_free(host, port):
+        return None
+    try:
+        address = debugpy.listen((host, port))  # noqa: T100
+    except RuntimeError as error:
+        if _is_free(host, port):  # then the port is not what went wrong
+            raise CannotListen(str(error)) from error
+        return None
+    prepare_debugger()
+    _send_without_delay()
+    _keep_adapter()
+    return address
 
 
 def is_debugged() -> bool:
@@ -70,8 +97,15 @@ def is_debugged() -> bool:
     return pydevd is not None and pydevd.get_global_debugger() is not None
 
 
-def speed_up() -> None:
-    """debugpy, which must be listening already, costs next to nothing until somebody attaches.
+def prepare_debugger() -> None:
+    """Set debugpy up for this rank, before anybody attaches; it must be started already."""
+    hide_our_frames()
+    note_debugger_visits()
+    _speed_up()
+
+
+def _speed_up() -> None:
+    """From now on debugpy costs next to nothing until somebody attaches.
 
     Conditions cost less afterwards, and an `evaluate` without a frame is answered. Where debugpy's
     private parts have changed, or where its platform cannot trace threads that run already, it does

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import secrets
 import socket
 from collections.abc import Mapping
 from typing import Any
 
+from dap_mux.rank.dap_message import NoMessage, read_message, write_message
+
 GREETING, TAKEN, REFUSED = "dapMuxGreeting", "dapMuxTaken", "dapMuxRefused"
-MAX_MESSAGE = 64 * 1024  # bytes of one message
 
 
 class Refused(Exception):
@@ -68,31 +68,11 @@ def _answer(line: socket.socket, request: dict[str, Any], body: Mapping[str, obj
         "command": request.get("command"),
         "body": body,
     }
-    data = json.dumps(answer).encode()
-    line.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
+    write_message(line, answer)
 
 
 def _read(line: socket.socket) -> dict[str, Any]:
-    """Read exactly one message: the following bytes are for debugpy."""
-    header = b""
-    while not header.endswith(b"\r\n\r\n"):
-        header += _some(line, 1)
-        if len(header) > 256:
-            raise ValueError("the peer is not a dap-mux session")
-    name, _, length = header.strip().partition(b":")
-    if name != b"Content-Length" or not length.strip().isdigit() or int(length) > MAX_MESSAGE:
-        raise ValueError("the peer is not a dap-mux session")
-    body = b""
-    while len(body) < int(length):
-        body += _some(line, int(length) - len(body))
-    message = json.loads(body)
-    if not isinstance(message, dict):
-        raise ValueError("the peer is not a dap-mux session")
-    return message
-
-
-def _some(line: socket.socket, most: int) -> bytes:
-    data = line.recv(most)
-    if not data:
-        raise ConnectionError("the connection was closed")
-    return data
+    try:
+        return read_message(line)[1]
+    except NoMessage:
+        raise ValueError("the peer is not a dap-mux session") from None

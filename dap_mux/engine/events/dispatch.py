@@ -42,6 +42,7 @@ EVENT_TABLE: Final[Mapping[str, EventHandler | None]] = {
     "invalidated": RankEvents.invalidated,
     "memory": _with_our_ids("memory"),
     "debugpySockets": RankEvents.sockets,
+    "dapMuxServed": RankEvents.served,
     "debugpyAttach": RankEvents.child,
     "debugpyWaitingForServer": None,
 }

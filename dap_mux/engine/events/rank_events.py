@@ -19,7 +19,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
-from dap_mux.protocol.rank_messages import Threads
+from dap_mux.protocol.rank_messages import Served, Threads, fields
 
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
@@ -93,6 +93,10 @@ class RankEvents:
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
             self._lifecycle.adapter_is_ready(rank)
         self._pass_on(rank, "debugpySockets", body)
+
+    def served(self, rank: Rank, body: Body) -> None:
+        """`dapMuxServed`: the rank has no adapter."""
+        self._lifecycle.served(rank, fields(body, Served).debugpy)
 
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""

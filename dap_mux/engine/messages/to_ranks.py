@@ -58,7 +58,7 @@ def ask(
     if connection.link is None or not rank.phase.linked:
         then(Reply(False, no_reply_reason="not connected"))
         return
-    if rank.endpoint.dials and command in OF_ALL_THREADS and isinstance(arguments, dict):
+    if connection.direct and command in OF_ALL_THREADS and isinstance(arguments, dict):
         arguments = {**arguments, "threadId": "*"}
     connection.seq += 1
     seq = connection.seq

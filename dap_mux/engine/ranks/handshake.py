@@ -34,6 +34,7 @@ from dap_mux.pathmap import HERE
 from dap_mux.protocol.rank_messages import Evaluated
 
 KEY: Final = "dapMuxKey"  # as in dap_mux/injected/adapter_program.py
+SESSION: Final = "dapMux"  # as in dap_mux/rank/own_port.py
 INITIALIZE_ARGUMENTS: Final[Body] = {
     "clientID": "dap-mux",
     "adapterID": "debugpy",
@@ -102,7 +103,7 @@ class Handshake:
             self._core,
             rank,
             "initialize",
-            INITIALIZE_ARGUMENTS,
+            {**INITIALIZE_ARGUMENTS, SESSION: self._about_us(rank)},
             dict[str, Any],
             lambda said, reply: self._initialized(rank, said, reply),
             limit,
@@ -111,6 +112,18 @@ class Handshake:
         # port.
         if rank.connection.adapter_ready and rank.phase is Phase.GREETING:
             self._attach(rank)
+
+    def _about_us(self, rank: Rank) -> Body:
+        """By this a rank that accepts connections by itself serves us without an adapter."""
+        if rank.main:
+            return {"child": rank.endpoint.pid}
+        key = self._key_of(rank) if self._core.settings.key else ""
+        return {"key": key, "children": self._request.debugs_children}
+
+    def served(self, rank: Rank, debugpy: str) -> None:
+        """The rank has no adapter: what the adapter would do is ours to do."""
+        rank.connection.direct, rank.debugpy = True, debugpy
+        self.adapter_is_ready(rank)
 
     def _initialized(self, rank: Rank, said: Body | None, reply: Reply) -> None:
         before_attach = rank.phase in (Phase.GREETING, Phase.LEAVING_EARLY)
@@ -123,7 +136,7 @@ class Handshake:
         elif rank.phase is Phase.LEAVING_EARLY:
             self._outcome.may_disconnect(rank)
         elif rank.link is not None:
-            self._outcome.failed(rank, reply.problem)
+            self._outcome.failed(rank, _why_refused(reply))
 
     def await_adapter(self, rank: Rank) -> None:
         """Attach as soon as the adapter has met its debuggee, or after a while without its word."""
@@ -280,7 +293,7 @@ class Handshake:
 
     def _done(self, rank: Rank, reply: Reply) -> None:
         """Whose adapter we are: it answers `attach` at once, and this when it runs on."""
-        if rank.endpoint.dials and rank.phase is Phase.STARTING:
+        if rank.connection.direct and rank.phase is Phase.STARTING:
             if reply.ok:
                 self.runs(rank)
             elif rank.link is not None:
@@ -292,10 +305,10 @@ class Handshake:
                 rank
             )  # debugpy's answer for a process that it does not know any more
         elif reply.ok:
-            if not rank.endpoint.dials:
+            if not rank.connection.direct:
                 self.runs(rank)
         elif not reply.no_reply_reason and rank.phase.linked and not rank.phase.leaving:
-            self._outcome.failed(rank, BUSY if ALREADY_DEBUGGED in reply.message else reply.problem)
+            self._outcome.failed(rank, _why_refused(reply))
 
     def runs(self, rank: Rank) -> None:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""
@@ -303,6 +316,10 @@ class Handshake:
             self._transitions.to(rank, Signal.ATTACHED)
             rank.attempts = 0
             self._outcome.attached(rank)
+
+
+def _why_refused(reply: Reply) -> str:
+    return BUSY if ALREADY_DEBUGGED in reply.message else reply.problem
 
 
 def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:

@@ -152,6 +152,10 @@ class Lifecycle:
         """The adapter has met its debuggee."""
         self._handshake.adapter_is_ready(rank)
 
+    def served(self, rank: Rank, debugpy: str) -> None:
+        """The rank has no adapter, and runs this version of debugpy."""
+        self._handshake.served(rank, debugpy)
+
     def initialized(self, rank: Rank) -> None:
         """The rank's `initialized` event."""
         self._handshake.initialized(rank)

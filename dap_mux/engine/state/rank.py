@@ -56,6 +56,7 @@ class Connection:
     """One connection to an adapter; the next attempt replaces it. `link` is None once closed."""
 
     link: int | None = None
+    direct: bool = False  # there is no adapter, and we take its part
     adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
     seq: int = 0
     pending: dict[int, Pending] = field(default_factory=dict)

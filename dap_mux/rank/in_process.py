@@ -1,0 +1,178 @@
+"""debugpy in this process alone: no adapter beside it, and its connections are of our making.
+
+debugpy believes that it listens: what it takes for its listening socket is a `Source`, whose
+`accept` gives it one connection after another. So one debugger lives as long as the process, over
+all its connections; a `debugpy.connect` is over for good with its connection (measured: no
+breakpoint hits afterwards).
+
+debugpy's private matters: where they have changed, `listen_to` fails with a message.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+import debugpy  # noqa: T100
+
+from dap_mux.injected import child_processes
+
+
+class CannotListen(Exception):
+    """debugpy did not start to listen; the message says why."""
+
+
+class Connection(socket.socket):
+    """A connection that says when its peer is gone. `read`: what has been read of it already."""
+
+    def __init__(self, plain: socket.socket, read: bytes = b"") -> None:
+        super().__init__(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        self.over = threading.Event()
+        self._read = read
+
+    def recv(self, *arguments: int) -> bytes:
+        """As ever; but who waits for the end hears of it."""
+        if self._read:
+            data, self._read = self._read, b""
+            return data
+        try:
+            data = super().recv(*arguments)
+        except OSError:
+            self.over.set()
+            raise
+        if not data:
+            self.over.set()
+        return data
+
+
+class Source(ABC):
+    """In debugpy's eyes a socket that listens.
+
+    `ready`: debugpy is set up for a debugger, so `accept` may return.
+    """
+
+    def __init__(self) -> None:
+        self.ready = threading.Event()
+        self._closed = threading.Event()
+        self._connection: Connection | None = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_forked_child)
+
+    @abstractmethod
+    def getsockname(self) -> tuple[str, int]:
+        """The address by which debugpy knows itself."""
+
+    @abstractmethod
+    def next_connection(self) -> Connection:
+        """Wait for the next debugger. Raises OSError once there will be no other."""
+
+    def listen(self, backlog: int) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """The process ends."""
+        self._closed.set()
+        if self._connection is not None:
+            self._connection.over.set()
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        """See the last debugger out, and wait for the next.
+
+        Runs in a thread of debugpy's own, which calls it again as soon as it has set up a
+        connection.
+        """
+        if self._connection is not None:
+            _tell_when_nobody_reads(self._connection)
+            self._connection.over.wait()
+            if not self._closed.is_set():
+                _run_on()
+                self._connection.close()
+                self.released()
+        self.ready.wait()
+        try:
+            self._connection = self.next_connection()
+        except OSError:
+            self._closed.wait()  # debugpy would ask again at once
+            raise
+        return self._connection, self.getsockname()
+
+    def released(self) -> None:
+        """The last debugger is gone, and the program runs on."""
+
+    def _in_forked_child(self) -> None:
+        """A child that outlives us must not keep our connection open."""
+        if self._connection is not None:
+            os.close(self._connection.detach())
+            self._connection = None
+
+
+def listen_to(source: Source, address: tuple[str, int]) -> None:
+    """Start debugpy with `source` for its listening socket. Raises `CannotListen`."""
+    import_module("debugpy.server.api")  # it brings pydevd
+    debugpy.configure(subProcess=False)
+    with _listening_on(source):
+        debugpy.listen(address, in_process_debug_adapter=True)  # noqa: T100
+    _pause_all_threads()
+
+
+def hide_from_debugger(thread: threading.Thread) -> threading.Thread:
+    """Of this thread of ours debugpy neither stops nor shows anything."""
+    vars(thread)["pydev_do_not_trace"] = vars(thread)["is_pydev_daemon_thread"] = True
+    return thread
+
+
+def the_debugger() -> Any:
+    """Return pydevd's debugger, a PyDB."""
+    return sys.modules["pydevd"].get_global_debugger()
+
+
+@contextmanager
+def _listening_on(source: Source) -> Iterator[None]:
+    pydevd = sys.modules["pydevd"]
+    try:
+        usual = pydevd.create_server_socket
+    except AttributeError:
+        raise CannotListen("debugpy has changed: it has no create_server_socket") from None
+    vars(pydevd)["create_server_socket"] = lambda host, port: source
+    try:
+        yield
+    finally:
+        vars(pydevd)["create_server_socket"] = usual
+
+
+def _tell_when_nobody_reads(connection: Connection) -> None:
+    """The thread that reads also ends by itself, of a message that it cannot stand (measured)."""
+    with suppress(Exception):
+        reader = the_debugger().reader
+        reader._terminate_on_socket_close = connection.over.set  # noqa: SLF001
+        if not reader.is_alive():
+            connection.over.set()
+
+
+def _run_on() -> None:
+    """The debugger is gone, perhaps while we are stopped: no breakpoints any more, and go on.
+
+    What debugpy does about `disconnect`; nothing but a `disconnect` makes it do so here.
+    """
+    with suppress(Exception):
+        child_processes.leave_children_alone()
+    debugger = the_debugger()
+    api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI()
+    with debugger._main_lock:  # noqa: SLF001
+        debugger.enable_output_redirection(False, False)
+        api.request_disconnect(debugger, resume_threads=True)
+
+
+def _pause_all_threads() -> None:
+    """`pause` means the whole process, as debugpy's adapter asks for it."""
+    with suppress(Exception):
+        api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
+        usual = api.request_suspend_thread
+        api.request_suspend_thread = lambda self, debugger, thread_id="*": usual(self, debugger)
