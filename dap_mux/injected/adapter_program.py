@@ -24,6 +24,8 @@ the kernel tries for a quarter of an hour, and whoever comes meanwhile is told t
 already being debugged."""
 KEY = "dapMuxKey"
 """The argument of `attach` by which a session is known again; it goes no further than here."""
+SESSION = "dapMux"
+"""The argument of `initialize` that has it, too, for a rank that has no adapter yet."""
 FREE_WITHIN_S = 2.0
 """Of a connection that its own session has replaced. debugpy holds a lock while it waits for the
 rank, and needs it to let go of the connection."""
@@ -81,8 +83,9 @@ def let_sessions_come_back() -> None:
 
     def log_without_key(self: Any, direction: str, data: Any, *rest: Any, **named: Any) -> Any:
         arguments = data.get("arguments") if isinstance(data, dict) else None
-        if isinstance(arguments, dict) and KEY in arguments:
-            data = {**data, "arguments": {**arguments, KEY: "..."}}
+        for name in (KEY, SESSION):
+            if isinstance(arguments, dict) and name in arguments:
+                data = {**data, "arguments": {**arguments, name: "..."}}
         return log(self, direction, data, *rest, **named)
 
     client.attach_request, connection.attach_to_session = attach_with_key, replace_and_hold

@@ -21,6 +21,7 @@ from dap_mux.injected import adapter_program
 LENGTH = struct.Struct("!?I")
 """What comes with a client: whether this process stays for good, and how much has been read."""
 TAKEN = b"k"
+LAST_WORDS_LIMIT_S = 5.0
 
 
 class Handed(socket.socket):
@@ -77,17 +78,26 @@ class HandedClients:
                 if first:
                     threading.Thread(target=self._end_with_the_last, daemon=True).start()
                 first = False
+        # The rank has ended, or given us up. What clients are still to be told they are told.
+        telling = threading.Thread(target=_wait_for_sessions, daemon=True)
+        telling.start()
+        telling.join(LAST_WORDS_LIMIT_S)
         os._exit(0)
 
     def _end_with_the_last(self) -> None:
         sessions: Any = import_module("debugpy.adapter.sessions")
         while True:
-            sessions.wait_until_ended()
+            _wait_for_sessions()
             with self._taking:
                 if not self._stays and not sessions._sessions:  # noqa: SLF001
                     os._exit(0)
                 if self._stays:
                     return
+
+
+def _wait_for_sessions() -> None:
+    sessions: Any = import_module("debugpy.adapter.sessions")
+    sessions.wait_until_ended()
 
 
 def run(parent: str, control: int) -> None:
