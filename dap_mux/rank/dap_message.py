@@ -15,7 +15,9 @@ class NoMessage(ValueError):
     """What the peer sends is no message of the Debug Adapter Protocol."""
 
 
-def read_message(connection: socket.socket, limit: float | None = None) -> tuple[bytes, dict[str, Any]]:
+def read_message(
+    connection: socket.socket, limit: float | None = None
+) -> tuple[bytes, dict[str, Any]]:
     """Return the bytes of one message, and the object in it.
 
     `limit`: seconds for the whole of it; None: as long as the socket's own timeout allows at

@@ -74,7 +74,8 @@ class Source(ABC):
         """Wait for the next debugger. Raises OSError once there will be no other."""
 
     def listen(self, backlog: int) -> None:
-        """Nothing to do."""
+        """Called by debugpy before each `accept`."""
+        del backlog
 
     def close(self) -> None:
         """The process ends."""
@@ -105,6 +106,7 @@ class Source(ABC):
 
     def released(self) -> None:
         """The last debugger is gone, and the program runs on."""
+        return
 
     def _in_forked_child(self) -> None:
         """A child that outlives us must not keep our connection open."""

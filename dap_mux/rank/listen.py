@@ -80,7 +80,7 @@ def _listen_by_an_adapter(host: str, port: int) -> tuple[str, int] | None:
     if not _is_free(host, port):
         return None
     try:
-        address = debugpy.listen((host, port))  # noqa: T100
+        address: tuple[str, int] = debugpy.listen((host, port))  # noqa: T100
     except RuntimeError as error:
         if _is_free(host, port):  # then the port is not what went wrong
             raise CannotListen(str(error)) from error

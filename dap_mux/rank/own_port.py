@@ -46,20 +46,19 @@ LINGER_S = 2.0
 class _Caller:
     """What the first request says of its sender."""
 
-    request: dict[str, Any]
     is_session: bool
     key: str
     debugs_children: bool
+    wants_child: bool
 
     @classmethod
     def of(cls, request: dict[str, Any]) -> _Caller:
         arguments = request.get("arguments")
         about = arguments.get(SESSION) if isinstance(arguments, dict) else None
-        ours = request.get("command") == "initialize" and isinstance(about, dict)
-        about = about if ours else {}
-        key = about.get("key")
-        children = bool(about.get("children")) or "child" in about
-        return cls(request, ours, key if isinstance(key, str) else "", children)
+        if request.get("command") != "initialize" or not isinstance(about, dict):
+            return cls(False, "", False, False)
+        key, children, child = about.get("key"), about.get("children"), "child" in about
+        return cls(True, key if isinstance(key, str) else "", bool(children) or child, child)
 
     def is_same_as(self, key: str) -> bool:
         return bool(key) and hmac.compare_digest(key.encode(), self.key.encode())
@@ -156,8 +155,11 @@ class OwnPort(Source):
             if self._adapter.takes(connection, read, stays=caller.debugs_children):
                 return ""
             self._adapter = None
+            self._end_holder()
         if not self._is_free_for(caller):
             return f"process {os.getpid()} is already being debugged."
+        if caller.wants_child:
+            return f"no child process of {os.getpid()} waits for a debugger."
         if caller.is_session and not caller.debugs_children:
             write_message(connection, _served())
             self._admit(Connection(connection, read), caller.key)
@@ -175,10 +177,16 @@ class OwnPort(Source):
         if holder is None:
             return True
         if caller.is_same_as(self._key):
-            with suppress(OSError):
-                holder.shutdown(socket.SHUT_RDWR)
+            self._end_holder()
             return self._free.wait(FREE_WITHIN_S)
         return self._free.wait(FREE_WITHIN_S if holder.over.is_set() else LEAVING_WITHIN_S)
+
+    def _end_holder(self) -> None:
+        holder = self._holder
+        if holder is not None:
+            with suppress(OSError):
+                holder.shutdown(socket.SHUT_RDWR)
+            holder.over.set()
 
     def _admit(self, connection: Connection, key: str) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -232,7 +240,7 @@ def _served() -> dict[str, Any]:
 
 
 def _refuse(connection: socket.socket, request: dict[str, Any], why: str) -> None:
-    refusal = {
+    refusal: dict[str, Any] = {
         "seq": 1,
         "type": "response",
         "request_seq": request.get("seq"),

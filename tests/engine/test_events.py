@@ -90,6 +90,22 @@ class TestNeverAsItIs:
         attach(client)
         assert len(client.of("initialized")) == 1
 
+    def test_served_without_an_adapter(self, play: Play, count: int) -> None:
+        """We do what the adapter would: the attach is done when `configurationDone` is answered."""
+        book = play(count)
+        for rank in book.ranks.values():
+            rank.alone = True
+        client = attached(book)
+        rank = book.rank(0)
+        with book.happens():
+            for each in book.ranks.values():
+                each.hits(LINE)
+        client.ask("continue", threadId=book.thread(0))
+        client.ask("pause", threadId=book.thread(0))
+        assert rank.data.stopped
+        client.ask("disconnect")
+        assert not rank.configured
+
     def test_terminated_and_exited(self, play: Play, count: int) -> None:
         """`terminated` once, when the last is gone; `exited` with the code of the job."""
         book = play(count)

@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple
 
 import jsonschema
 
+from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
+
 Json = dict[str, Any]
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -117,12 +119,22 @@ def names() -> Names:
     )
 
 
+def _with_an_integer(message: Json) -> Json:
+    """debugpy's adapter, and a session in its place, say "*" to a rank for all of its threads."""
+    arguments = message.get("arguments")
+    if message.get("command") not in OF_ALL_THREADS or not isinstance(arguments, dict):
+        return message
+    if arguments.get("threadId") != "*":
+        return message
+    return {**message, "arguments": {**arguments, "threadId": 1}}
+
+
 def validate(message: Json, request_command: str | None = None, *, strict: bool = False) -> None:
     """Raise AssertionError, with the path of each fault, unless `message` is valid DAP.
 
     `request_command` is what a response must answer. `strict` asks for a body in errors.
     """
-    faults = list(_faults(_key(message), strict))
+    faults = list(_faults(_key(_with_an_integer(message)), strict))
     if message.get("type") not in _BASE:  # the schema leaves this open
         faults.append(f".type: {message.get('type')!r}")
     command = message.get("command")

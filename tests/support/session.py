@@ -14,7 +14,6 @@ import anyio
 from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
 from dap_mux.engine.outputs import Output, ToClient, ToRank
 from dap_mux.private_files import new_token
 from dap_mux.session.injected_sources import injected_sources
@@ -52,7 +51,7 @@ class CheckedEngine(Engine):
             assert _answers(happened, out), happened
         for output in out:
             if isinstance(output, ToRank):
-                validate(_with_an_integer(json.loads(output.body)))
+                validate(json.loads(output.body))
                 self.told.append(output.body)
             elif isinstance(output, ToClient) and b'"event"' in output.body:
                 message = json.loads(output.body)
@@ -60,14 +59,6 @@ class CheckedEngine(Engine):
         for observe in self.observers:
             observe(happened, out)
         return out
-
-
-def _with_an_integer(message: Json) -> Json:
-    """What debugpy's adapter says to a rank, and a session where there is none, for all threads."""
-    arguments = message.get("arguments") or {}
-    if message.get("command") in OF_ALL_THREADS and arguments.get("threadId") == "*":
-        return {**message, "arguments": {**arguments, "threadId": 1}}
-    return message
 
 
 def _answers(said: inputs.ClientSaid, out: Iterable[Output]) -> bool:

@@ -27,9 +27,9 @@ async def launch(
 
 
 def adapters(user: User) -> int:
-    """How many of debugpy's adapters there are: one for each rank that listens."""
+    """How many of debugpy's adapters there are."""
     commands = (" ".join(procfs.command_line(pid) or ()) for pid in user.processes())
-    return sum("debugpy/adapter" in command for command in commands)
+    return sum("--server-access-token" in command for command in commands)
 
 
 async def go_on(client: DapClient, entries: list[Json]) -> list[Json]:

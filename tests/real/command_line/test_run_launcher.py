@@ -45,7 +45,7 @@ async def test_ranks_of_a_launcher_from_the_first_line_to_the_exit_code(
     )
     entries = await listed(client, "line", 1, 1, 1, 1)
     assert {entry["state"] for entry in entries} == {"stopped"}
-    assert adapters(user) == (0 if options else 4)
+    assert adapters(user) == 0
     await go_on(client, entries)
     entries = await listed(client, "state", "exited", "stopped", "exited", "stopped")
     frames = await go_on(client, entries)

@@ -20,8 +20,8 @@ from dap_mux.client import DapClient, RequestFailed
 from dap_mux.injected.adapter_program import KEY
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
-from tests.real.ranks.agents import Agent, Start, attach, start
 from tests.real.ranks.agents import script as script_file
+from tests.real.ranks.agents import start
 from tests.support.faults import Orphan, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST, Rank
@@ -170,36 +170,3 @@ async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Pat
         await steps_on(driver, 0, [0])
         await driver.leave()
         await ends_well([rank], done)
-
-
-async def test_an_adapter_of_our_own_agent_ends_before_anybody_came(
-    start: Start, script_file: Path
-) -> None:
-    agent = await start("--port", str(proc_net.free_ports(1)), str(script_file))
-    adapter = proc_net.listener(agent.record["port"])
-    assert adapter
-    os.kill(adapter, signal.SIGKILL)
-    await another_listens(agent, adapter)
-    client = await attach(agent)
-    assert await agent.ends() == 0
-    await client.close()
-
-
-async def test_an_adapter_of_our_own_agent_accepts_nobody(start: Start, script_file: Path) -> None:
-    agent = await start("--port", str(proc_net.free_ports(1)), str(script_file))
-    adapter = proc_net.listener(agent.record["port"])
-    hang_up_before_the_greeting(agent.record["port"])
-    await another_listens(agent, adapter)
-    client = await attach(agent)
-    assert await agent.ends() == 0
-    await client.close()
-
-
-async def another_listens(agent: Agent, before: int | None) -> None:
-    """Another adapter has replaced that one, and the rank is connected to it."""
-
-    def ready() -> bool:
-        now = proc_net.listener(agent.record["port"])
-        return now not in (None, before) and proc_net.connected(agent.process.pid, now)
-
-    await until(ready, within=LIMIT, what="another adapter")

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dap_mux.engine.messages.capabilities import FILTERS
+from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
+from dap_mux.engine.ranks.handshake import SESSION
 from tests.support.fake_rank.children import START, FakeChildren
 from tests.support.fake_rank.data import FakeData, Refused
 from tests.support.fake_rank.disk import NO_FILE
 from tests.support.fake_rank.injected_calls import is_patching
-from tests.support.fake_rank.program import RAISE, Program
+from tests.support.fake_rank.program import RAISE, STEP, Program
 
 Json = dict[str, Any]
 STEPS: Final = ("next", "stepIn", "stepOut")
@@ -44,7 +46,7 @@ class FakeRank:
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
     debuggee. `patchable`: its stops can be given their stack (`injected.stop_details`).
     `last_breakpoints`: as sent last. `debugpy`: the release that it tells. `waits`: a child that
-    no client has let run.
+    no client has let run. `alone`: it has no adapter, once a session has made itself known.
     `door_to`: nobody yet, but a further connection to that rank's adapter.
     """
 
@@ -64,7 +66,7 @@ class FakeRank:
         self.disk = self.data.disk
         self.missing = self.disk.missing
         self.children = FakeChildren(self)
-        self.waits = self.ended = False
+        self.waits = self.ended = self.alone = False
         self.door_to: FakeRank | None = None
         self._forget()
 
@@ -96,6 +98,8 @@ class FakeRank:
     def accepts(self) -> None:
         """A client has connected: what debugpy says before it is asked anything."""
         self._forget()
+        if self.alone:
+            return
         self.event(
             "output", category="telemetry", output="debugpy", data={"packageVersion": self.debugpy}
         )
@@ -196,7 +200,7 @@ class FakeRank:
         if command in self.silent:
             self._kept.append(request)
         elif self.dead or self._kills(command):
-            self.dead = True
+            self.dead = not self.alone
         else:
             self._answer(request, request.get("arguments", {}))
 
@@ -219,6 +223,8 @@ class FakeRank:
         if command == "attach" and arguments:
             self._begin(request)
             return
+        if command == "initialize" and self.alone and SESSION in arguments:
+            self.event("dapMuxServed", debugpy=self.debugpy)
         try:
             body = self._body(command, arguments)
         except Refused as error:
@@ -226,7 +232,8 @@ class FakeRank:
             return
         if command == "disconnect":
             self.hangs_up()
-            self.event("terminated")
+            if not self.alone:
+                self.event("terminated")
         self._say_response(request, success=True, **({} if body is None else {"body": body}))
         self._afterwards(command)
 
@@ -245,15 +252,23 @@ class FakeRank:
     def _attached_body(self, command: str, arguments: Json) -> Json | None:
         if arguments.get("expression") == START:
             return {"result": self.children.start_next(), "variablesReference": 0}
+        if arguments.get("expression") == STEP and not self._configured:
+            return {"result": "-1", "variablesReference": 0}  # its program has not begun
         if command == "setBreakpoints":
             return self._set_breakpoints(arguments)
         if command == "setFunctionBreakpoints":
             wanted = arguments["breakpoints"]
             return {"breakpoints": [self._breakpoint({"source": {}}) for _ in wanted]}
+        if self.alone and command in OF_ALL_THREADS:
+            self._check_thread(arguments["threadId"])
         if command == "continue":
             return {"allThreadsContinued": True}
         answer = self.data.answers.get(command)
         return answer(arguments) if answer else None
+
+    def _check_thread(self, id: int | str) -> None:
+        if id not in ("*", *self.data.threads):
+            raise Refused(f"Wrong ID sent from the client: {id}")
 
     def _afterwards(self, command: str) -> None:
         """What debugpy does after its answer."""
@@ -275,13 +290,17 @@ class FakeRank:
             self.event("terminated")
             return
         self._attach, self.attached_with = request, request["arguments"]
-        self.event("debugpyWaitingForServer", host="127.0.0.1", port=40000)
+        if self.alone:
+            self._say_response(request, success=True)
+        else:
+            self.event("debugpyWaitingForServer", host="127.0.0.1", port=40000)
         self.event("initialized")
 
     def _start(self) -> None:
         assert self._attach is not None
         self._configured, self.waits = True, False
-        self._say_response(self._attach, success=True)
+        if not self.alone:
+            self._say_response(self._attach, success=True)
         about = {"name": self.program.path, "systemProcessId": 4000 + self.number}
         self.event("process", **about, isLocalProcess=True, startMethod="attach")
         for thread in self.data.threads:

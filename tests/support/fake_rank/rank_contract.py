@@ -18,6 +18,7 @@ from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import RAW
 from dap_mux.engine.ranks.attach_expression import YES, attach_expression
+from dap_mux.rank.own_port import SERVED, SESSION
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.program import CALL, FIRST, STEP
 from tests.support.fake_rank.rank import CAPABILITIES
@@ -342,6 +343,12 @@ async def the_end_is_told_by_terminated_alone(bench: Bench) -> None:
     assert not any(event["event"] == "exited" for event in bench.client.events)
 
 
+async def begin_alone(client: DapClient) -> None:
+    """Make oneself known as a session: the rank says that it has no adapter."""
+    await client.request("initialize", {**INTRODUCTION, SESSION: {"key": "contract"}})
+    assert set(await client.wait_event(SERVED)) == {"debugpy"}
+
+
 async def attach_is_answered_at_once(bench: Bench) -> None:
     """Of a rank that calls; so is `configurationDone`, and only then it runs."""
     client = bench.client
@@ -382,6 +389,16 @@ async def disconnect_lets_it_run_on(bench: Bench) -> None:
     assert (await bench.client.send("disconnect", {}))["success"]
     assert not any(event["event"] == "terminated" for event in bench.client.events)
     assert (await bench.stopped())["threadId"] == stop["threadId"]
+
+
+async def disconnect_hangs_up(bench: Bench) -> None:
+    """Of a rank without an adapter that listens: the next debugger has a connection of its own."""
+    await bench.stopped()
+    assert (await bench.client.send("disconnect", {}))["success"]
+    await bench.client.wait_for(
+        lambda: not bench.client.open, timeout=LIMIT, what="the end of the connection"
+    )
+    assert not any(event["event"] == "terminated" for event in bench.client.events)
 
 
 Check = Callable[[Bench], Awaitable[None]]
@@ -432,6 +449,15 @@ CALLERS: Final[list[Check]] = [
     what_is_never_answered_harms_nobody_else,
     disconnect_lets_it_run_on,
 ]
+ALONE: Final[list[Check]] = [
+    *(check for check in CALLERS if check is not disconnect_lets_it_run_on),
+    disconnect_hangs_up,
+]
+every_check_alone = pytest.mark.parametrize(
+    ("check", "fails"),
+    [(check, False) for check in ALONE] + [(check, True) for check in FAILING],
+    ids=[check.__name__ for check in ALONE + FAILING],
+)
 every_check_of_callers = pytest.mark.parametrize(
     ("check", "fails"),
     [(check, False) for check in CALLERS] + [(check, True) for check in FAILING],

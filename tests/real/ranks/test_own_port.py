@@ -1,0 +1,285 @@
+"""A rank of our agent serves sessions by itself, and stock clients by an adapter of their own."""
+
+# ruff: noqa: ASYNC240  (small files, and nothing else waits for this event loop)
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from dap_mux.client import ConnectionLost, DapClient, RequestFailed
+from dap_mux.rank.own_port import MAX_UNREAD, SESSION
+from tests.real.driving import Driver, line_of, script
+from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
+from tests.real.ranks.agents import Agent, Start, attach, start
+from tests.support.faults import Orphan, proxied
+from tests.support.processes import proc_net
+from tests.support.processes.ranks import HOST
+from tests.support.processes.waiting import until
+from tests.support.session import session
+
+__all__ = ["start"]
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
+PROGRAM: Final = script("until_told")
+COUNT: Final = line_of(PROGRAM, "count")
+LIMIT: Final = 60.0  # s
+BUSY: Final = "already being debugged"
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    return tmp_path / "done"
+
+
+@pytest.fixture
+async def rank(start: Start, done: Path) -> Agent:
+    return await start("--no-wait", "--port", str(proc_net.free_ports(1)), PROGRAM, str(done))
+
+
+def children(agent: Agent) -> list[int]:
+    """The processes whose parent the rank is, and the adapters that were started for its port."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            port = str(agent.record["port"]).encode()
+            if b"--server-access-token" in words and port in words:
+                found.append(int(folder.name))
+    return found
+
+
+async def no_adapter(agent: Agent) -> None:
+    await until(lambda: not children(agent), within=LIMIT, what="no adapter")
+
+
+async def stops(client: DapClient) -> None:
+    """The client's breakpoint is hit, and the rank goes on."""
+    where: dict[str, Any] = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
+    await client.request("setBreakpoints", where, timeout=LIMIT)
+    event = await client.wait_event("stopped", timeout=LIMIT)
+    await client.request("setBreakpoints", {**where, "breakpoints": []}, timeout=LIMIT)
+    await client.request("continue", {"threadId": event["threadId"]}, timeout=LIMIT)
+
+
+async def ends_well(agent: Agent, done: Path) -> None:
+    done.touch()
+    assert await agent.ends() == 0
+    assert "counted" in agent.text()
+
+
+async def test_a_session_needs_no_adapter(rank: Agent, done: Path) -> None:
+    port = rank.record["port"]
+    async with session([port]) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        await steps_on(driver, 0, [0])
+        assert (proc_net.listener(port), children(rank)) == (rank.process.pid, [])
+        await driver.leave()
+        again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await again.stopped(COUNT, 1)
+        await again.leave()
+        await ends_well(rank, done)
+
+
+async def test_a_stock_client_gets_an_adapter_for_as_long_as_it_stays(
+    rank: Agent, done: Path
+) -> None:
+    for _ in range(2):
+        client = await attach(rank)
+        assert len(children(rank)) == 1
+        told = [event["body"] for event in client.events if event["event"] == "debugpySockets"]
+        where = {"host": HOST, "port": rank.record["port"], "internal": False}
+        assert where in told[-1]["sockets"]
+        await stops(client)
+        await client.disconnect(timeout=LIMIT)
+        await no_adapter(rank)
+    async with session([rank.record["port"]]) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        assert not children(rank)
+        await driver.leave()
+    await ends_well(rank, done)
+
+
+async def test_the_adapter_ends_with_its_rank(rank: Agent) -> None:
+    client = await attach(rank)
+    (adapter,) = children(rank)
+    rank.process.kill()
+    await client.wait_event("terminated", timeout=LIMIT)
+    await until(lambda: not Path(f"/proc/{adapter}").exists(), within=LIMIT, what="it has ended")
+    await client.close()
+
+
+async def test_a_rank_runs_on_when_the_adapter_is_killed(rank: Agent, done: Path) -> None:
+    """Stopped as it was; the next client gets another."""
+    client = await attach(rank)
+    await client.request("pause", {"threadId": 1}, timeout=LIMIT)
+    await client.wait_event("stopped", timeout=LIMIT)
+    (adapter,) = children(rank)
+    os.kill(adapter, signal.SIGKILL)
+    with pytest.raises(ConnectionLost):
+        await client.request("threads", timeout=LIMIT)
+    again = await attach(rank)
+    await stops(again)
+    await again.disconnect(timeout=LIMIT)
+    await ends_well(rank, done)
+
+
+async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Path) -> None:
+    """It was started for child processes, and so it stays when its session leaves."""
+    async with session([rank.record["port"]], settings=EAGER) as running:
+        driver = await Driver.attach(running, subProcess=True)
+        await driver.live(1, within=LIMIT)
+        await driver.leave()
+        (adapter,) = children(rank)
+        os.kill(adapter, signal.SIGSTOP)
+        again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await again.stopped(COUNT, 1, within=LIMIT)
+        await again.leave()
+        os.kill(adapter, signal.SIGCONT)
+        await no_adapter(rank)
+        await ends_well(rank, done)
+
+
+async def test_one_debugger_at_a_time(rank: Agent, done: Path) -> None:
+    """Another session, and clients with no key or a wrong one, are refused while one is here."""
+    port = rank.record["port"]
+    async with session([port], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        async with session([port], settings=EAGER) as another:
+            stranger = await Driver.attach(another)
+            await stranger.until(lambda e: BUSY in e[0]["reason"], within=LIMIT)
+        for about in (None, {}, {"key": ""}, {"key": None}, {"key": "0" * 64}, {"child": 1}):
+            client = await DapClient.connect(HOST, port)
+            arguments = {"adapterID": "debugpy", **({} if about is None else {SESSION: about})}
+            with pytest.raises(RequestFailed, match=BUSY):
+                await client.request("initialize", arguments, timeout=LIMIT)
+            await client.close()
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+    await ends_well(rank, done)
+
+
+async def test_nobody_is_asked_for_a_child_that_is_not_there(rank: Agent, done: Path) -> None:
+    client = await DapClient.connect(HOST, rank.record["port"])
+    arguments = {"adapterID": "debugpy", SESSION: {"child": 1}}
+    with pytest.raises(RequestFailed, match="no child process"):
+        await client.request("initialize", arguments, timeout=LIMIT)
+    await client.close()
+    assert not children(rank)
+    await ends_well(rank, done)
+
+
+async def test_a_session_waits_for_a_stock_client(rank: Agent, done: Path) -> None:
+    client = await attach(rank)
+    async with session([rank.record["port"]], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.until(lambda e: BUSY in e[0]["reason"], within=LIMIT, what="busy")
+        await client.disconnect(timeout=LIMIT)
+        await driver.stopped(COUNT, 1, within=LIMIT)
+        await driver.leave()
+    await ends_well(rank, done)
+
+
+async def test_a_session_takes_its_own_place(rank: Agent, done: Path) -> None:
+    """Its connection has broken, and the rank is never told: it is attached again all the same."""
+    async with (
+        proxied(rank.record["port"]) as tunnel,
+        session([tunnel.port], settings=EAGER) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        for _ in range(3):
+            await tunnel.fail(Orphan())
+            await driver.until(lambda e: e[0]["state"] == "lost", within=LIMIT, what="lost")
+            await driver.until(lambda e: e[0]["line"] == COUNT, within=LIMIT, what="back")
+        await tunnel.heal()
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+    await ends_well(rank, done)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"Content-Length: 20\r\n\r\n{",
+        b"Content-Length: 99999999\r\n\r\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: 2\r\n\r\n[]",
+        b"Content-Length: 4\r\n\r\nnull",
+        b"Content-Length: 2\r\n\r\n\xff\xfe",
+        b"\r\n\r\n",
+        b"\0" * 1000,
+    ],
+)
+async def test_who_says_nothing_of_use_harms_nobody(rank: Agent, done: Path, first: bytes) -> None:
+    for _ in range(3):
+        with socket.create_connection((HOST, rank.record["port"])) as stranger:
+            stranger.sendall(first)
+    client = await attach(rank)
+    await stops(client)
+    await client.disconnect(timeout=LIMIT)
+    await ends_well(rank, done)
+
+
+async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> None:
+    """debugpy's adapter finds its messages in the body of an HTTP request, too."""
+    body = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"dapMux": {}}}'
+    head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    with socket.create_connection((HOST, rank.record["port"])) as page:
+        page.sendall(b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body))
+        page.settimeout(LIMIT)
+        with suppress(ConnectionResetError):
+            assert not page.recv(1)
+    assert not children(rank)
+    await ends_well(rank, done)
+
+
+async def test_many_who_say_nothing_keep_nobody_out(rank: Agent, done: Path) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(2 * MAX_UNREAD):
+            stack.push(socket.create_connection((HOST, rank.record["port"])).__exit__)
+        client = await attach(rank)
+        await stops(client)
+        await client.disconnect(timeout=LIMIT)
+    await ends_well(rank, done)
+
+
+async def test_a_forked_child_does_not_keep_the_port(
+    start: Start, tmp_path: Path, done: Path
+) -> None:
+    """Nor the connection: the session hears of the end of a rank whose child runs on."""
+    program = tmp_path / "forks.py"
+    program.write_text(
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    while not os.path.exists(sys.argv[1]):\n"
+        "        time.sleep(0.01)\n"
+        "    os._exit(0)\n"
+        "time.sleep(60)\n"
+    )
+    port = proc_net.free_ports(1)
+    rank = await start("--wait", "--port", str(port), str(program), str(done))
+    client = await attach(rank)
+    forked = Path(f"/proc/{rank.process.pid}/task/{rank.process.pid}/children")
+    await until(lambda: forked.read_text().strip(), within=LIMIT, what="it has forked")
+    rank.process.kill()
+    await client.wait_event("terminated", timeout=LIMIT)
+    await client.close()
+    with anyio.fail_after(LIMIT):
+        again = await start("--wait", "--port", str(port), str(program), str(done))
+    assert again.record["port"] == port
+    done.touch()
