@@ -298,6 +298,7 @@ class Engine:
         """The rank is attached: its row appears (a single rank tells its threads itself)."""
         if self.view.mode() == "ranks":
             self.client_events.joined(rank)
+        self._rank_events.live(rank)
         self.files.live(rank)
         self.collective_timeouts.live(rank)
         self.libraries.live(rank)

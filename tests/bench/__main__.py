@@ -12,7 +12,7 @@ BENCHMARKS: Final = (
     "cost",
     "passthrough",
     "attach32",
-    "dial",
+    "default",
     "cast",
     "monarch",
     "vscode",

@@ -1,17 +1,20 @@
 """An `evaluate` in a frame of a stopped rank: through the proxy, and straight to such a rank.
 
-Both ranks are unmodified `debugpy.listen` processes. The direct client is as plain as an
+Both ranks are unmodified `debugpy.listen` processes; a third is one as `dap-mux run` starts it,
+again through a proxy. The direct client is as plain as an
 editor's socket, and so meets debugpy's 44 ms (docs/internals/debugpy.md), which the proxy avoids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from statistics import median
 from typing import Final
 
 from dap_mux.engine.ranks.attach_expression import attach_expression
 from dap_mux.session.injected_sources import injected_sources
+from tests.bench.agents import agents
 from tests.bench.attaching import attach, stopped_frame
 from tests.bench.figures import Figure, faster, shown, within
 from tests.bench.processes import proxy
@@ -19,6 +22,7 @@ from tests.bench.real_ranks import STOP_LINE, real_ranks
 from tests.bench.wire import Wire
 
 TIMES_FASTER: Final = 20
+RUN_TIMES_FASTER: Final = 100
 MOST: Final = 1e-3  # s
 ROUNDS: Final = 10
 THROUGH: Final = 60  # a round
@@ -34,23 +38,33 @@ def run() -> Iterator[Figure]:
         proxy(ranks.ports[:1]) as through,
         Wire(through.port) as ours,
         Wire(ranks.ports[1]) as direct,
+        agents(1, Path(ranks.path)) as run_job,
+        Wire(run_job.session.port) as of_run,
     ):
         frames = {}
-        for wire in (ours, direct):
+        for wire in (ours, direct, of_run):
             attach(wire, ranks.path, [STOP_LINE])
             frames[wire] = stopped_frame(wire)
-        fast, slow = [], []
+        fast, slow, fastest = [], [], []
         for _ in range(ROUNDS):
             slow += [_evaluate(direct, frames[direct]) for _ in range(DIRECT)]
             fast += [_evaluate(ours, frames[ours]) for _ in range(THROUGH)]
+            fastest += [_evaluate(of_run, frames[of_run]) for _ in range(THROUGH)]
         value = median(fast)
+        yield faster(
+            "evaluate p50, a rank of run",
+            median(fastest),
+            median(slow),
+            RUN_TIMES_FASTER,
+            "direct",
+        )
         yield faster("evaluate p50", value, median(slow), TIMES_FASTER, "direct")
         yield within("evaluate p50", value, MOST)
         patches = attach_expression(injected_sources(), debug_children=False)
         direct.ask("evaluate", {"expression": patches})
         patched = [_evaluate(direct, frames[direct]) for _ in range(ROUNDS * THROUGH)]
         yield Figure("evaluate p50, direct and patched", shown(median(patched)))
-        for wire in (ours, direct):
+        for wire in (ours, direct, of_run):
             wire.ask("disconnect")
 
 

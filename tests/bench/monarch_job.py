@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.bench.calling import Job, calling, listening
+from tests.bench.agents import Job, agents
 from tests.support.processes.proc_net import free_ports
 
 HOSTS, GPUS = 4, 4
@@ -124,15 +124,14 @@ def actors(python: Path) -> Iterator[int]:
 
 
 @contextmanager
-def ranks(*, calls: bool) -> Iterator[Job]:
-    """Run the ranks, each held at its start, and a session over them.
-
-    `calls`: they call the session, instead of listening with an adapter beside each.
-    """
-    with _folder({"rank.py": _RANK}) as folder:
-        kind = calling if calls else listening
-        with kind(COUNT, folder / "rank.py", "--mesh", f"hosts={HOSTS},gpus={GPUS}") as job:
-            yield job
+def ranks() -> Iterator[Job]:
+    """Run the ranks as `dap-mux run` does, each held at its start, and a session over them."""
+    mesh = f"hosts={HOSTS},gpus={GPUS}"
+    with (
+        _folder({"rank.py": _RANK}) as folder,
+        agents(COUNT, folder / "rank.py", "--mesh", mesh) as job,
+    ):
+        yield job
 
 
 @contextmanager

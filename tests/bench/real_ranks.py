@@ -13,14 +13,15 @@ from anyio.from_thread import start_blocking_portal
 
 from tests.support.processes.ranks import debugpy_ranks
 
-STOP_LINE: Final = 11
+STOP_LINE: Final = 12
 _SCRIPT: Final = """\
 import os
 import time
 
 import debugpy
 
-debugpy.listen(("127.0.0.1", int(os.environ["DEBUGPY_PORT"])))
+if "DEBUGPY_PORT" in os.environ:  # else it is run under our agent, which listens
+    debugpy.listen(("127.0.0.1", int(os.environ["DEBUGPY_PORT"])))
 
 
 def step(number):

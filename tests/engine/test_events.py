@@ -95,7 +95,10 @@ class TestNeverAsItIs:
         book = play(count)
         for rank in book.ranks.values():
             rank.alone = True
-        client = attached(book)
+        client = book.client()
+        attach(client)
+        told = [body["threadId"] for body in client.of("thread")]
+        assert told == [book.thread(number) for number in range(count)]
         rank = book.rank(0)
         with book.happens():
             for each in book.ranks.values():

@@ -104,12 +104,22 @@ class RankEvents:
         if not isinstance(id, int):
             return
         _note_thread(rank, id, runs=reason != "exited")
-        if not self._core.shows_threads:
+        if not self._core.shows_threads or rank.phase is not Phase.LIVE:
             return
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
             rank.threads.pop(id, None)
-        elif len(rank.connection.pending) < MAX_QUESTIONS:
+        else:
+            self._ask_name(rank, id)
+
+    def live(self, rank: Rank) -> None:
+        """A rank without an adapter tells of its threads before it is attached."""
+        if self._core.shows_threads:
+            for id in sorted(rank.connection.threads):
+                self._ask_name(rank, id)
+
+    def _ask_name(self, rank: Rank, id: int) -> None:
+        if len(rank.connection.pending) < MAX_QUESTIONS:
             to_ranks.ask_for(
                 self._core,
                 rank,

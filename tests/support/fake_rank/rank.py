@@ -292,20 +292,29 @@ class FakeRank:
         self._attach, self.attached_with = request, request["arguments"]
         if self.alone:
             self._say_response(request, success=True)
+            self._tell_process()
         else:
             self.event("debugpyWaitingForServer", host="127.0.0.1", port=40000)
         self.event("initialized")
+        if self.alone:
+            self._tell_threads()
 
     def _start(self) -> None:
         assert self._attach is not None
         self._configured, self.waits = True, False
         if not self.alone:
             self._say_response(self._attach, success=True)
+            self._tell_process()
+            self._tell_threads()
+        self.children.announce()
+
+    def _tell_process(self) -> None:
         about = {"name": self.program.path, "systemProcessId": 4000 + self.number}
         self.event("process", **about, isLocalProcess=True, startMethod="attach")
+
+    def _tell_threads(self) -> None:
         for thread in self.data.threads:
             self.event("thread", reason="started", threadId=thread)
-        self.children.announce()
 
     def _resume(self, command: str) -> None:
         assert self.data.stopped is not None

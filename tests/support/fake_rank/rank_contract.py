@@ -354,10 +354,11 @@ async def attach_is_answered_at_once(bench: Bench) -> None:
     client = bench.client
     await client.request("initialize", INTRODUCTION)
     assert (await client.send("attach", {"justMyCode": True}))["success"]
+    assert (await client.wait_event("process"))["startMethod"] == "attach"
     await client.wait_event("initialized")
+    assert (await client.wait_event("thread")) == {"reason": "started", "threadId": 1}
     assert await bench.step() == -1
     assert (await client.send("configurationDone", {}))["success"]
-    assert (await client.wait_event("thread")) == {"reason": "started", "threadId": 1}
     await bench.goes_on()
 
 

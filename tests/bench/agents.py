@@ -1,4 +1,4 @@
-"""A session and ranks under the in-rank agent: they call it, or they listen."""
+"""A session over ranks as `dap-mux run` starts them, or over ranks as debugpy comes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dap_mux.private_files import token_of
+from anyio.from_thread import start_blocking_portal
+
 from tests.bench.processes import Running, session
-from tests.support.processes.proc_net import free_ports, listener
+from tests.support.processes.proc_net import free_ports
+from tests.support.processes.ranks import debugpy_ranks
 
 _START: Final = 120.0  # s: many processes at once on two busy cores
 _LOOK_AGAIN: Final = 0.05  # s
@@ -26,7 +28,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Job:
-    """A session, its ranks' processes and, where they listen, their adapters'."""
+    """A session, its ranks' processes and, where they have any, their adapters'."""
 
     session: Running
     ranks: Sequence[int]
@@ -43,36 +45,36 @@ def _resident(pid: int) -> int:
 
 
 @contextmanager
-def calling(count: int, script: Path, *options: str, wait: bool = True) -> Iterator[Job]:
-    """Ranks that call: each its process and nothing beside it."""
+def agents(count: int, script: Path, *options: str, wait: bool = True) -> Iterator[Job]:
+    """Ranks under the in-rank agent: each its process and nothing beside it."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        folder, at = Path(name), f"{LOOPBACK}:{free_ports(1)}"
-        token = folder / "token"
-        token_of(token)
-        words = (f"dial:{count}", "--dial-listen", at, "--token-file", str(token))
-        told = {"DAP_MUX_DIAL": at, "DAP_MUX_DIAL_TOKEN_FILE": str(token)}
+        command = [sys.executable, "-m", "dap_mux.rank", "--wait" if wait else "--no-wait"]
         with (
-            session(*words, *options) as through,
-            _ranks(count, script, folder, told, wait=wait) as (pids, _),
+            _ranks(command, count, script, Path(name)) as (pids, ports),
+            _over(ports, options) as on,
         ):
-            yield Job(through, pids, ())
+            yield Job(on, pids, ())
 
 
 @contextmanager
-def listening(count: int, script: Path, *options: str, wait: bool = True) -> Iterator[Job]:
-    """Ranks that listen, as debugpy comes: an adapter beside each."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        told = {"DEBUGPY_PROCESS_SPAWN_TIMEOUT": str(int(_START))}
-        with _ranks(count, script, Path(name), told, wait=wait) as (pids, ports):
-            adapters = [listener(port) for port in ports]
-            words = [f"{LOOPBACK}:{port}" for port in ports]
-            with session(*words, *options) as through:
-                yield Job(through, pids, [pid for pid in adapters if pid])
+def stock(count: int, script: Path, *options: str) -> Iterator[Job]:
+    """Ranks of a `script` that is told its port and calls `debugpy.listen`: an adapter each."""
+    running = debugpy_ranks(count, script, style="script")
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(running) as ranks,
+        _over([rank.port for rank in ranks], options) as through,
+    ):
+        yield Job(through, [rank.pid for rank in ranks], [rank.adapter for rank in ranks])
+
+
+def _over(ports: Sequence[int], options: Sequence[str]) -> AbstractContextManager[Running]:
+    return session(*(f"{LOOPBACK}:{port}" for port in ports), *options)
 
 
 @contextmanager
 def _ranks(
-    count: int, script: Path, folder: Path, told: dict[str, str], *, wait: bool
+    command: Sequence[str], count: int, script: Path, folder: Path
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Start them; yield their pids and ports when all have said that they are ready."""
     first = free_ports(count)
@@ -80,13 +82,12 @@ def _ranks(
     try:
         files = [folder / f"ready-{rank}.json" for rank in range(count)]
         for rank, file in enumerate(files):
-            hold = "--wait" if wait else "--no-wait"
-            words = [hold, "--port", str(first + rank), "--ready-file", str(file), str(script)]
+            words = ["--port", str(first + rank), "--ready-file", str(file), str(script)]
             place = {"RANK": str(rank), "WORLD_SIZE": str(count)}
             started.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "dap_mux.rank", *words],
-                    env={**os.environ, **place, **told},
+                    [*command, *words],
+                    env={**os.environ, **place},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
