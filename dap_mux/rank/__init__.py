@@ -15,6 +15,10 @@ that a rank pays for nothing but its debugger.
 - `ports`   chooses this rank's port from the same variables and the platform's; pure.
 - `pod`     the name of a rank in a Kubernetes pod, as seen from outside.
 - `listen`  starts debugpy on the rank's port, or on the next one that no other rank uses.
+- `own_port` accepts connections there, and serves sessions in this process; `in_process`
+  is debugpy's side of that, `dap_message` the first request.
+- `stock_adapter` debugpy's adapter for other clients; `handed_clients` runs in its process.
+- `dial`    connects to the session instead, and `token_proof` is what both say first.
 - `ready`   the record of where this rank listens, written once `listen` has returned.
 - `debugger_wait` waits for a debugger, within a time limit.
 - `post_mortem` holds the rank at an uncaught exception so that it can be inspected.

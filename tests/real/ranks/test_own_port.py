@@ -211,6 +211,21 @@ async def test_a_session_takes_its_own_place(rank: Agent, done: Path) -> None:
     await ends_well(rank, done)
 
 
+async def test_17_mb_from_a_rank(rank: Agent, done: Path) -> None:
+    """More than a message may have: that request fails, and the rank is attached again."""
+    async with session([rank.record["port"]], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
+        await driver.stopped(COUNT, 1)
+        await driver.look(0)
+        much = {"expression": f"'x' * {17 * 2**20}", "context": "watch"}
+        with pytest.raises(RequestFailed, match="malformed"):
+            await driver.client.request("evaluate", much, timeout=LIMIT)
+        await driver.stopped(COUNT, 1, within=LIMIT)
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+    await ends_well(rank, done)
+
+
 @pytest.mark.parametrize(
     "first",
     [
