@@ -1,4 +1,4 @@
-"""Reads the first message of a connection, and no byte of what comes behind it."""
+"""Reads the first message of a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 MAX_MESSAGE = 64 * 1024  # bytes of one message
-MAX_HEADER = 256  # bytes
 
 
 class NoMessage(ValueError):
@@ -16,32 +15,33 @@ class NoMessage(ValueError):
 
 
 def read_message(
-    connection: socket.socket, limit: float | None = None
+    connection: socket.socket, limit: float | None = None, at_once: int = 1
 ) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of one message, and the object in it.
+    """Return the bytes that were read, which begin with one message, and the object in it.
 
     `limit`: seconds for the whole of it; None: as long as the socket's own timeout allows at
-    each read. Raises `NoMessage` and OSError.
+    each read. `at_once`: bytes to ask for while the length is not known; with 1 no byte of
+    what comes behind the message is read. Raises `NoMessage` and OSError.
     """
     until = None if limit is None else time.monotonic() + limit
-    head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        head += _some(connection, 1, until)
-        if len(head) > MAX_HEADER or not b"content-length:".startswith(head[:15].lower()):
+    data = b""
+    while (end := data.find(b"\r\n\r\n")) < 0:
+        data += _some(connection, at_once, until)
+        if not b"content-length:".startswith(data[:15].lower()) or len(data) > MAX_MESSAGE:
             raise NoMessage("it does not begin with Content-Length")
-    length = head.split(b"\r\n", 1)[0].partition(b":")[2]
-    if not length.strip().isdigit() or int(length) > MAX_MESSAGE:
+    length = data[:end].split(b"\r\n", 1)[0].partition(b":")[2].strip()
+    if not length.isdigit() or int(length) > MAX_MESSAGE:
         raise NoMessage("its length is none, or too large")
-    body = b""
-    while len(body) < int(length):
-        body += _some(connection, int(length) - len(body), until)
+    begin, over = end + 4, end + 4 + int(length)
+    while len(data) < over:
+        data += _some(connection, over - len(data), until)
     try:
-        message = json.loads(body)
+        message = json.loads(data[begin:over])
     except (ValueError, RecursionError) as error:
         raise NoMessage(f"it is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise NoMessage("it is not an object")
-    return head + body, message
+    return data, message
 
 
 def write_message(connection: socket.socket, message: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ SERVED = "dapMuxServed"
 BACKLOG = 128
 MAX_UNREAD = 32  # connections whose first request is still to come; then the oldest is dropped
 FIRST_REQUEST_LIMIT_S = 10.0
+READ_AT_ONCE = 4096  # bytes
 FREE_WITHIN_S = 2.0  # of a connection that has ended, as debugpy may be busy with its last request
 LEAVING_WITHIN_S = 0.3  # of one whose end may still have to be noticed
 LINGER_S = 2.0
@@ -134,7 +135,7 @@ class OwnPort(Source):
 
     def _receive(self, connection: socket.socket) -> None:
         try:
-            read, request = read_message(connection, FIRST_REQUEST_LIMIT_S)
+            read, request = read_message(connection, FIRST_REQUEST_LIMIT_S, READ_AT_ONCE)
             connection.settimeout(None)
             self._forget_unread(connection)
             with self._deciding:
