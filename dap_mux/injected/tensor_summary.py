@@ -83,13 +83,20 @@ def shortest(number: Any, again: Callable[[float], Any]) -> str:
     return repr(number)
 
 
+def all_threads() -> list[threading.Thread]:
+    """Return also those that debugpy hides from `threading.enumerate`, its own and ours."""
+    saved = sys.modules.get("_pydev_bundle._pydev_saved_modules")
+    enumerate_all = getattr(saved, "pydevd_saved_threading_enumerate", None)
+    return list((enumerate_all or threading.enumerate)())
+
+
 def in_time(device: str, about: About, work: Callable[[About], str | None]) -> str | None:
     """Do `work` in a thread of its own, which a device that hangs may keep.
 
     Who asks for another value on that device is not kept by it too.
     """
     name = THREAD + device
-    if any(thread.name == name for thread in threading.enumerate()):
+    if any(thread.name == name for thread in all_threads()):
         about["pending"] = PENDING
         return None
     found: About = {}

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.injected import source_of
-from dap_mux.injected.tensor_summary import THREAD
+from dap_mux.injected.tensor_summary import THREAD, all_threads
 
 SOURCE = source_of("tensor_summary")
 
@@ -154,7 +155,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTorch]:
     monkeypatch.setitem(sys.modules, "torch", module)
     yield module
     module.goes_on.set()
-    for thread in threading.enumerate():
+    for thread in all_threads():
         if thread.name.startswith(THREAD):
             thread.join()
 
@@ -168,13 +169,19 @@ def test_a_busy_gpu_is_not_asked(torch: FakeTorch) -> None:
 
 @pytest.mark.parametrize("kind", ["cuda", "npu"])
 def test_a_device_that_hangs_keeps_nobody(torch: FakeTorch, kind: str) -> None:
-    """A queue with nothing in it may belong to a device that hangs; not all have one to look at."""
+    """A queue with nothing in it may belong to a device that hangs; not all have one to look at.
+
+    debugpy hides the thread that hangs, as its own, from `threading.enumerate`.
+    """
+    import_module("debugpy.server.api")  # which finds the other
+    daemon_thread = import_module("_pydevd_bundle.pydevd_daemon_thread")
+    daemon_thread.mark_as_pydevd_daemon_thread(threading.Thread())
     for _ in range(2):
         found = seen(FakeTensor(kind))
         assert repr(found) == f"FakeTensor[2, 3] bfloat16 {kind}:1 · not computed yet"
         assert (found.shape, found.pending) == ((2, 3), "not computed yet")
     assert len(torch.asked) == 1  # one thread hangs, and no more
-    (thread,) = (each for each in threading.enumerate() if each.name == torch.asked[0])
+    (thread,) = (each for each in all_threads() if each.name == torch.asked[0])
     assert thread.daemon  # the program may end
 
 
