@@ -22,6 +22,7 @@ class InjectedSources:
     evaluation: str
     farewell: str
     file_probe: str
+    logpoints: str
     output_redirect: str
     pdb_views: str
     process_identity: str

@@ -49,6 +49,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("farewell", "announce_end", (debugger, over)),
         ("adapter_keeper", "keep_adapter", (debugger, adapter_program)),
         ("conditions", "compile_once", (debugger,)),
+        ("logpoints", "fold_logpoints", (debugger,)),
         # It wraps what others replace, so it comes last.
         ("tracing", "follow_clients", (debugger,)),
     ]

@@ -61,6 +61,7 @@ def _sources(injected: InjectedSources) -> dict[str, str]:
         "child_processes": injected.child_processes,
         "conditions": injected.conditions,
         "farewell": injected.farewell,
+        "logpoints": injected.logpoints,
         "output_redirect": injected.output_redirect,
         "process_identity": injected.process_identity,
         "pydevd_patches": injected.pydevd_patches,

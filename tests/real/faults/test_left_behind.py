@@ -32,13 +32,15 @@ HOW_QUICK: Final = (
     " for inner in [__import__('inspect').getclosurevars(send).nonlocals]"
     " for texts in [part('pydevd_vars')]][0]"
 )
-# What is behind that a rank owes an answer, and behind that it gives one.
+# What is behind that a rank owes an answer, and behind that it gives one: behind that a line of a
+# logpoint may be left out.
 HOW_FORGETFUL: Final = (
     "[' '.join((inner(api.request_exec_or_evaluate_json)['evaluate'].__name__,"
-    " type(inner(db.writer.add_command)['add_command']).__name__))"
+    " type(inner(add)['add_command']).__name__))"
     " for inner in [lambda f: __import__('inspect').getclosurevars(f).nonlocals]"
     " for api in [__import__('_pydevd_bundle.pydevd_api', fromlist=['x']).PyDevdAPI]"
-    " for db in [__import__('pydevd').get_global_debugger()]][0]"
+    " for db in [__import__('pydevd').get_global_debugger()]"
+    " for add in [inner(db.writer.add_command)['add_command']]][0]"
 )
 
 
