@@ -24,6 +24,7 @@ pytestmark = [
 ]
 EARLIER: Final = "These values are from an earlier stop: ranks 0-3 have run on since."
 ENDED: Final = "These values are from a session that has ended. No session is running now."
+REFUSED: Final = "These values are from the comparison before: loss in all ranks."
 RELOADED: Final = "These values are from before the window was reloaded. No session is running now."
 
 
@@ -56,6 +57,12 @@ async def test_the_outlier_is_gone_to_named_and_exported(
     lines = _lines(table)
     assert [line.split(",")[1] for line in lines] == ["rank", "0", "1", "2", "3"]
     assert [line.rpartition(",")[2] for line in lines] == ["note", "", "", "outlier", ""]
+
+    await page.locator("#ranks").fill("ranks(tp=0)")
+    await page.locator("#ranks").press("Enter")
+    await window.becomes(lambda: _age(page), REFUSED.__eq__, "said to be of another comparison")
+    await page.locator("#again").click()
+    await window.becomes(lambda: _age(page), "".__eq__, "of now again")
 
 
 @pytest.mark.parametrize("type", ["dap-mux", "debugpy"])

@@ -37,6 +37,8 @@ async def test_a_death_is_told_in_red_and_stands_first(
     await toast.wait_for(timeout=LIMIT * 1000)
     left = {f"rank {rank}": "paused" for rank in (0, 1, 3)}
     await window.becomes(window.threads, left.__eq__, f"CALL STACK shows {left}")
+    counts = window.page.locator(".statusbar-item", has_text="4 ranks · 3 stopped · 1 died")
+    await counts.wait_for(timeout=LIMIT * 1000)
     await window.see_ranks()
     await window.stand(
         "1 rank died: 2", f"3 ranks stopped at data_parallel.py:{REDUCE} in train: 0-1,3"

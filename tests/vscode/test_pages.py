@@ -29,6 +29,9 @@ async def test_every_picture_is_shown(own_server: CodeServer, open_window: OpenW
     await window.command("dap-mux: Get Started")
     await window.page.locator(".getting-started-step", has_text="Control the ranks").click()
     await _pictures(window, "The mouse on a variable", 1)
+    steps = await window.page.locator(".getting-started-step").all_text_contents()
+    assert len(steps) == 5
+    assert not [step for step in steps if "`" in step], "code that is not shown as code"
 
 
 async def _pictures(window: Window, about: str, count: int) -> None:

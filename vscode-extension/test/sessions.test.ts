@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { announcementOf, connectOf, labelOf, sessionsOf } from '../src/logic/sessions';
+import { announcementOf, connectOf, labelOf, sessionsOf, startOf } from '../src/logic/sessions';
 
 const TOLD = {
   session: '127.0.0.1:5677',
@@ -30,6 +30,19 @@ describe('what `dap-mux sessions --json` tells', () => {
   ])('groups %j are shown as %j', (groups, label) => {
     const [session] = sessionsOf(JSON.stringify([{ ...TOLD, groups }]));
     expect(session && labelOf(session)).toBe(label);
+  });
+
+  test('its start is a time of today, or one of an earlier day', () => {
+    const started = new Date(2026, 4, 9, 14, 3, 7);
+    const [session] = sessionsOf(JSON.stringify([{ ...TOLD, started: started.getTime() / 1000 }]));
+    const time = started.toLocaleTimeString(undefined, { timeStyle: 'medium' });
+    const onTheDay = session && startOf(session, new Date(2026, 4, 9, 23));
+    const later = session && startOf(session, new Date(2026, 4, 10));
+    expect(onTheDay).toBe(time);
+    expect(later).toMatch(time);
+    expect(later).not.toBe(time);
+    const [older] = sessionsOf(JSON.stringify([TOLD]));
+    expect(older && startOf(older)).toBe('?');
   });
 
   test('an IPv6 address has brackets', () => {

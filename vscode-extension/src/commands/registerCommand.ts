@@ -12,7 +12,7 @@ export class UserError extends Error {}
 export function requireSession(sessions: RankSessions, id?: string): RankSession {
   const session = sessions.find(id) ?? sessions.current;
   if (!session) {
-    throw new UserError(vscode.l10n.t('No debug session with ranks is running. Start one, then try again.'));
+    throw new UserError(vscode.l10n.t('No debug session with ranks is running: start one first.'));
   }
   return session;
 }

@@ -40,7 +40,7 @@ function focusedDepth(session: RankSession): number | null {
 }
 
 function requireRank(row: Row | undefined): Row {
-  if (!row) throw new UserError(vscode.l10n.t('This row of the call stack is not a rank. Select the row of a rank.'));
+  if (!row) throw new UserError(vscode.l10n.t('This row is not a rank. Select the row of a rank.'));
   return row;
 }
 

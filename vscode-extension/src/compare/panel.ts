@@ -120,6 +120,9 @@ export class ComparePanel implements vscode.Disposable, vscode.WebviewPanelSeria
   }
 
   private origin(): Origin {
+    const { comparison, query } = this;
+    const isAnswer = comparison?.expression === query.expression && comparison.ranks === query.ranks;
+    if (comparison && !isAnswer) return { kind: 'refused', ...comparison };
     if (!this.taken) return { kind: 'reloaded' };
     const { session, moment } = this.taken;
     if (this.sessions.find(session.debugSession.id) !== session) return { kind: 'ended' };

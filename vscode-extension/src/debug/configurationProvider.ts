@@ -1,9 +1,10 @@
 /** Debug configurations of the type `dap-mux`: those offered, and what is added to the user's. */
 
 import * as vscode from 'vscode';
-import { ConfigurationError, locateAdapter } from '../logic/adapterLocation';
+import { ConfigurationError, locateAdapter, NotReadyError } from '../logic/adapterLocation';
 import { attachTo, completed, isEmpty, LAUNCH, POD, REMOTE, TYPE } from '../logic/configurations';
 import { findDapMux } from '../python';
+import { startOf } from '../logic/sessions';
 import { runningSessions } from '../runningSessions';
 import { DAP_MUX_COMMAND } from './adapterFactory';
 import { offerOthers } from './noSession';
@@ -44,10 +45,20 @@ class ConfigurationProvider implements vscode.DebugConfigurationProvider {
       return await resolve(folder, configuration);
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
-      void vscode.window.showErrorMessage(`${configuration.name}: ${error.message}`);
+      void explain(error, folder, configuration);
       return undefined;
     }
   }
+}
+
+/** Without a button VS Code would show one line of the message. */
+async function explain(error: ConfigurationError, folder: Folder, configuration: vscode.DebugConfiguration): Promise<void> {
+  const tryAgain = vscode.l10n.t('Try Again');
+  const open = vscode.l10n.t('Open launch.json');
+  const button = error instanceof NotReadyError ? tryAgain : open;
+  const chosen = await vscode.window.showErrorMessage(`${configuration.name}: ${error.message}`, button);
+  if (chosen === tryAgain) await vscode.debug.startDebugging(folder, configuration);
+  else if (chosen === open) await vscode.commands.executeCommand('workbench.action.debug.configure');
 }
 
 async function resolve(
@@ -79,12 +90,17 @@ async function withPods(
 
 /** For F5 without a launch.json. */
 async function pickConfiguration(folder: Folder): Promise<vscode.DebugConfiguration | undefined> {
-  const configurations = [...(await dynamicConfigurations(folder)), POD, REMOTE];
-  const items = configurations.map((configuration) => ({
+  const running = (await runningSessions(folder)).map((session) => ({
+    label: attachTo(session).name,
+    description: vscode.l10n.t('running on this machine since {0}', startOf(session)),
+    configuration: attachTo(session),
+  }));
+  const others = [LAUNCH, POD, REMOTE].map((configuration) => ({
     label: configuration.name,
     description: describe(configuration),
     configuration,
   }));
+  const items = [...running.reverse(), ...others];
   const picked = await vscode.window.showQuickPick(items, {
     placeHolder: vscode.l10n.t('Which ranks do you want to debug?'),
     matchOnDescription: true,
@@ -94,10 +110,8 @@ async function pickConfiguration(folder: Folder): Promise<vscode.DebugConfigurat
 
 function describe(configuration: vscode.DebugConfiguration): string {
   if (configuration.request === 'launch') return vscode.l10n.t('starts ranks on this machine');
-  if (configuration === POD) return vscode.l10n.t('asks for a namespace and a pod, and forwards its ports');
-  return configuration === REMOTE
-    ? vscode.l10n.t('a job elsewhere, at localhost:5677')
-    : vscode.l10n.t('running on this machine');
+  if (configuration === POD) return vscode.l10n.t('asks for a pod, and forwards its ports');
+  return vscode.l10n.t('a job elsewhere, at localhost:5677');
 }
 
 /** The running sessions, and a launch of the open file. */

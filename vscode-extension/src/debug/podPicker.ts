@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as vscode from 'vscode';
-import { ConfigurationError } from '../logic/adapterLocation';
+import { NotReadyError } from '../logic/adapterLocation';
 import {
   currentNamespaceArgs,
   explainToolError,
@@ -27,7 +27,7 @@ const execute = promisify(execFile);
 class ToolError extends Error {}
 
 /**
- * Complete the attribute `cluster`; undefined if the user cancels. Throws ConfigurationError if
+ * Complete the attribute `cluster`; undefined if the user cancels. Throws NotReadyError if
  * there is nothing to choose from.
  */
 export async function completeCluster(cluster: unknown): Promise<unknown> {
@@ -84,7 +84,7 @@ async function namespaces(tool: string, open: OpenCluster): Promise<string[] | u
 async function pickPod(tool: string, open: OpenCluster): Promise<PodItem | undefined> {
   const items = podItems(await run(tool, listPodsArgs(open)));
   if (!items.length) {
-    throw new ConfigurationError(
+    throw new NotReadyError(
       vscode.l10n.t('no pod is running in {0}: start the job, then try again', String(open.namespace)),
     );
   }

@@ -12,6 +12,9 @@ export type AdapterLocation =
 /** Says what the user has to change in a configuration. */
 export class ConfigurationError extends Error {}
 
+/** Says what is missing elsewhere: with the same configuration it may work later. */
+export class NotReadyError extends ConfigurationError {}
+
 /** Attributes that name ranks, which the adapter that we start connects to. */
 const RANK_ATTRIBUTES = ['endpoints', 'ranks', 'cluster', 'tunnel'];
 

@@ -1,6 +1,6 @@
 /** Choosing a pod when the attribute `cluster` does not name one. Pure. */
 
-import { type Attributes, ConfigurationError } from './adapterLocation';
+import { type Attributes, NotReadyError } from './adapterLocation';
 
 /** A cluster whose pod is still to be chosen. `kind` says which tool is preferred. */
 export interface OpenCluster extends Record<string, unknown> {
@@ -110,21 +110,21 @@ export function isForbidden(message: string): boolean {
 }
 
 /** Explains a tool's error message, and what to do. */
-export function explainToolError(tool: string, message: string): ConfigurationError {
+export function explainToolError(tool: string, message: string): NotReadyError {
   const lastLine = message.trim().split('\n').at(-1)?.trim() ?? '';
   const login = tool === 'oc' ? '"oc login"' : 'your provider\'s login for kubectl';
   if (/unauthorized|must be logged in|provide credentials|missing or incomplete configuration/i.test(message)) {
-    return new ConfigurationError(`${tool} is not logged in (${lastLine}). Log in with ${login}, then try again`);
+    return new NotReadyError(`${tool} is not logged in (${lastLine}). Log in with ${login}, then try again`);
   }
   if (/refused|no such host|unable to connect|timed? ?out|no route/i.test(message)) {
-    return new ConfigurationError(`${tool} cannot reach the cluster (${lastLine}). Check your VPN and login`);
+    return new NotReadyError(`${tool} cannot reach the cluster (${lastLine}). Check your VPN and login`);
   }
-  return new ConfigurationError(`${tool}: ${lastLine || 'failed with no error message'}`);
+  return new NotReadyError(`${tool}: ${lastLine || 'failed with no error message'}`);
 }
 
 /** No program was found. */
-export function noToolError(tools: readonly string[]): ConfigurationError {
-  return new ConfigurationError(
+export function noToolError(tools: readonly string[]): NotReadyError {
+  return new NotReadyError(
     `to choose a pod, dap-mux needs ${tools.join(' or ')} in PATH. Install one and log in, or set ` +
       '"endpoints" if the ranks can be reached without',
   );

@@ -9,6 +9,8 @@ export interface RunningSession {
   socket: string | undefined;
   pid: number;
   groups: string[];
+  /** When it was started, in seconds since the epoch; undefined in an announcement. */
+  started?: number | undefined;
 }
 
 /** A job in a terminal of this window. `name`: its script or module. */
@@ -36,12 +38,19 @@ export function announcementOf(text: string): Announcement {
 }
 
 function sessionOf(raw: unknown): RunningSession {
-  const { host, port, unix, pid, groups } = fields(raw);
+  const { host, port, unix, pid, groups, started } = fields(raw);
   if (typeof host !== 'string' || typeof port !== 'number' || typeof pid !== 'number') {
     throw new SyntaxError(`no session: ${JSON.stringify(raw)}`);
   }
   const socket = typeof unix === 'string' && unix ? unix : undefined;
-  return { host, port, socket, pid, groups: Array.isArray(groups) ? groups.map(String) : [] };
+  return {
+    host,
+    port,
+    socket,
+    pid,
+    groups: Array.isArray(groups) ? groups.map(String) : [],
+    started: typeof started === 'number' ? started : undefined,
+  };
 }
 
 function fields(raw: unknown): Attributes {
@@ -53,6 +62,15 @@ function fields(raw: unknown): Attributes {
 export function labelOf(session: RunningSession): string {
   const groups = session.groups.filter((group) => group !== 'job');
   return `${addressOf(session)}${groups.length ? ` · ${groups.join(', ')}` : ''}`;
+}
+
+/** When a session was started, as the user's language writes it; the day only if it was not today. */
+export function startOf({ started }: RunningSession, now = new Date()): string {
+  if (started === undefined) return '?';
+  const at = new Date(started * 1000);
+  const time = { timeStyle: 'medium' } as const;
+  const isToday = at.toDateString() === now.toDateString();
+  return isToday ? at.toLocaleTimeString(undefined, time) : at.toLocaleString(undefined, { ...time, dateStyle: 'short' });
 }
 
 /** `host:port`, with brackets around an IPv6 address. */

@@ -75,6 +75,7 @@ async function update(pick: vscode.QuickPick<Item>, { suggest }: Prompt): Promis
     suggestion,
     label: suggestion.label,
     description: suggestion.description,
+    ...(suggestion.problem === undefined ? {} : { detail: suggestion.problem }),
     alwaysShow: true,
   }));
   pick.busy = false;

@@ -9,7 +9,7 @@ import { search } from '../logic/ranks/filter';
 import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
 import { countedRanks } from '../logic/ranks/sets';
-import { summary } from '../logic/ranks/status';
+import { countsOf, summary } from '../logic/ranks/status';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** A row of the view: one rank, or a class of ranks. */
@@ -135,7 +135,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     if (session) this.open();
     const rows = session?.ranks.all() ?? [];
     // no badge: VS Code would add it to the number of debug sessions, 5 for four ranks
-    this.tree.description = session ? summary(session.ranks.counts()) : '';
+    this.tree.description = session ? summary(countsOf(rows)) : '';
     const matching = search(rows, this.filter);
     this.tree.message =
       this.filter &&
@@ -150,7 +150,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     const input = vscode.window.createInputBox();
     const before = this.filter;
     input.title = vscode.l10n.t('Search in Ranks');
-    input.placeholder = vscode.l10n.t('Numbers, states, locations: 0-3,7   stopped   tp=1   train.py:41');
+    input.prompt = vscode.l10n.t('Numbers, states, locations: 0-3,7 · stopped · tp=1 · train.py:41');
     input.value = before;
     input.ignoreFocusOut = true; // a stop moves the focus to the editor
     let accepted = false;

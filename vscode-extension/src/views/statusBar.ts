@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { registerCommand, requireSession } from '../commands/registerCommand';
 import { Command, View } from '../constants';
-import { details, SCOPES, summary, VIEWS, type Choice } from '../logic/ranks/status';
+import { countsOf, details, SCOPES, summary, VIEWS, type Choice } from '../logic/ranks/status';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 export function registerStatusBar(sessions: RankSessions): vscode.Disposable {
@@ -38,7 +38,7 @@ function update(
     scope.hide();
     return;
   }
-  const counts = session.ranks.counts();
+  const counts = countsOf(session.ranks.all());
   ranks.text = `$(layers) ${summary(counts)}`;
   ranks.tooltip = `${details(counts)}\n${vscode.l10n.t('Click to choose what the call stack shows')}`;
   ranks.accessibilityInformation = {

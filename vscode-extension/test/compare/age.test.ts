@@ -23,6 +23,8 @@ test.each<[string, CompareBody, Origin]>([
   ['These values are from an earlier stop: ranks 0-1 have run on since.', BODY, moved(['job', 1], ['job', 0], ['job', 4])],
   ['These values are from an earlier stop: rank eval:0 has run on since.', GROUPS, moved(['eval', 0])],
   ['These values are from a session that has ended.', BODY, { kind: 'ended' }],
+  ['These values are from the comparison before: loss in 0-3.', BODY, { kind: 'refused', expression: 'loss', ranks: '0-3' }],
+  ['These values are from the comparison before: loss in all ranks.', BODY, { kind: 'refused', expression: 'loss', ranks: 'all' }],
   ['These values are from before the window was reloaded.', BODY, { kind: 'reloaded' }],
 ])('%j', (words, body, origin) => {
   expect(ageOf(body, origin, true)).toEqual({ words, session: true });

@@ -51,6 +51,7 @@ test('the summary counts', () => {
   expect(summaryOf(BODY)).toBe('9 ranks · 3 different values · 2 outliers · 1 failed · 2 without an answer');
   const same = { ...BODY, values: [{ ranks: '0-7', value: '1', outlier: false }], outliers: '', errors: [], missing: '' };
   expect(summaryOf(same)).toBe('8 ranks · all the same value');
+  expect(summaryOf({ ...same, missing: '8' })).toBe('9 ranks · 1 value · 1 without an answer');
 });
 
 test('numbers are told with six digits that count', () => {

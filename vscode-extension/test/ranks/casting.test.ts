@@ -47,9 +47,9 @@ test('the list of ranks is a table', () => {
   expect(listReport([row(0), running(1)])).toBe(
     [
       '2 ranks',
-      'rank  state    reason      place                  host   process',
-      '0     stopped  breakpoint  /src/train.py:41 step  node1  4000',
-      '1     running                                     node1  4001',
+      'rank  state    reason      host   process  place',
+      '0     stopped  breakpoint  node1  4000     /src/train.py:41 step',
+      '1     running              node1  4001',
     ].join('\n'),
   );
 });
@@ -62,7 +62,7 @@ test('what is typed is taken once the session says who is meant', () => {
     ranks: [],
     problem: "no dimension 'ddp': did you mean dp?\n  ranks(ddp=0)\n        ^^^",
   });
-  expect(wrong).toMatchObject({ description: "no dimension 'ddp': did you mean dp?", complete: false });
+  expect(wrong).toMatchObject({ problem: "no dimension 'ddp': did you mean dp?", complete: false });
   expect(typedRanks('lost', { ranks: [], problem: '' })[0]?.complete).toBe(false);
 });
 

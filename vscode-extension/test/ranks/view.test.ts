@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { classesOf, classOf } from '../../src/logic/ranks/classes';
 import { search } from '../../src/logic/ranks/filter';
-import { details, summary } from '../../src/logic/ranks/status';
+import { countsOf, details, summary } from '../../src/logic/ranks/status';
 import { classLabels, rankLabels } from '../../src/logic/ranks/labels';
 import { NOWHERE, row, running } from './row';
 
@@ -76,6 +76,12 @@ test('the status bar counts', () => {
   expect(summary({ running: 1 })).toBe('1 rank · 0 stopped');
   expect(summary({ stopped: 1, lost: 2, exited: 1 })).toBe('4 ranks · 1 stopped · 2 lost · 1 exited');
   expect(details({ stopped: 6, running: 2, lost: 0 })).toBe('6 stopped\n2 running');
+});
+
+test('a rank that has died is not counted as one that has exited', () => {
+  const gone = { ...NOWHERE, state: 'exited' };
+  const rows = [row(0), row(1, { ...gone, exitCode: 0 }), row(2, { ...gone, exitCode: -11, reason: 'SIGSEGV (11)' })];
+  expect(summary(countsOf(rows))).toBe('3 ranks · 1 stopped · 1 died · 1 exited');
 });
 
 test('512 ranks are as many rows as they have places, until one is unfolded', () => {

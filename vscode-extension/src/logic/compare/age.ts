@@ -3,8 +3,12 @@
 import { foldNumbers, setOf, type RankId } from '../ranks/sets';
 import { idsOf, type CompareBody } from './answer';
 
-/** Where the values come from: a session that runs, one that has ended, or the window before it was reloaded. */
+/**
+ * Where the values come from: a session that runs, one that has ended, the window before it was reloaded, or
+ * the comparison before the one that was refused.
+ */
 export type Origin =
+  | { readonly kind: 'refused'; readonly expression: string; readonly ranks: string }
   | { readonly kind: 'running'; readonly moved: readonly RankId[] }
   | { readonly kind: 'ended' }
   | { readonly kind: 'reloaded' };
@@ -23,12 +27,23 @@ export function ageOf(body: CompareBody, origin: Origin, session: boolean): Age 
 }
 
 function wordsFor(body: CompareBody, origin: Origin): string {
-  if (origin.kind === 'ended') return 'These values are from a session that has ended.';
-  if (origin.kind === 'reloaded') return 'These values are from before the window was reloaded.';
+  switch (origin.kind) {
+    case 'running':
+      return wordsForMoved(body, origin.moved);
+    case 'ended':
+      return 'These values are from a session that has ended.';
+    case 'reloaded':
+      return 'These values are from before the window was reloaded.';
+    case 'refused':
+      return `These values are from the comparison before: ${origin.expression} in ${origin.ranks === 'all' ? 'all ranks' : origin.ranks}.`;
+  }
+}
+
+function wordsForMoved(body: CompareBody, ids: readonly RankId[]): string {
   const compared = idsOf(body);
   const isCompared = ({ group, rank }: RankId): boolean =>
     compared.some((id) => id.rank === rank && (id.group === '' || id.group === group));
-  const moved = origin.moved.filter(isCompared);
+  const moved = ids.filter(isCompared);
   if (moved.length === 0) return '';
   const several = compared.some(({ group }) => group !== '');
   const set = several ? setOf(moved, true) : foldNumbers(moved.map(({ rank }) => rank));

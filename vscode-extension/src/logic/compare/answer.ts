@@ -111,7 +111,8 @@ export function summaryOf(body: CompareBody): string {
   const outliers = unfold(body.outliers, '').length;
   const failed = count(groups, 'error');
   const silent = count(groups, 'missing');
-  const values = different === 1 ? 'all the same value' : `${different} different values`;
+  const one = failed + silent ? '1 value' : 'all the same value';
+  const values = different === 1 ? one : `${different} different values`;
   return [
     countedRanks(count(groups, 'value') + failed + silent),
     different === 0 ? 'no value' : values,

@@ -32,11 +32,11 @@ export function shell({ nonce, source, script, style }: Shell): string {
 <p id="problem" role="alert" hidden></p>
 <div id="age" role="status" hidden><span id="words"></span> <button type="button" id="again">Compare Again</button></div>
 <p id="summary" role="status"></p>
-<main id="result"></main>
 <div id="actions" role="toolbar" aria-label="What to do with the answer" hidden>
 <button type="button" id="export">Export as CSV…</button>
 <button type="button" id="group">Make group of outliers…</button>
 </div>
+<main id="result"></main>
 <script nonce="${nonce}" src="${escaped(script)}"></script>
 </body>
 </html>`;

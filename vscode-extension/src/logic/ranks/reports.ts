@@ -70,14 +70,14 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 export function listReport(rows: readonly Row[]): string {
   const several = severalGroups(rows);
-  const head = ['rank', 'state', 'reason', 'place', 'host', 'process'];
+  const head = ['rank', 'state', 'reason', 'host', 'process', 'place']; // paths are long: they end the line
   const body = rows.map((row) => [
     `${several ? `${row.group}:` : ''}${row.rank}${row.worker === null ? '' : `/${row.worker}`}`,
     row.state,
     row.reason ?? '',
-    placeOf(row),
     row.host ?? '',
     row.pid?.toString() ?? '',
+    placeOf(row),
   ]);
   return [countedRanks(rows.length), table([head, ...body])].join('\n');
 }

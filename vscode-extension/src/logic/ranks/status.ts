@@ -1,6 +1,7 @@
 /** The texts of the status bar, and the choices of its menus. Pure. */
 
-import type { Counts } from './rows';
+import { isDead } from './deaths';
+import type { Counts, Row } from './rows';
 import { countedRanks } from './sets';
 
 export interface Choice {
@@ -9,10 +10,20 @@ export interface Choice {
   readonly detail: string;
 }
 
-/** `8 ranks · 6 stopped`, also with the ranks that are lost or have exited. */
+/** How many ranks are in each state; of those that have exited, `died` are counted apart. */
+export function countsOf(rows: readonly Row[]): Counts {
+  const counts: Record<string, number> = {};
+  for (const row of rows) {
+    const state = row.state === 'exited' && isDead(row) ? 'died' : row.state;
+    counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** `8 ranks · 6 stopped`, also with the ranks that have died, are lost or have exited. */
 export function summary(counts: Counts): string {
   const total = Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  const told = ['stopped', 'lost', 'exited']
+  const told = ['stopped', 'died', 'lost', 'exited']
     .filter((state) => state === 'stopped' || counts[state])
     .map((state) => `${counts[state] ?? 0} ${state}`);
   return [countedRanks(total), ...told].join(' · ');

@@ -10,6 +10,8 @@ export interface Suggestion {
   readonly text: string;
   readonly label: string;
   readonly description: string;
+  /** What is wrong with it, on a line of its own: beside the label it would be cut off. */
+  readonly problem?: string;
   readonly complete: boolean;
 }
 
@@ -37,8 +39,9 @@ export const EMPTY = 'no ranks at the moment';
 
 export function typedRanks(typed: string, { ranks, problem }: Evaluation): Suggestion[] {
   if (typed === '') return [];
-  const description = problem ? firstLine(problem) : ranks.length === 0 ? EMPTY : counted(ranks);
-  const complete = problem === '' && ranks.length > 0;
+  if (problem) return [{ text: typed, label: `$(error) ${typed}`, description: '', problem: firstLine(problem), complete: false }];
+  const complete = ranks.length > 0;
+  const description = complete ? counted(ranks) : EMPTY;
   return [{ text: typed, label: `${complete ? '$(check)' : '$(error)'} ${typed}`, description, complete }];
 }
 
