@@ -84,7 +84,7 @@ format: $(DEV_STAMP)  ## let ruff put the style right
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
 
-pictures: $(DEV_STAMP) vsix  ## the documentation's pictures, taken anew in a real VS Code
+pictures: $(DEV_STAMP) vsix  ## a picture of every view, the documentation's among them, taken anew in a real VS Code
 	@tests/vscode/install
 	$(BIN)/python -m tests.vscode.pictures
 

@@ -1,0 +1,55 @@
+"""Pictures of 64 and 512 simulated ranks, for whoever changes a view."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dap_mux.engine import Settings
+from tests.support.fake_rank.program import FIRST, SCRIPT
+from tests.support.processes.commands import LIMIT, User
+from tests.support.processes.waiting import until
+from tests.support.session import session
+from tests.vscode.fake_job import fake_job
+from tests.vscode.pictures.camera import EDITOR, Camera
+from tests.vscode.scene import configuration
+from tests.vscode.workbench import CALL_STACK
+
+COUNTS: Final = (64, 512)
+_CLASSES: Final = 3  # rows that there are at least
+
+
+async def many_ranks(user: User, camera: Camera, count: int) -> None:
+    """All at one line but one, which is elsewhere; another one has another value."""
+    window = camera.window
+    user.script(SCRIPT)
+    async with (
+        fake_job(count, user.folder / "train.py") as job,
+        session(job.ports, settings=Settings()) as running,
+    ):
+        for rank in job.ranks:
+            rank.data.values["loss"] = f"{2.25 + rank.number / 1000:.3f}"
+        job.ranks[5].data.values["loss"] = "nan"
+        name = configuration(user, running.port, type="dap-mux", name=f"{count} ranks")
+        await window.start(name)
+        await until(
+            lambda: all(rank.configured for rank in job.ranks), within=LIMIT, what="all attached"
+        )
+        job.stop(FIRST, {7: FIRST + 2})
+
+        async def looked() -> list[str]:
+            return [row.text for row in await window.rows(CALL_STACK)]
+
+        await window.becomes(looked, lambda seen: len(seen) >= _CLASSES, "CALL STACK")
+        await camera.side_bar()
+        await camera.take(f"overview-{count}")
+        await window.point_at("loss = step", "loss")
+        await window.unfolded()
+        await camera.take(f"hover-{count}", EDITOR)
+        await camera.point_at_nothing()
+        await camera.picker("Ranks: Cast to Ranks", f"rank-set-{count}", ready="all")
+        await camera.picker(
+            "Ranks: Cast to Ranks", f"rank-set-typed-{count}", "ranks(0:64:2)", "32 ranks"
+        )
+        await camera.compare("loss", f"compare-{count}")
+        await window.leave()
+    await window.close()
