@@ -143,3 +143,36 @@ def test_before_it_is_attached(play: Play) -> None:
     client = attached(book)
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
+
+
+def alone(play: Play, host: str) -> tuple[Playbook, Client]:
+    """Two ranks without adapters on a host; nothing listens at the second's port any more."""
+    book = play()
+    for number in range(2):
+        book.know(number, host=host).alone = True
+    client = attached(book)
+    book.absent.add(ONE)
+    book.lose(1)
+    with book.quietly("it is tried again"):
+        book.wait(1)
+    return book, client
+
+
+def test_a_machine_refuses_for_its_rank_without_an_adapter(play: Play) -> None:
+    """The port was the process's own: it has ended, unless it is back within 15 s."""
+    book, client = alone(play, "10.0.0.5")
+    assert reasons(client) == [
+        None,
+        "its debugger has ended; whether its process still runs cannot be seen from here",
+    ]
+    with book.quietly("16 seconds pass"):
+        book.wait(16)
+    assert states(client) == ["running", "exited"]
+
+
+def test_the_near_end_of_a_tunnel_refuses(play: Play) -> None:
+    """That says nothing of the rank."""
+    book, client = alone(play, "127.0.0.1")
+    with book.quietly("a minute passes"):
+        book.wait(60)
+    assert states(client) == ["running", "lost"]

@@ -18,7 +18,12 @@ from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.ranks.deaths import end_of, reason_of
 from dap_mux.engine.ranks.departure import Departure
 from dap_mux.engine.ranks.handshake import Handshake
-from dap_mux.engine.ranks.process_watch import DEBUGGER_ENDED, ProcessWatch, not_listening
+from dap_mux.engine.ranks.process_watch import (
+    DEBUGGER_ENDED,
+    ProcessWatch,
+    is_over,
+    not_listening,
+)
 from dap_mux.engine.ranks.subprocesses import Subprocesses
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.state.bodies import Body
@@ -213,8 +218,9 @@ class Lifecycle:
         was_live = rank.phase is Phase.LIVE
         newly = rank.lost is None and (was_live or debugger_ended)
         if newly:
-            rank.lost = Lost()
+            rank.lost = Lost(alone=rank.connection.direct)
         if rank.lost:
+            newly |= debugger_ended and not rank.lost.debugger_ended
             rank.lost.debugger_ended |= debugger_ended
             if rank.lost.debugger_ended:  # which says more than that it is refused
                 reason = DEBUGGER_ENDED if newly else rank.reason
@@ -244,7 +250,9 @@ class Lifecycle:
         elif how.over:
             self.ended(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
-            self._retry(rank, not_listening(rank) if how.refused else how.reason)
+            reason = not_listening(rank) if how.refused else how.reason
+            over = how.refused and is_over(rank)
+            self._retry(rank, reason, debugger_ended=over)
 
     def leave(self, rank: Rank, *, release: bool) -> None:
         """Detach; the rank runs on. `release`: on request, so it stays away until asked for."""

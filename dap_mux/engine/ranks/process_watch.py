@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from dap_mux.addresses import is_loopback
 from dap_mux.engine.outputs import WatchProcess
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
@@ -74,6 +75,16 @@ class ProcessWatch:
             self._give_time(rank, lost)  # whether it runs cannot be known
         else:
             self._owner.ended(rank, NO_WAY_BACK.format(limit))
+
+
+def is_over(rank: Rank) -> bool:
+    """Whether a lost rank that refuses connections has ended, as its own machine says.
+
+    One without an adapter has its port for as long as its process runs. On loopback it may be the
+    near end of a tunnel that refuses.
+    """
+    alone = rank.lost is not None and rank.lost.alone
+    return alone and not rank.main and not is_loopback(rank.endpoint.host)
 
 
 def not_listening(rank: Rank) -> str:

@@ -71,6 +71,7 @@ class Connection:
 class Lost:
     """The process of a rank whose connection was lost, until it is attached again."""
 
+    alone: bool = False  # it had no adapter, so its port was its process's own
     debugger_ended: bool = False  # its adapter has sent `terminated`, but the program may run on
     alive: bool = False  # seen running since the connection was lost
     look: int | None = None  # the last `WatchProcess`
