@@ -16,6 +16,7 @@ from tests.support.hosts.private_network import possible
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
 from tests.vscode.conftest import PACKAGE
+from tests.vscode.keyboard import Keyboard
 from tests.vscode.scene import OpenWindow
 from tests.vscode.workbench import CONSOLE, VARIABLES, WATCH, Row, Window, browsing
 
@@ -139,21 +140,23 @@ async def nobody_is_logged_in(pod: Pod, window: Window, name: str) -> None:
     await toast.wait_for()
     assert "Log in with" in await toast.inner_text()
     pod.server.logged_in = True
+    await toast.get_by_role("button", name="Try Again").click()
+    await Keyboard(window).escape("Namespace")
 
 
 async def started(window: Window, name: str) -> None:
-    """F5, and the questions that come."""
+    """F5, and the questions that come, each left once and then answered by keys alone."""
+    keys = Keyboard(window)
     await window.pick(f"debug {name}", name)
-    await take(window, "Namespace", NAMESPACE)
-    await take(window, f"Pod in {NAMESPACE}", POD)
+    await keys.escape("Namespace")
+    await window.pick(f"debug {name}", name)
+    await keys.choose("Namespace", NAMESPACE)
+    await keys.escape(f"Pod in {NAMESPACE}")
+    await window.pick(f"debug {name}", name)
+    await keys.choose("Namespace", NAMESPACE)
+    await keys.choose(f"Pod in {NAMESPACE}", POD)
     await window.page.locator(".debug-toolbar").wait_for()
     await window.command("View: Show Run and Debug")
-
-
-async def take(window: Window, title: str, choice: str) -> None:
-    """Choose a row of the list with this title."""
-    await window.page.locator(".quick-input-title", has_text=title).wait_for()
-    await window.page.locator(".quick-input-list .monaco-list-row", has_text=choice).click()
 
 
 async def forwards(pod: Pod) -> int:

@@ -102,6 +102,7 @@ class Keyboard:
         focused = self.page.locator(f"{RANKS} .monaco-list-row.focused")
         row = f'{RANKS} .monaco-list-row[aria-label^="{label}"]'
         await self.page.locator(row).first.wait_for(timeout=LIMIT * 1000)
+        await self._focus_in(RANKS)
         await self.press("Home")
         await self._until("ArrowDown", lambda: _is_labelled(focused, label), label)
 
@@ -125,16 +126,22 @@ class Keyboard:
         """To the notification, to its button, Enter."""
         await self.page.locator(TOAST, has_text=message).first.wait_for(timeout=LIMIT * 1000)
         await self.command("Notifications: Focus Notification Toast")
-        focused = self.page.locator(f"{TOAST} :focus")
+        focused = await self._focus_in(TOAST)
         await self._until("Tab", lambda: _is(focused, button), button)
         await self.press("Enter")
 
     async def press_in_dialog(self, message: str, button: str) -> None:
         """Along the dialog's buttons, Enter."""
         await self.page.locator(DIALOG, has_text=message).wait_for(timeout=LIMIT * 1000)
-        focused = self.page.locator(f"{DIALOG} :focus")
+        focused = await self._focus_in(DIALOG)
         await self._until("Tab", lambda: _is(focused, button), button)
         await self.press("Enter")
+
+    async def _focus_in(self, part: str) -> Locator:
+        """Wait until this part of the window has the keys: elsewhere they might be typed."""
+        focused = self.page.locator(f"{part} :focus")
+        await focused.first.wait_for(timeout=LIMIT * 1000)
+        return focused
 
     async def tab_to(self, text: str) -> None:
         """Tab to what reads or is called so, in the window."""

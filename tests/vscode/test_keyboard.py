@@ -221,9 +221,12 @@ async def test_the_first_minutes(
     _configure(user, free_port)
     window = await open_window(own_server)
     keys = Keyboard(window)
+    await window.open_file(EXAMPLE, 1)
+    await window.extension()  # its commands are known late
     await keys.put_mouse_away()
-    await keys.open_file(EXAMPLE, 1)
+    await keys.command("View: Close All Editors")  # else Tab may be typed into one
     await keys.command("dap-mux: Get Started")
+    await window.page.locator(".getting-started-step.expanded").wait_for(timeout=LIMIT * 1000)
     await keys.tab_to("Check This Machine")
     await keys.press("Enter")
     await _writes(keys, "problem found:")
@@ -234,7 +237,8 @@ async def test_the_first_minutes(
     await window.page.locator(TOAST, has_text=refused).first.wait_for(timeout=LIMIT * 1000)
     await keys.command("Notifications: Clear All Notifications")
     await _nothing_listens(keys)
-    runs = [await start(user, EXAMPLE, n=2) for _ in range(2)]
+    for_long = ["--steps", "1000000"]  # no breakpoint holds them
+    runs = [await start(user, EXAMPLE, *for_long, n=2) for _ in range(2)]
     ports = [(await run.session())["port"] for run in runs]
     for run in runs:
         own_server.knows(run.session_path)
