@@ -10,6 +10,7 @@ import { classLabels, type Labels, rankLabels } from '../logic/ranks/labels';
 import { keyOf, severalGroups, type Row } from '../logic/ranks/rows';
 import { countedRanks } from '../logic/ranks/sets';
 import { countsOf, summary } from '../logic/ranks/status';
+import { RefreshGate } from '../logic/refreshGate';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** A row of the view: one rank, or a class of ranks. */
@@ -62,6 +63,9 @@ function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row): vscode.TreeIt
 
 export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<undefined>();
+  private readonly gate = new RefreshGate(() => {
+    this.emitter.fire(undefined);
+  });
   private readonly tree: vscode.TreeView<Node>;
   private readonly disposables: vscode.Disposable[];
   private filter = '';
@@ -94,6 +98,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   }
 
   getChildren(node?: Node): Node[] {
+    this.gate.read();
     if (node) {
       return node.rows.map((row) => ({ session: node.session, rows: [row], rankClass: undefined }));
     }
@@ -142,7 +147,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
       vscode.l10n.t('Search “{0}”: {1} of {2}', this.filter, matching.length, countedRanks(rows.length));
     // a row that is redrawn between mouse down and mouse up loses the click
     const shown = JSON.stringify([session?.debugSession.id, matching]);
-    if (shown !== this.shown) this.emitter.fire(undefined);
+    if (shown !== this.shown) this.gate.schedule();
     this.shown = shown;
   }
 
@@ -175,6 +180,6 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.disposables, this.emitter).dispose();
+    vscode.Disposable.from(...this.disposables, this.gate, this.emitter).dispose();
   }
 }
