@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Final
@@ -34,7 +33,7 @@ async def cluster_pickers(folder: Path) -> None:
             await pod.start("sleep", "infinity", cwd=user.folder)
             pod.runs()
         kubeconfig = folder / "kubeconfig"
-        os.environ["KUBECONFIG"] = str(kubeconfig)
+        os.environ["KUBECONFIG"] = str(kubeconfig)  # VS Code's, too: this is the last part
         async with (
             kube_server(pods, kubeconfig) as api,
             serving(folder / "home", packages=[PACKAGE]) as server,
@@ -43,7 +42,7 @@ async def cluster_pickers(folder: Path) -> None:
             camera = Camera(await opener(browser, user)(server))
             await _pickers(camera)
             api.logged_in = False
-            await asyncio.sleep(0)
+            await _not_logged_in(camera)
         await user.close()
 
 
@@ -51,10 +50,22 @@ async def _pickers(camera: Camera) -> None:
     window = camera.window
     await window.open_file("examples/data_parallel.py", 1)
     await window.extension()
-    await window.page.keyboard.press("F5")
-    row = window.page.locator(".quick-input-list .monaco-list-row", has_text=POD_CONFIGURATION)
-    await row.first.click()
+    await _start(camera)
     await camera.asked("namespace", ready="training")
     await window.page.locator(".quick-input-list .monaco-list-row", has_text="training").click()
     await camera.asked("pod", ready="job/train")
     await camera.close_picker()
+
+
+async def _not_logged_in(camera: Camera) -> None:
+    await _start(camera)
+    toast = camera.window.page.locator(".notification-toast", has_text="kubectl is not logged in")
+    await toast.first.wait_for()
+    await camera.take("not-logged-in")
+
+
+async def _start(camera: Camera) -> None:
+    """Choose the configuration that asks for a pod, where nothing is configured."""
+    row = camera.window.page.locator(".quick-input-list .monaco-list-row")
+    await camera.window.command("Debug: Start Debugging")
+    await row.filter(has_text=POD_CONFIGURATION).first.click()
