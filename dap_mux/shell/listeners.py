@@ -83,6 +83,9 @@ class ClientConnection(asyncio.Protocol):
         self._reader = transport
         if self._writer is None:  # uvloop's transports are none of asyncio's classes
             self._writer = cast("asyncio.WriteTransport", transport)
+        if self._writer.is_closing():  # an editor that is gone already: its standard output is
+            transport.close()
+            return
         self._socket = tcp_of(transport)
         self._file = file_of(self._writer)
         if self._guard is not None:
