@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _MAX_DOUBLINGS = 16
 _LEAST_SHARE = 0.75  # of a delay; the rest is chance, so that many do not try at once
 
 
-@dataclass(frozen=True)
-class Backoff:
+class Backoff(NamedTuple):
     """Delays from `first` up to `longest` seconds."""
 
     first: float

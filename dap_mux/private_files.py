@@ -12,7 +12,6 @@ import re
 import secrets
 import stat
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -51,17 +50,27 @@ def token_of(path: Path) -> str:
     if os.path.lexists(path):
         return read_token(path)
     try:
-        # mkstemp makes 0600 files. Another session may look at this moment: it sees a whole one.
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        # Another session may look at this moment: it sees a whole one.
+        handle, new = new_file(path.parent, f".{path.name}-")
         try:
             with os.fdopen(handle, "w", encoding="ascii") as file:
                 file.write(new_token() + "\n")
-            _put(Path(name), path)
+            _put(new, path)
         finally:
-            Path(name).unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"the token file {path} cannot be created: {error.strerror}") from None
     return read_token(path)
+
+
+def new_file(folder: Path, prefix: str) -> tuple[int, Path]:
+    """Create a file of mode 0600 that nobody else had open: its descriptor, to write, and its path.
+
+    As `tempfile.mkstemp` does; importing that takes every start 4 ms. Raises OSError.
+    """
+    path = folder / f"{prefix}{secrets.token_hex(8)}"
+    exclusive = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    return os.open(path, exclusive, 0o600), path
 
 
 def _put(made: Path, path: Path) -> None:

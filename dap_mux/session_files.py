@@ -15,14 +15,13 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.private_files import check_private, foreign, own_folder
+from dap_mux.private_files import check_private, foreign, new_file, own_folder
 from dap_mux.procfs import start_time, stat
 from dap_mux.user_files import open_regular, parse_json
 
@@ -81,12 +80,11 @@ class SessionFile:
         _remove_left_behind(folder)
         started = self.started or start_time(self.pid) or time.time()
         text = json.dumps(asdict(replace(self, started=started)), indent=1)
-        # mkstemp makes 0600 files that nobody else had open; the rename makes it appear whole.
-        handle, name = tempfile.mkstemp(prefix=f".{self.pid}-", dir=folder)
+        handle, new = new_file(folder, f".{self.pid}-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         path = self.path(folder)
-        Path(name).replace(path)
+        new.replace(path)  # so it appears whole
         return path
 
     def remove(self, folder: Path | None = None) -> None:
@@ -112,6 +110,8 @@ def session_folder(environ: Mapping[str, str] | None = None) -> Path:
     runtime = Path((os.environ if environ is None else environ).get("XDG_RUNTIME_DIR", ""))
     if runtime.is_absolute():
         return runtime / "dap-mux"
+    import tempfile  # noqa: PLC0415  (it takes 4 ms, and most have the other folder)
+
     return Path(tempfile.gettempdir()) / f"dap-mux-{_user()}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,6 +10,8 @@ _MAX_COMPARED: Final = 72  # characters; comparing takes quadratic time
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name most similar to `word`, None where none is similar."""
+    import difflib  # noqa: PLC0415  (only after a mistake)
+
     close = difflib.get_close_matches(word, known, n=1) if len(word) < _MAX_COMPARED else []
     return close[0] if close else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dap_mux.config import OPTIONS, Option
 
@@ -22,8 +22,7 @@ DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """One command. `call` is `module:function` below `dap_mux.cli`, None if not implemented yet.
 
     `failure` is the exit code for failures that have no code of their own.

@@ -18,7 +18,7 @@ MIN_SESSION_PORT = 1024  # `job:3` is rank 3 of group job, `job:5677` a session 
 
 def main(args: Namespace) -> int:
     """Print the ranks as a table, or the response as JSON."""
-    import anyio
+    import asyncio  # nothing here needs anyio, which takes 20 ms to import
 
     from dap_mux.console.screen import screen_for_stdout
     from dap_mux.console.tables import parse_list_arguments
@@ -27,7 +27,7 @@ def main(args: Namespace) -> int:
     session, arguments = split_session(args.arguments)
     ranks, layout = parse_list_arguments(" ".join(arguments), default="all")
     parse(ranks)  # report a mistake before connecting
-    body = anyio.run(fetch, find(session), ranks, load_config(args))
+    body = asyncio.run(fetch(find(session), ranks, load_config(args)))
     if args.json:
         print(json.dumps(body, indent=1))
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dap_mux.cli.execution import execute, load_config
+from dap_mux.cli.start import without_collections
 from dap_mux.config import AdapterOptions, AttachOptions, Config, LaunchOptions, RunOptions
 from dap_mux.errors import UsageError
 
@@ -19,7 +20,8 @@ def run(args: Namespace) -> int:
     if args.launcher:
         return _launch(args)
     options = run_options(args)
-    from dap_mux.session import run_job
+    with without_collections():
+        from dap_mux.session.local_job import run_job
 
     if not args.console:
         return execute(run_job, options)
@@ -30,7 +32,9 @@ def run(args: Namespace) -> int:
 def _launch(args: Namespace) -> int:
     options = launch_options(args)
     from dap_mux.cli.entry_line import launched_program
-    from dap_mux.session import run_launcher
+
+    with without_collections():
+        from dap_mux.session.launcher_job import run_launcher
 
     if not args.console:
         return execute(run_launcher, options)
@@ -47,14 +51,16 @@ def _console(config: Config, command: tuple[str, ...]) -> InlineConsole:
 
 def attach(args: Namespace) -> int:
     """Serve ranks that are already running, until they are gone."""
-    from dap_mux.session import attach_ranks
+    with without_collections():
+        from dap_mux.session.attach import attach_ranks
 
     return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
 
 
 def adapter(args: Namespace) -> int:
     """Serve the editor at the other end of standard input and output."""
-    from dap_mux.session import serve_adapter
+    with without_collections():
+        from dap_mux.session.adapter import serve_adapter
 
     return execute(serve_adapter, AdapterOptions(load_config(args)))
 

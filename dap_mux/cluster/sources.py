@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Final, cast
 
 from dap_mux.cluster.source import Source, SourceSpec
@@ -25,6 +24,8 @@ def source_of(word: SourceSpec) -> Source | None:
         module, _, name = BUILT_IN[word.scheme].partition(":")
         made = getattr(import_module(module), name)
     else:
+        from importlib.metadata import entry_points  # noqa: PLC0415  (30 modules, seldom used)
+
         found = entry_points(group=GROUP, name=word.scheme)
         if not found:
             return None

@@ -1,14 +1,13 @@
-"""The options of each command that starts a session, as frozen dataclasses."""
+"""The options of each command that starts a session, as plain values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dap_mux.config.config import Config
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(NamedTuple):
     """Start `world_size` local ranks of `command`: a script and its arguments, or `-m`, a module
     and its arguments. `dial`: the ranks connect to the session instead of listening.
     """
@@ -19,8 +18,7 @@ class RunOptions:
     dial: bool = False
 
 
-@dataclass(frozen=True)
-class LaunchOptions:
+class LaunchOptions(NamedTuple):
     """Start a launcher, whose command line is as it was typed, and debug the ranks it starts."""
 
     config: Config
@@ -29,16 +27,14 @@ class LaunchOptions:
     """Ranks connect to the session, on `config.dial_listen`, instead of listening."""
 
 
-@dataclass(frozen=True)
-class AttachOptions:
+class AttachOptions(NamedTuple):
     """Attach to ranks that listen at `endpoints`, as the user wrote them (`host:5678-5681`)."""
 
     config: Config
     endpoints: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class AdapterOptions:
+class AdapterOptions(NamedTuple):
     """Be a debug adapter on standard input and output; attach and launch arguments say the rest."""
 
     config: Config

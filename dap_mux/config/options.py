@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dap_mux.config.values import (
     ADDRESS,
@@ -25,8 +24,7 @@ RUN = ("run",)
 JOIN = ("list", "console", "cast", "compare", "lsp", "doctor")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """`attribute` is the key in launch.json, `commands` those that take the flag.
 
     The key in a TOML file is `name`, with hyphens or underscores.

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from dap_mux.config.options import BY_NAME, OPTIONS
 from dap_mux.errors import UsageError
 from dap_mux.suggestions import did_you_mean
 from dap_mux.user_files import read_regular
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Strength(IntEnum):
@@ -30,8 +25,7 @@ class Strength(IntEnum):
     FLAG = 5
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Raw values by option name. `label` names the source; relative paths are under `base`."""
 
     strength: Strength
@@ -115,6 +109,12 @@ def from_user_file(environ: Mapping[str, str], home: Path) -> Source | None:
 
 
 def _read_toml(path: Path) -> dict[str, object]:
+    # Here, because most folders have no such file, and every command reads its options.
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415
+    else:
+        import tomli as tomllib  # noqa: PLC0415
+
     try:
         document: dict[str, object] = tomllib.loads(read_regular(path))
     except RecursionError:

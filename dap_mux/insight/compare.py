@@ -21,9 +21,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from dap_mux.insight.object_addresses import common_text, without_addresses
 from dap_mux.rank_sets import RankId
@@ -40,8 +40,7 @@ _MAD_TO_STD: Final = 1.4826
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """How much two numbers may differ and still count as the same."""
 
     relative: float = 0.0
@@ -52,8 +51,7 @@ class Tolerance:
         return math.isclose(one, other, rel_tol=self.relative, abs_tol=self.absolute)
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Ranks with equal values; with a tolerance, `value` is the commonest of them.
 
     `shown_of`: the lowest rank that has this value.
@@ -65,16 +63,14 @@ class Group:
     outlier: bool = False
 
 
-@dataclass(frozen=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """`counts[i]` numbers lie from `edges[i]` to `edges[i + 1]`; the last edge is included."""
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Statistics:
+class Statistics(Struct, frozen=True):
     """Statistics of the numbers. All but the counts are of the finite ones, None if there are none.
 
     `std` is the standard deviation of just these numbers (numpy's default, `ddof=0`). There is no
@@ -90,8 +86,7 @@ class Statistics:
     histogram: Histogram | None
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """`groups`: most ranks first, outliers last. `statistics` is None if most are not numbers."""
 
     groups: tuple[Group, ...]
@@ -198,6 +193,8 @@ def _differences(
 
 
 def _far(numbers: Mapping[RankId, float], limit: Tolerance) -> frozenset[RankId]:
+    from statistics import median  # noqa: PLC0415  (5 ms, when it is first used)
+
     centre = median(_halved(numbers.values()))
     distance = {rank: abs(number / 2 - centre) for rank, number in numbers.items()}
     usual = _MAD_TO_STD * median(distance.values())

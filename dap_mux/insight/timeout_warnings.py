@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from dap_mux.insight.timeouts import RAISED_TIMEOUT_S, Collective, TimeoutReport
 from dap_mux.rank_sets import RankId, fold
@@ -18,8 +17,7 @@ _MINUTE, _HOUR = 60, 3600
 K = TypeVar("K")
 
 
-@dataclass(frozen=True)
-class TimeoutWarning:
+class TimeoutWarning(NamedTuple):
     """`kind` is `collective`, `slurm` or `problem`; `left`: s until the job ends, if known."""
 
     kind: str

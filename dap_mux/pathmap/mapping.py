@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.pathmap.spelling import below, join, pure, slashed
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World
@@ -14,8 +13,7 @@ from dap_mux.rank_sets import RankId, RankSet, RankSetError, World
 HERE: Final = "."
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry as the user meant it: roots are absolute; `remote` may be "."."""
 
     local: str
@@ -50,8 +48,7 @@ class Entry:
         return 0 if self.ranks else 1 if self.hosts else 2
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The properties of a rank that mappings depend on.
 
     `remote_root` comes from a ranks file; `cwd` is its working folder, "" while unknown.
@@ -63,8 +60,7 @@ class Place:
     cwd: str = ""
 
 
-@dataclass(frozen=True)
-class RankPaths:
+class RankPaths(NamedTuple):
     """The mappings of one rank, in the order in which they are tried."""
 
     roots: tuple[tuple[str, str], ...] = ()
@@ -104,8 +100,7 @@ class RankPaths:
         return path
 
 
-@dataclass(frozen=True)
-class PathMap:
+class PathMap(NamedTuple):
     """All entries of a session. `folder` is the value of "." and `${workspaceFolder}`.
 
     `leans`: an entry depends on it; `guessed`: the client did not name it.

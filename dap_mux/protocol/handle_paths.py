@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dap_mux.errors import PeerFault
 
@@ -54,8 +53,7 @@ class IdFault(PeerFault):
     """An id of a wrong type: it cannot be translated, so it must not be passed on."""
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """One field of a message: its path and its kind."""
 
     path: str

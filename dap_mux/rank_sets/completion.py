@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dap_mux.rank_sets.errors import RankSetError
@@ -27,8 +26,7 @@ _PARTIAL: Final = (re.compile(rf"@?(?:{NAME}-?)?\Z"), re.compile(rf"@?(?:{WORD})
 _DIM_VALUE: Final = re.compile(rf"(?P<dim>{WORD})\s*=\s*(?:\((?:[^()=]*,)?)?\s*(?P<digits>\d*)\Z")
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """`text` may replace what stands from `start` (0-based) to the column; `detail` is for people.
 
     Texts that open something (`ranks(`, `tp=`, `trainer:`) end where the user goes on.

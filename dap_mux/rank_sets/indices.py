@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold_numbers
@@ -16,8 +16,7 @@ from dap_mux.suggestions import did_you_mean
 _NUMBER = re.compile(r"[0-9]+")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """`0-3`: both ends included; clips."""
 
     first: int
@@ -30,8 +29,7 @@ class Run:
         return f"{self.first}-{self.last}"
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(NamedTuple):
     """`1:10:2`: half-open, each part optional; clips."""
 
     start: int | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
@@ -25,8 +25,7 @@ _PIECE = re.compile(
 _VARIABLE = re.compile(r"\$(\w+)")
 
 
-@dataclass(frozen=True)
-class Prefix:
+class Prefix(NamedTuple):
     """A condition, hit condition or log message, taken apart.
 
     `ranks` is None where the text names none, which means every rank. `rest` goes to the

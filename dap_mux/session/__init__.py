@@ -9,11 +9,6 @@
 - `dial_out`: ranks that connect to the session (reverse connections).
 - `announcement`: tells the editor in whose terminal the session runs.
 - `terminal_output`: the log, and what ranks print.
+
+A command imports the one that it needs: an adapter that an editor waits for starts no ranks yet.
 """
-
-from dap_mux.session.adapter import serve_adapter
-from dap_mux.session.attach import attach_ranks
-from dap_mux.session.launcher_job import run_launcher
-from dap_mux.session.local_job import run_job
-
-__all__ = ["attach_ranks", "run_job", "run_launcher", "serve_adapter"]

@@ -2,6 +2,9 @@
 
 The editor's `attach` request says where ranks listen, `launch` what to start. Other clients can
 join through the port, as in any session.
+
+An editor waits for its adapter to start, so what finds and starts ranks is imported when a request
+asks for it.
 """
 
 from __future__ import annotations
@@ -9,27 +12,23 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 
-from dap_mux.cluster.launcher import LaunchedJob
-from dap_mux.cluster.local import LocalCluster
 from dap_mux.config import AdapterOptions, Config
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError
-from dap_mux.session.attach import attach_settings
-from dap_mux.session.attach_attributes import attach_endpoints
-from dap_mux.session.job import Job
-from dap_mux.session.launch_attributes import launch_job, launcher_job
-from dap_mux.session.launcher_job import LauncherRanks, launcher_settings
-from dap_mux.session.local_job import LocalRanks, job_name
-from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
 from dap_mux.shell.listeners import serve_stdio
-from dap_mux.temporary_folders import log_folder
+
+if TYPE_CHECKING:
+    from dap_mux.cluster.launcher import LaunchedJob
+    from dap_mux.cluster.local import LocalCluster
+    from dap_mux.session.job import Job
 
 
 async def serve_adapter(options: AdapterOptions) -> int:
@@ -112,6 +111,10 @@ class Finder:
         self._session.driver.feed(inputs.RanksFound(request.number, problem, settings))
 
     async def _attach(self, request: FindRanks, config: Config) -> None:
+        from dap_mux.session.attach import attach_settings
+        from dap_mux.session.attach_attributes import attach_endpoints
+        from dap_mux.session.rank_sources import RankSources
+
         sources = await RankSources.of(attach_endpoints(request.arguments))
         settings = replace(attach_settings(config, sources), ranks_from_client=True)
         sources.announce_ranks(self._session)
@@ -119,6 +122,8 @@ class Finder:
         self._answer(request, settings=settings)
 
     async def _launch(self, request: FindRanks, config: Config) -> None:
+        from dap_mux.temporary_folders import log_folder
+
         with log_folder(config.log_dir) as log_dir:
             config = replace(config, log_dir=log_dir)
             if request.arguments.get("launcher"):
@@ -128,6 +133,11 @@ class Finder:
         self._job_over.set()
 
     async def _launch_ranks(self, request: FindRanks, config: Config) -> None:
+        from dap_mux.cluster.local import LocalCluster
+        from dap_mux.session.job import Job
+        from dap_mux.session.launch_attributes import launch_job
+        from dap_mux.session.local_job import LocalRanks, job_name
+
         job = launch_job(config, request.arguments)
         settings = replace(settings_of(config, owns_job=True), job_name=job_name(job.command))
         async with LocalCluster(job) as cluster:
@@ -139,6 +149,11 @@ class Finder:
             await self._job.run()
 
     async def _launch_by_launcher(self, request: FindRanks, config: Config) -> None:
+        from dap_mux.cluster.launcher import LaunchedJob
+        from dap_mux.session.job import Job
+        from dap_mux.session.launch_attributes import launcher_job
+        from dap_mux.session.launcher_job import LauncherRanks, launcher_settings
+
         job = launcher_job(config, request.arguments)
         settings = launcher_settings(config, job.command)
         async with LaunchedJob(job) as launched:

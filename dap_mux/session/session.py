@@ -8,13 +8,13 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
@@ -29,6 +29,9 @@ from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.tls_unix import listen_unix
+
+if TYPE_CHECKING:
+    from dap_mux.cluster.records import RankRecord
 
 logger = logging.getLogger("dap_mux.session")
 RELEASE_TIMEOUT_S = 3.0  # by then every rank must be running without us
@@ -170,8 +173,7 @@ def ending_signals() -> list[signal.Signals]:
     return signals
 
 
-@dataclass(frozen=True)
-class UnixSocket:
+class UnixSocket(NamedTuple):
     """The unix socket for this user's own programs, where the system supports it."""
 
     path: str | None

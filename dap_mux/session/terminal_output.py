@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import anyio
 
-from dap_mux.cluster.rank_process import RankProcess
 from dap_mux.printable import one_line, printable
+
+if TYPE_CHECKING:
+    from dap_mux.cluster.rank_process import RankProcess
 
 LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files

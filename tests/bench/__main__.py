@@ -19,6 +19,7 @@ BENCHMARKS: Final = (
     "language_server",
     "further",
     "growth",
+    "startup",
 )
 
 

@@ -1,10 +1,7 @@
-"""What has no bound and is worth watching: many ranks, much output, a quick start."""
+"""What has no bound and is worth watching: many ranks, much output."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from statistics import median
 from time import perf_counter
@@ -17,7 +14,6 @@ from tests.bench.wire import Wire
 
 RANKS: Final = 256
 TIMES: Final = 30
-STARTS: Final = 7
 PRINTERS: Final = 4
 LINES: Final = 25_000  # for each
 
@@ -26,7 +22,6 @@ def run() -> Iterator[Figure]:
     """Tell the figures; none of them fails."""
     yield from _many_ranks()
     yield _output()
-    yield _start()
 
 
 def _many_ranks() -> Iterator[Figure]:
@@ -66,19 +61,3 @@ def _output() -> Figure:
             told += wire.event("output")["output"].count("\n")
         used = (through.cpu - before) / (PRINTERS * LINES)
     return Figure("CPU for each output event", shown(used))
-
-
-def _start() -> Figure:
-    """CPU of importing what `dap-mux adapter` runs on, above a bare interpreter's."""
-    bare, ours = (
-        median(_cpu_of(code) for _ in range(STARTS))
-        for code in ("pass", "import anyio, uvloop, dap_mux.cli, dap_mux.session")
-    )
-    return Figure("CPU of starting the adapter", shown(ours - bare), f"{shown(bare)} python")
-
-
-def _cpu_of(code: str) -> float:
-    process = subprocess.Popen([sys.executable, "-c", code])
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_utime + usage.ru_stime

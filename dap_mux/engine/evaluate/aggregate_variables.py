@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
@@ -20,8 +19,7 @@ from dap_mux.errors import StaleHandle
 MAX_TREES: Final = 1024  # trees that are kept: of running ranks none ever dies
 
 
-@dataclass(frozen=True)
-class _Tree:
+class _Tree(NamedTuple):
     children: tuple[Body, ...]
     stops: tuple[tuple[Rank, Stop], ...]
 

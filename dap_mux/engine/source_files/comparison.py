@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from dap_mux.rank_sets import RankId, fold
 
@@ -16,8 +16,7 @@ Near: TypeAlias = tuple[str, str, bool]
 K = TypeVar("K")
 
 
-@dataclass(frozen=True)
-class FileNews:
+class FileNews(NamedTuple):
     """A problem with a file in one rank; `path` is the rank's own.
 
     `fit`: local and remote root that would solve it; `instead`: of the entry that applies now.
@@ -30,8 +29,7 @@ class FileNews:
     instead: bool = False
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(NamedTuple):
     """An entry of `pathMappings` that would solve the problem with a file.
 
     `instead`: it replaces the entry with the same local root.
@@ -62,8 +60,7 @@ class AboutFile:
 NOTHING_WRONG: Final = AboutFile()
 
 
-@dataclass(frozen=True)
-class Others:
+class Others(NamedTuple):
     """All ranks of the session and their hosts, which are named if there are several."""
 
     hosts: Mapping[RankId, str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from dap_mux.engine.state.bodies import Body
@@ -25,7 +24,7 @@ def mappings_of(arguments: Body, folder: str) -> PathMap:
     for own in (arguments.get("workspaceFolder"), arguments.get("cwd")):
         if isinstance(own, str) and (own.startswith("/") or is_windows(own)):
             return parse(written, own)
-    return replace(parse(written, folder), guessed=True)
+    return parse(written, folder)._replace(guessed=True)
 
 
 def place_of(rank: Rank, cwd: str = "") -> Place:

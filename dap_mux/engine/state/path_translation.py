@@ -7,8 +7,7 @@ paths to them). A client may use URIs, run on Windows, or have the sources elsew
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
 from dap_mux.pathmap import RankPaths, is_windows
@@ -19,8 +18,7 @@ _MAX_CACHED_PATHS: Final = 4096
 _WORKING_FOLDER: Final = "/\0here"  # stands for a rank's working folder, on both sides
 
 
-@dataclass(frozen=True)
-class PathRoute:
+class PathRoute(NamedTuple):
     """A client's mappings and the session's, for the same rank."""
 
     client: RankPaths

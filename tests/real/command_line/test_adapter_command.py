@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
@@ -160,6 +161,16 @@ async def test_sockets_for_standard_input_and_output(user: User) -> None:
     assert (await adapter.ends()).code == 0
 
 
+async def test_an_editor_that_is_gone_before_the_adapter_listens_to_it(user: User) -> None:
+    """Nobody reads its standard output any more, and its standard input is at its end."""
+    stdin, to_stdin = os.pipe()
+    from_stdout, stdout = os.pipe()
+    adapter = await user.start("adapter", sockets=(stdin, stdout))
+    for end in (stdin, to_stdin, from_stdout, stdout):
+        os.close(end)
+    assert (await adapter.ends()).code == 0
+
+
 async def test_without_an_editor_it_says_what_it_is_for(user: User) -> None:
     done = await user.does("adapter")
     sentence = "dap-mux: standard input must be a pipe to an editor that speaks DAP\n"
@@ -193,9 +204,11 @@ async def test_what_is_no_dap_ends_it_with_an_error(user: User, said: bytes, why
 async def test_it_imports_nothing_that_it_does_not_need(user: User) -> None:
     """The running adapter's own modules, told by an audit of its imports."""
     heavy = {"pygls", "lsprotocol", "rich", "typer", "click", "numpy", "torch", "debugpy", "pydevd"}
+    heavy |= {"difflib", "email", "statistics", "zipfile"}
     user.script(AUDIT, "sitecustomize.py")
     told = user.folder / "imported"
-    env = {"PYTHONPATH": str(user.folder), "TOLD": str(told)}
+    path = os.pathsep.join([str(user.folder), user.environ.get("PYTHONPATH", "")])
+    env = {"PYTHONPATH": path, "TOLD": str(told)}
     editor = Editor(user, await user.start("adapter", piped=True, env=env))
     await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await editor.client.disconnect()

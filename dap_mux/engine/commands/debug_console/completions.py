@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.console import COMMANDS, PYTHON_TOO, RANKS
@@ -23,8 +22,7 @@ _BEHIND: Final = re.compile(
 _RANKS: Final = re.compile(rf"\s*(?P<rest>(?:(?:{NAME}\s*\.\s*)?ranks\s*\(|@).*)\Z", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Hints:
+class Hints(NamedTuple):
     """`targets`: DAP's `CompletionItem`s. `python`: where an expression begins for some ranks.
 
     `ranks` are those ranks, as they were typed; None where all of the text is Python's.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console import rendering as shown
@@ -176,8 +175,7 @@ FORMS: Final = {"classes": True, "full": False}
 PYTHON: Final = "anything else is Python, for the rank in focus; `cast` and `attach` need no %"
 
 
-@dataclass(frozen=True)
-class ConsoleCommand:
+class ConsoleCommand(NamedTuple):
     """`run` takes the request and the text behind its name. `takes` is for completion."""
 
     usage: str

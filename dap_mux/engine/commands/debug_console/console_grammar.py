@@ -8,8 +8,7 @@ of ours.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_program
 from dap_mux.rank_sets import STATES, split_leading, split_prefix, with_group
@@ -26,16 +25,14 @@ _HEAD: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A command of ours, and the text behind its name."""
 
     name: str
     rest: str
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """An expression for a set of ranks."""
 
     ranks: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -120,7 +119,7 @@ class Values:
 def _without(rank: RankId, group: Group) -> Group:
     others = tuple(one for one in group.ranks if one != rank)
     shown_of = others[0] if others and group.shown_of == rank else group.shown_of
-    return replace(group, ranks=others, shown_of=shown_of)
+    return group._replace(ranks=others, shown_of=shown_of)
 
 
 def _leaf(name: str, value: str) -> Body:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dap_mux.engine.evaluate.fan_out import Answers, ReplyCollector
 from dap_mux.engine.state.client import Client
@@ -15,8 +14,7 @@ from dap_mux.engine.state.session import SessionState
 RUNNING = "running"
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One command for some ranks. `command` is its canonical name, '' for plain Python.
 
     `timeout` is in seconds; `then` is called once.

@@ -1,0 +1,87 @@
+"""What starting costs: the adapter until it listens, and `dap-mux list` of a session.
+
+CPU, user and system, for others use the machine too. A bare interpreter is started in turns with
+them, and medians count.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from tests.bench.figures import Figure, shown
+from tests.bench.processes import helper, proxy
+
+TIMES: Final = 15
+RANKS: Final = 4
+ADAPTER_BOUND_S: Final = 0.120
+LIST_BOUND_S: Final = 0.150
+_LOOK_AGAIN: Final = 0.001  # s
+_START: Final = 30.0  # s
+_CPU_CLOCK: Final = 2  # of a process, as Linux numbers them
+_KEEPS_NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"  # then each start compiles what it imports
+
+
+def run() -> Iterator[Figure]:
+    """Measure all three in turns; the first round only writes bytecode."""
+    with helper("fake_ranks", RANKS) as (_, ports), proxy(ports) as session:
+        listing = ("-m", "dap_mux", "list", f"127.0.0.1:{session.port}")
+        used = [
+            (_until_ended("-c", "pass"), _until_listening(), _until_ended(*listing))
+            for _ in range(1 + TIMES)
+        ]
+    bare, adapter, listed = (median(column) for column in zip(*used[1:], strict=True))
+    yield _above("CPU of starting the adapter", adapter, bare, ADAPTER_BOUND_S)
+    yield _above("CPU of `dap-mux list`", listed, bare, LIST_BOUND_S)
+
+
+def _above(name: str, cpu: float, bare: float, bound: float) -> Figure:
+    above = cpu - bare
+    told = f"{shown(bare)} python", f"{cpu / bare:.1f} x", f"<= {shown(bound)}"
+    return Figure(name, shown(above), *told, above <= bound)
+
+
+def _environment() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name != _KEEPS_NO_BYTECODE}
+
+
+def _until_ended(*arguments: str) -> float:
+    command: Sequence[str] = [sys.executable, *arguments]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, env=_environment()) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"{arguments}: {process.returncode}"
+    return usage.ru_utime + usage.ru_stime
+
+
+def _until_listening() -> float:
+    """Its session file has the port, so it is there once the adapter listens."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dap_mux", "adapter"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**_environment(), "XDG_RUNTIME_DIR": folder},
+        )
+        with process:
+            _until_there(Path(folder, "dap-mux", f"{process.pid}.json"), process)
+            cpu = time.clock_gettime((~process.pid << 3) | _CPU_CLOCK)
+            process.kill()
+    return cpu
+
+
+def _until_there(file: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START
+    while not file.exists():
+        assert process.poll() is None, f"ended with {process.returncode} before it listened"
+        assert time.monotonic() < deadline, f"does not listen after {_START:g} s"
+        time.sleep(_LOOK_AGAIN)
