@@ -37,6 +37,8 @@ def encode_frames(bodies: list[bytes]) -> bytes:
 class Framer:
     """Cuts a byte stream into message bodies, however the bytes are chunked."""
 
+    __slots__ = ("_begun", "_buffer", "_length", "_line", "_max_body", "_max_header", "_need")
+
     def __init__(self, *, max_header: int = MAX_HEADER, max_body: int = MAX_BODY) -> None:
         self._max_header = max_header
         self._max_body = max_body
@@ -59,16 +61,27 @@ class Framer:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the bodies that `data` completes; raise `FramingError` at the first wrong byte."""
-        if self._need < 0 and not self._buffer and (usual := _USUAL.match(data)):
-            start, length = usual.end(), int(usual[1])  # one whole message, as most reads are
-            if start + length == len(data) and length <= self._max_body:
-                self._begun = True
-                return [data[start:]]
-        self._buffer += data
         bodies: list[bytes] = []
+        if self._need < 0 and not self._buffer:
+            data = self._whole(data, bodies)
+            if not data:
+                return bodies
+        self._buffer += data
         while (self._buffer or not self._need) and (body := self._next()) is not None:
             bodies.append(body)
         return bodies
+
+    def _whole(self, data: bytes, bodies: list[bytes]) -> bytes:
+        """Take the whole messages in front, as most reads are nothing else; return the rest."""
+        at = 0
+        while usual := _USUAL.match(data, at):
+            start, length = usual.end(), int(usual[1])
+            if start + length > len(data) or length > self._max_body:
+                break
+            at = start + length
+            bodies.append(data[start:at])
+            self._begun = True
+        return data[at:]
 
     def _next(self) -> bytes | None:
         if self._need < 0 and not self._read_header():

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -16,6 +17,7 @@ from dap_mux.protocol.framing import MAX_BODY
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.local_processes import LocalProcesses, is_over
+from dap_mux.shell.timers import Timer, Timers
 
 logger = logging.getLogger("dap_mux")
 
@@ -73,7 +75,8 @@ class Driver:
         self._connecting: dict[int, asyncio.Task[None]] = {}
         self._files = LocalFiles()
         self._processes = LocalProcesses()
-        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self.timers = Timers()
+        self._deadlines: dict[int, Timer] = {}
         self._numbers = 0
         self._change = asyncio.Event()
         self._carry: dict[type, Callable[[Any], None]] = {
@@ -163,11 +166,19 @@ class Driver:
         if output.dials:
             self._loop.call_soon(self._take_up, output)
             return
-        task = self._loop.create_task(self._open(output))
-        self._connecting[output.link] = task
-        task.add_done_callback(lambda _: self._tried(output.link))
+        link = output.link
+        task = self._connecting[link] = self._loop.create_task(self._open(output))
+        late = self.timers.call_later(CONNECT_TIMEOUT_S, partial(self._give_up, link))
+        task.add_done_callback(partial(self._tried, link, late))
 
-    def _tried(self, link: int) -> None:
+    def _give_up(self, link: int) -> None:
+        """Nobody has answered; where somebody has just done so, it is up."""
+        if link not in self._links:
+            self._connecting[link].cancel()
+            self.link_down(link, f"no connection within {CONNECT_TIMEOUT_S:g} s")
+
+    def _tried(self, link: int, late: Timer, _: asyncio.Task[None]) -> None:
+        late.cancel()
         self._connecting.pop(link, None)
         self._changed()
 
@@ -183,15 +194,12 @@ class Driver:
 
     async def _open(self, output: outputs.Connect) -> None:
         try:
-            with anyio.fail_after(CONNECT_TIMEOUT_S):
-                await self._loop.create_connection(
-                    lambda: RankLink(self, output.link), output.host, output.port
-                )
+            await self._loop.create_connection(
+                lambda: RankLink(self, output.link), output.host, output.port
+            )
         except ConnectionRefusedError:
             over = is_over(output.process)
             self.link_down(output.link, "connection refused", refused=True, over=over)
-        except TimeoutError:
-            self.link_down(output.link, f"no connection within {CONNECT_TIMEOUT_S:g} s")
         except OSError as error:
             self.link_down(output.link, f"cannot connect: {error.strerror or error}")
 
@@ -209,16 +217,16 @@ class Driver:
     # Deadlines
 
     def _set_deadline(self, output: outputs.SetDeadline) -> None:
-        self._timers[output.token] = self._loop.call_later(
-            output.seconds, self._deadline, output.token
-        )
+        token = output.token
+        passed = partial(self._deadline, token)
+        self._deadlines[token] = self.timers.call_later(output.seconds, passed)
 
     def _deadline(self, token: int) -> None:
-        self._timers.pop(token, None)
+        self._deadlines.pop(token, None)
         self.feed(inputs.Deadline(token))
 
     def _cancel_deadline(self, output: outputs.CancelDeadline) -> None:
-        timer = self._timers.pop(output.token, None)
+        timer = self._deadlines.pop(output.token, None)
         if timer:
             timer.cancel()
 
@@ -245,9 +253,8 @@ class Driver:
             task.cancel()
         self._files.close()
         self._processes.close()
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self.timers.cancel_all()
+        self._deadlines.clear()
         for peer in list(self._clients.values()):
             peer.close()
         for link in list(self._links.values()):

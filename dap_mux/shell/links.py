@@ -10,7 +10,8 @@ from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frames
 from dap_mux.protocol.messages import decode
 from dap_mux.shell.liveness import LivenessMonitor
-from dap_mux.shell.sockets import acknowledge_now, file_of, prepare, tcp_of, write_now
+from dap_mux.shell.sockets import acknowledge_now, file_of, options_of, prepare, write_now
+from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:
     import socket
@@ -24,6 +25,7 @@ class LinkOwner(Protocol):
 
     engine: Engine
     max_message: int
+    timers: Timers
 
     def feed(self, *happened: inputs.Input) -> None:
         """Pass inputs to the engine."""
@@ -38,6 +40,19 @@ class LinkOwner(Protocol):
 class RankLink(asyncio.Protocol):
     """One connection. Tells its owner once when it is up, and once when it is down."""
 
+    __slots__ = (
+        "_closing",
+        "_driver",
+        "_file",
+        "_framer",
+        "_link",
+        "_over",
+        "_pulse",
+        "_reason",
+        "_socket",
+        "_transport",
+    )
+
     def __init__(self, driver: LinkOwner, link: int) -> None:
         self._driver = driver
         self._link = link
@@ -47,17 +62,17 @@ class RankLink(asyncio.Protocol):
         self._file: int | None = None
         self._pulse: LivenessMonitor | None = None
         self._reason = "the rank closed the connection"
-        self._closing: asyncio.TimerHandle | None = None
+        self._closing: Timer | None = None
         self._over = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TCP is up."""
         # uvloop's transports are none of asyncio's classes
         self._transport = cast("asyncio.Transport", transport)
-        self._socket = tcp_of(transport)
+        self._socket = options_of(transport)
         self._file = file_of(transport)
         prepare(self._socket)
-        self._pulse = LivenessMonitor(self._socket, self._dead)
+        self._pulse = LivenessMonitor(self._socket, self._dead, self._driver.timers)
         self._driver.link_up(self._link, self)
 
     def data_received(self, data: bytes) -> None:
@@ -83,6 +98,9 @@ class RankLink(asyncio.Protocol):
             self._pulse.stop()
         if self._closing:
             self._closing.cancel()
+        if self._socket:
+            self._socket.detach()  # the descriptor is the transport's
+            self._socket = None
         if isinstance(exc, OSError):
             self._reason = f"connection lost: {exc.strerror or exc}"
         self._tell_down()
@@ -93,7 +111,7 @@ class RankLink(asyncio.Protocol):
         A response to `evaluate` that finds the connection closed ends debugpy's adapter, and with
         it the rank's port (measured). Behind malformed data we cannot tell which have arrived.
         """
-        self._closing = asyncio.get_running_loop().call_later(CLOSE_DELAY_S, self.close)
+        self._closing = self._driver.timers.call_later(CLOSE_DELAY_S, self.close)
 
     def _dead(self, why: str) -> None:
         assert self._transport is not None

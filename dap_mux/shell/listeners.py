@@ -91,7 +91,7 @@ class ClientConnection(asyncio.Protocol):
         if self._guard is not None:
             self._trusted = self._guard.trusts(transport.get_extra_info("socket"))
         prepare(self._socket)
-        self._pulse = LivenessMonitor(self._socket, self._stalled)
+        self._pulse = LivenessMonitor(self._socket, self._stalled, self._driver.timers)
         self._writer.set_write_buffer_limits(high=HIGH_WATER, low=LOW_WATER)
         token = self._guard.token if self._guard is not None else None
         self._client = self._driver.client_connected(self, token, trusted=self._trusted)

@@ -8,12 +8,13 @@ we ask the kernel since when the peer has not acknowledged anything.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
 import struct
 from collections.abc import Callable
 from typing import Final
+
+from dap_mux.shell.timers import Timer, Timers
 
 CHECK_INTERVAL_S: Final = 4.0
 ACK_TIMEOUT_S: Final = 12.0  # a dead peer is noticed within 20 s altogether
@@ -26,10 +27,15 @@ _SOME_PROBES: Final = 2  # one may be in flight
 class LivenessMonitor:
     """Checks one connection periodically; calls `dead` with the reason once its peer is gone."""
 
-    def __init__(self, sock: socket.socket | None, dead: Callable[[str], None]) -> None:
+    __slots__ = ("_dead", "_pending", "_sock", "_timer", "_timers")
+
+    def __init__(
+        self, sock: socket.socket | None, dead: Callable[[str], None], timers: Timers
+    ) -> None:
         self._sock = sock
         self._dead = dead
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers = timers
+        self._timer: Timer | None = None
         self._pending = False  # at the last check
         if sock is not None and _TCP_INFO is not None:
             self._wait()
@@ -41,7 +47,7 @@ class LivenessMonitor:
         self._timer = None
 
     def _wait(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_S, self._look)
+        self._timer = self._timers.call_later(CHECK_INTERVAL_S, self._look)
 
     def _look(self) -> None:
         assert self._sock is not None

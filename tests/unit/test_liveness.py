@@ -11,6 +11,7 @@ import pytest
 
 from dap_mux.shell import liveness, sockets
 from dap_mux.shell.liveness import LivenessMonitor, unacknowledged_for
+from dap_mux.shell.timers import Timers
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes.waiting import until
 
@@ -66,7 +67,7 @@ async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.Monkey
     monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.3)
     fill(ends[0])
     complaints: list[str] = []
-    pulse = LivenessMonitor(ends[0], complaints.append)
+    pulse = LivenessMonitor(ends[0], complaints.append, Timers())
     loop = asyncio.get_running_loop()
     since = loop.time()
     await until(lambda: loop.time() > since + 1.5, within=LIMIT, what="five times the patience")
@@ -82,7 +83,7 @@ async def test_what_was_sent_just_now_is_not_late(
     monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.0)
     monkeypatch.setattr(liveness, "unacknowledged_for", lambda sock: next(found))
     complaints: list[str] = []
-    LivenessMonitor(ends[0], complaints.append)
+    LivenessMonitor(ends[0], complaints.append, Timers())
     await until(lambda: complaints, within=LIMIT, what="a complaint")
     assert complaints == ["the peer has not acknowledged anything for 64 s"]
 
@@ -95,7 +96,7 @@ async def test_who_acknowledges_nothing_is_gone(
     monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.5)
     here, there = connected()
     complaints: list[str] = []
-    LivenessMonitor(here, complaints.append)
+    LivenessMonitor(here, complaints.append, Timers())
     here.send(b"heard")
     await until(lambda: unacknowledged_for(here) == 0, within=LIMIT, what="acknowledged")
     network.lose(THERE)

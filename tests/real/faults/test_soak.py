@@ -118,7 +118,7 @@ async def soak(user: User, ranks: list[Rank], seconds: float, *, kills: bool) ->
             await life.run(seconds, stops=seconds / 5, faults=seconds / 10)
             core = running.engine.core
             assert not len(core.handles), "handles are left"
-            assert not running.driver._timers
+            assert not running.driver._deadlines
             assert not running.driver._connecting
         finally:
             print(life.story())  # pytest shows it where the test fails
