@@ -61,6 +61,7 @@ class BreakpointEdits:
         item = self._breakpoints.new(client, body)
         item.only, item.by_command = frozenset(ranks), True
         self._breakpoints.store.add(place, item)
+        self._breakpoints.edited(place)
         return item
 
     def split(self, place: Place, item: Breakpoint, ranks: set[RankId]) -> Breakpoint:
@@ -71,11 +72,13 @@ class BreakpointEdits:
         part.sets, part.clean = item.sets, dict(item.clean)
         part.disabled, part.temporary = item.disabled & ranks, item.temporary
         item.off |= ranks
+        self._breakpoints.edited(place)
         return part
 
     def cut(self, place: Place, item: Breakpoint, ranks: set[RankId]) -> None:
         """Remove it from these ranks; if no rank is left, remove it and tell its client."""
         item.off |= ranks
+        self._breakpoints.edited(place)
         if not self.ranks_of(item):
             self._breakpoints.store.of(place, item.client).remove(item)
             self._breakpoints.tell(place, item, "removed")

@@ -22,29 +22,41 @@ NO_CONDITIONS: Final = (
 )
 
 
+class ExceptionFilters:
+    """The union of all clients' filters; which ranks an option selects is found out once."""
+
+    def __init__(self, requests: Iterable[Body], world: World) -> None:
+        self._asked = [
+            (arguments, [_ranks(each, world) for each in arguments.get("filterOptions") or []])
+            for arguments in requests
+        ]
+
+    def of(self, rank: RankId) -> Body:
+        """Return `setExceptionBreakpoints` arguments for one rank."""
+        filters = list(dict.fromkeys(self._names(rank)))
+        options = [one for each, _ in self._asked for one in each.get("exceptionOptions") or []]
+        if not options:
+            return {"filters": filters}
+        options += [{"path": EVERYTHING, "breakMode": MODES[f]} for f in filters if f in MODES]
+        return {"filters": filters, "exceptionOptions": sorted(options, key=_strength)}
+
+    def _names(self, rank: RankId) -> Iterator[str]:
+        for arguments, selections in self._asked:
+            yield from arguments.get("filters") or []
+            options = arguments.get("filterOptions") or []
+            for option, (ranks, problem) in zip(options, selections, strict=True):
+                if not problem and (ranks is None or rank in ranks):
+                    yield str(option.get("filterId"))
+
+
 def exceptions_for(requests: Iterable[Body], rank: RankId, world: World) -> Body:
-    """Return `setExceptionBreakpoints` arguments for one rank: the union of all clients'."""
-    asked = list(requests)
-    names = [name for arguments in asked for name in _filters(arguments, rank, world)]
-    filters = list(dict.fromkeys(names))
-    options = [option for arguments in asked for option in arguments.get("exceptionOptions") or []]
-    if not options:
-        return {"filters": filters}
-    options += [{"path": EVERYTHING, "breakMode": MODES[f]} for f in filters if f in MODES]
-    return {"filters": filters, "exceptionOptions": sorted(options, key=_strength)}
+    """Return the arguments for one rank alone."""
+    return ExceptionFilters(requests, world).of(rank)
 
 
 def _strength(option: Body) -> int:
     mode = option.get("breakMode")
     return STRENGTH.index(mode) if mode in STRENGTH else 0
-
-
-def _filters(arguments: Body, rank: RankId, world: World) -> Iterator[str]:
-    yield from arguments.get("filters") or []
-    for option in arguments.get("filterOptions") or []:
-        ranks, problem = _ranks(option, world)
-        if not problem and (ranks is None or rank in ranks):
-            yield str(option.get("filterId"))
 
 
 def _ranks(option: Body, world: World) -> tuple[set[RankId] | None, str]:

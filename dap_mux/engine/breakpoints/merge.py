@@ -25,6 +25,8 @@ _BARE: Final = re.compile(r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+
 _PLACE: Final = "line column endLine endColumn source instructionReference offset"
 _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
+Spot: TypeAlias = tuple[object, object]
+"""A line and None, or None and a function's name."""
 NO_BARRIER: Final = "barrier breakpoints are not implemented yet; use ranks(...) with a condition"
 
 
@@ -70,15 +72,17 @@ class Breakpoint:
         """Whether a rank has verified it."""
         return bool(self.states.get(rank, {}).get("verified"))
 
-    def line_in(self, rank: DebuggeeId) -> object:
-        """Return its line in a rank: debugpy moves it if the line has no code."""
-        moved = self.states[rank].get("line") if self.verified_in(rank) else None
-        return moved if isinstance(moved, int) else self.body.get("line")
-
-    def spot_in(self, rank: DebuggeeId) -> tuple[object, object]:
+    def spot_in(self, rank: DebuggeeId) -> Spot:
         """Return its line, or its function's name: debugpy keeps one breakpoint for each."""
+        return self.spot_of(self.states.get(rank, {}))
+
+    def spot_of(self, state: Body) -> Spot:
+        """Return the same for its state in a rank: debugpy moves it if the line has no code."""
         name = self.body.get("name")
-        return (None if name else self.line_in(rank)), name
+        if name:
+            return None, name
+        moved = state.get("line") if state.get("verified") else None
+        return (moved if isinstance(moved, int) else self.body.get("line")), name
 
     def selects(self, rank: DebuggeeId, world: World) -> bool:
         """Whether this rank should have it; without its sets no look at the other ranks."""
@@ -87,6 +91,12 @@ class Breakpoint:
             return False
         named = self.only is None or id in self.only
         return named and id in world and all(id in _select(ranks, world) for ranks in self.sets)
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether every rank should have it, whichever ranks there are."""
+        named = self.only is not None or self.sets or self.off or self.disabled
+        return not (named or self.refusal)
 
     def selection(self, world: World) -> set[RankId]:
         """Return the known ranks that should have it."""

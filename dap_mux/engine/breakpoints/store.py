@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.bounded import Recent
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Place: TypeAlias = str  # a client path, or one of:
@@ -96,48 +96,52 @@ class BreakpointStore:
 
 
 class RankIds:
-    """Maps the ids that ranks give to breakpoints, new with each request, to breakpoints."""
+    """Maps the ids that ranks give to breakpoints, new with each request, to breakpoints.
+
+    Ranks that have given the same ids share one map of them.
+    """
 
     def __init__(self) -> None:
-        self._now: dict[DebuggeeId, dict[Place, Ids]] = {}
-        self._before: dict[DebuggeeId, Recent[tuple[Place, int], tuple[Breakpoint, ...]]] = {}
+        self._now: dict[Place, dict[DebuggeeId, Ids]] = {}
+        self._before: dict[DebuggeeId, deque[tuple[Place, Ids]]] = {}
 
-    def renew(self, rank: DebuggeeId, place: Place, *, stopped: bool) -> Ids:
-        """Return an empty map for the new ids.
+    def replace(self, rank: DebuggeeId, place: Place, ids: Ids, *, stopped: bool) -> None:
+        """Set a rank's ids at a place.
 
         The old ones of a stopped rank are kept: clients that attach later are told of its stop.
         """
-        old = self._now.get(rank, {}).pop(place, {})
-        if stopped:
-            before = self._before.setdefault(rank, Recent(MAX_REPLACED_IDS))
-            for id, breakpoints in old.items():
-                before[place, id] = breakpoints
-        else:
+        of_place = self._now.setdefault(place, {})
+        old, of_place[rank] = of_place.get(rank), ids
+        if not stopped:
             self._before.pop(rank, None)
-        return self._now.setdefault(rank, {}).setdefault(place, {})
+        elif old:
+            before = self._before.setdefault(rank, deque())
+            before.append((place, old))
+            while sum(len(each) for _, each in before) > MAX_REPLACED_IDS:
+                before.popleft()
 
     def find(self, rank: DebuggeeId, id: object) -> tuple[Place | None, tuple[Breakpoint, ...]]:
         """Return the place and the breakpoints that a rank's own id stands for."""
         if not isinstance(id, int):
             return None, ()
-        for place, ids in self._now.get(rank, {}).items():
-            if id in ids:
+        for place, of_place in self._now.items():
+            if id in (ids := of_place.get(rank, {})):
                 return place, ids[id]
-        before = self._before.get(rank) or Recent(0)
-        found = ((place, item) for (place, known), item in before.items() if known == id)
-        return next(found, (None, ()))
+        before = self._before.get(rank, ())
+        return next(((place, ids[id]) for place, ids in before if id in ids), (None, ()))
 
     def met(self, rank: DebuggeeId, place: Place) -> bool:
         """Whether debugpy has moved two onto one line; it keeps only the last of them."""
-        ids = self._now.get(rank, {}).get(place, {})
+        ids = self._now.get(place, {}).get(rank, {})
         spots = [breakpoints[0].spot_in(rank) for breakpoints in ids.values()]
         return len(set(spots)) < len(spots)
 
-    def drop(self, rank: DebuggeeId, place: Place) -> None:
-        """Forget a rank's ids at a place that has no breakpoints left."""
-        self._now.get(rank, {}).pop(place, None)
+    def drop(self, place: Place) -> None:
+        """Forget the ids at a place that has no breakpoints left."""
+        self._now.pop(place, None)
 
     def forget(self, rank: DebuggeeId) -> None:
         """Forget the ids of a rank whose connection is gone."""
-        self._now.pop(rank, None)
+        for of_place in self._now.values():
+            of_place.pop(rank, None)
         self._before.pop(rank, None)

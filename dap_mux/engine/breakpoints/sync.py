@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from dap_mux.engine.breakpoints.acks import BreakpointAcks
-from dap_mux.engine.breakpoints.exception_filters import exceptions_for, states_of
+from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
     adopt,
@@ -22,9 +22,9 @@ from dap_mux.engine.breakpoints.merge import (
     read_breakpoint,
     updated,
 )
+from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
-from dap_mux.engine.breakpoints.substitutions import values_of
-from dap_mux.engine.breakpoints.union import Plan, plan
+from dap_mux.engine.breakpoints.union import Plan
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
@@ -35,7 +35,6 @@ from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import plain
-from dap_mux.protocol.rank_messages import BreakpointStates
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
@@ -53,7 +52,8 @@ class Breakpoints:
         self._ids = 0
         self._acks = BreakpointAcks(core)
         self._rank_ids = RankIds()
-        self._newest: dict[tuple[DebuggeeId, Place], int] = {}
+        self._newest: dict[Place, dict[DebuggeeId, Sending]] = {}
+        self._replayed: dict[Place, Sendings] = {}  # to ranks that come, while these hold
 
     # Clients' requests
 
@@ -91,6 +91,7 @@ class Breakpoints:
             adopt(known, body) or read_breakpoint(self._next_id(), client.id, body, world)
             for body in bodies
         ]
+        self.edited(place)
         self._store.put(place, client.id, breakpoints)
         self._apply_for(request, place, lambda: self._answer(request, place, breakpoints))
 
@@ -116,6 +117,7 @@ class Breakpoints:
         sent = paths.to_client(place) if paths else place
         now = client.translation.path(sent) if client.translation and place != FUNCTIONS else place
         if now != place:
+            self.edited(place)
             self._store.move(client.id, place, now)
         return now
 
@@ -136,9 +138,8 @@ class Breakpoints:
     def _forget_empty(self, place: Place) -> None:
         """Forget a place that has no breakpoints left."""
         if place != FUNCTIONS and self._store.drop_empty(place):
-            for rank in self._core.ranks:
-                self._newest.pop((rank, place), None)
-                self._rank_ids.drop(rank, place)
+            self._newest.pop(place, None)
+            self._rank_ids.drop(place)
 
     def _merged(self, breakpoint: Breakpoint) -> Body:
         about = self._about(breakpoint)
@@ -211,44 +212,42 @@ class Breakpoints:
         """Send a place's breakpoints to these ranks; `then` waits `limit` seconds at most."""
         expected = [rank for rank in ranks if rank.phase.configurable_soon]
         self._acks.wait(place, expected, then, limit)
-        for rank in expected:
-            if rank.phase.configurable:
-                self._send(rank, place)
+        ready = [rank for rank in expected if rank.phase.configurable]
+        if place == EXCEPTIONS:
+            self._send_exceptions(ready)
+        else:
+            self._send(ready, self._sendings(place))
 
     def configure(self, rank: Rank) -> None:
         """Send everything to a rank that has just become ready for breakpoints."""
+        world = self._core.world()
         for place in self._store.by_place:
-            self._send(rank, place)
+            known = self._replayed.get(place)
+            clients = self._controllers(self._store.by_place[place])
+            if known is None or not known.holds_in(world, clients):
+                known = self._replayed[place] = self._sendings(place)
+            self._send([rank], known)
         if self._store.exceptions:
-            self._send(rank, EXCEPTIONS)
+            self._send_exceptions([rank])
 
-    def _send(self, rank: Rank, place: Place) -> None:
-        version = self._core.number()
-        self._newest[rank.id, place] = version
-        if place == EXCEPTIONS:
-            self._send_exceptions(rank)
-            return
-        planned = self._plan(rank, place)
-        bodies = [slot.body for slot in planned.slots]
-        arguments: Body = {"breakpoints": bodies}
-        command = "setFunctionBreakpoints"
-        if place != FUNCTIONS:
-            command = "setBreakpoints"
-            arguments["source"] = self._store.sources[place]
-            arguments["lines"] = [body.get("line", 1) for body in bodies]
-        to_ranks.ask_for(
-            self._core,
-            rank,
-            command,
-            arguments,
-            BreakpointStates,
-            lambda said, reply: self._sent(rank, place, version, planned, said, reply),
-        )
+    def edited(self, place: Place) -> None:
+        """A place's breakpoints, or their ranks, have changed."""
+        self._replayed.pop(place, None)
+
+    def _sendings(self, place: Place) -> Sendings:
+        self.edited(place)
+        by_client = self._store.by_place[place]
+        wanted = {id: by_client[id] for id in self._controllers(by_client)}
+        return Sendings(self._core, place, self._store.sources.get(place, {}), wanted, self._sent)
+
+    def _send(self, ranks: Iterable[Rank], sendings: Sendings) -> None:
+        newest = self._newest.setdefault(sendings.place, {})
+        for rank in ranks:
+            newest[rank.id] = sending = sendings.of(rank)
+            sending.send(rank)
 
     def _plan(self, rank: Rank, place: Place) -> Plan:
-        by_client = self._store.by_place[place]
-        items = [item for id in self._controllers(by_client) for item in by_client[id]]
-        return plan(items, rank.id, self._core.world(), values_of(self._core, rank))
+        return self._sendings(place).of(rank).planned
 
     def _controllers(self, clients: Iterable[int]) -> list[int]:
         known = self._core.clients
@@ -256,56 +255,35 @@ class Breakpoints:
             id for id in clients if id == OWN or (id in known and known[id].role == "controller")
         ]
 
-    def _sent(
-        self,
-        rank: Rank,
-        place: Place,
-        version: int,
-        planned: Plan,
-        said: BreakpointStates | None,
-        reply: Reply,
-    ) -> None:
+    def _sent(self, sending: Sending, rank: Rank, taken: Taken) -> None:
         """Keep a rank's answer for a place, unless a newer request has overtaken it."""
-        if self._newest.get((rank.id, place)) != version:
+        place = sending.place
+        if self._newest.get(place, {}).get(rank.id) is not sending:
             return
-        ids = self._rank_ids.renew(rank.id, place, stopped=rank.stop is not None)
-        states = (said.breakpoints if said else None) or []
-        for index, slot in enumerate(planned.slots):
-            state = states[index] if index < len(states) else None
-            state = state or _failure(reply)
-            if isinstance(state.get("id"), int):
-                ids[state["id"]] = slot.breakpoints
-            self._keep(rank, slot.breakpoints, state)
-        for item, reason in planned.refused:
-            self._keep(rank, (item,), {"verified": False, "message": reason})
-        if not self._sent_again(rank, place):
+        self._rank_ids.replace(rank.id, place, taken.ids, stopped=rank.stop is not None)
+        for item, state in taken.states:
+            before, item.states[rank.id] = item.states.get(rank.id), state
+            if before != state:
+                self._tell_change(item)
+        self.touched.tell()
+        if taken.met:  # send again, united, what debugpy has moved onto one line: it keeps the last
+            self._send([rank], self._sendings(place))
+        else:
             self._acks.arrived(rank, place)
         if place != FUNCTIONS:
-            self._files.taken(rank, place, [state for state in states if state])
+            self._files.taken(rank, place, told=taken.told, missing=taken.has_no_file)
 
-    def _sent_again(self, rank: Rank, place: Place) -> bool:
-        """Send again, united, what debugpy has moved onto one line: it keeps only the last."""
-        met = self._rank_ids.met(rank.id, place)
-        if met:
-            self._send(rank, place)
-        return met
-
-    def _keep(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
-        for item in breakpoints:
-            item.states[rank.id] = state
-            self._tell_change(item)
-
-    def _send_exceptions(self, rank: Rank) -> None:
+    def _send_exceptions(self, ranks: Iterable[Rank]) -> None:
         by_client = self._store.exceptions
         chosen = [by_client[id] for id in self._controllers(by_client)]
-        arguments = exceptions_for(chosen, rank.rank_id, self._core.world())
-        to_ranks.ask(
-            self._core,
-            rank,
-            "setExceptionBreakpoints",
-            arguments,
-            lambda reply: self._acks.arrived(rank, EXCEPTIONS),
-        )
+        filters = ExceptionFilters(chosen, self._core.world())
+        command = "setExceptionBreakpoints"
+        requests = to_ranks.Round(self._core, command, self._exceptions_set)
+        for rank in ranks:
+            requests.ask(rank, to_ranks.Broadcast(command, filters.of(rank.rank_id)))
+
+    def _exceptions_set(self, rank: Rank, _: Reply) -> None:
+        self._acks.arrived(rank, EXCEPTIONS)
 
     # Telling clients
 
@@ -313,8 +291,8 @@ class Breakpoints:
         """Handle a rank's `breakpoint` event: it has verified, moved or lost one of ours."""
         place, breakpoints = self._rank_ids.find(rank.id, state.get("id"))
         self._keep_changed(rank, breakpoints, state)
-        if place is not None:
-            self._sent_again(rank, place)
+        if place is not None and self._rank_ids.met(rank.id, place):
+            self._send([rank], self._sendings(place))
 
     def _keep_changed(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
         for item in breakpoints:
@@ -357,7 +335,3 @@ class Breakpoints:
                 for item in items:
                     item.states.pop(rank.id, None)
         self._acks.arrived(rank, None)
-
-
-def _failure(reply: Reply) -> Body:
-    return {"verified": False, "message": reply.problem or "not verified"}

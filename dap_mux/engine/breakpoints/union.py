@@ -9,15 +9,15 @@ the two is refused with a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint
+from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 COUNT: Final = "@HIT@"  # debugpy replaces it by how often the breakpoint was reached
 
@@ -30,37 +30,80 @@ class Slot:
     breakpoints: tuple[Breakpoint, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
-    """The breakpoints sent to one rank for one place, and the refused ones with the reason."""
+    """The breakpoints sent to a rank for one place, and the refused ones with the reason."""
 
     slots: tuple[Slot, ...]
     refused: tuple[tuple[Breakpoint, str], ...]
 
 
+Substitutions: TypeAlias = Mapping[str, object]
+
+
+class Plans:
+    """The plans of ranks for the breakpoints of one place: those that need the same share one.
+
+    They hold as long as neither the breakpoints nor the ranks change.
+    """
+
+    def __init__(self, breakpoints: Iterable[Breakpoint], world: World) -> None:
+        self._items = sorted(breakpoints, key=lambda item: item.since)
+        self._plans: dict[object, Plan] = {}
+        # In a rank, all others are where they were asked for.
+        self._varying = [item for item in self._items if item.states or not item.is_for_all]
+        self._chosen = {
+            item: item.selection(world) for item in self._varying if not item.is_for_all
+        }
+        self._uses_values = any("$" in text for item in self._items for text in _texts(item.clean))
+
+    def of(self, rank: DebuggeeId, values: Callable[[], Substitutions]) -> Plan:
+        """Return the plan of a rank, whose substitutions are `values`."""
+        spots = tuple(self._spot(item, rank) for item in self._varying)
+        known = values() if self._uses_values else {}
+        key = (spots, tuple(known.items()))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(
+                dict(zip(self._varying, spots, strict=True)), known
+            )
+        return plan
+
+    def _spot(self, item: Breakpoint, rank: DebuggeeId) -> Spot | None:
+        """Return where a rank is to have it, None if it is not."""
+        selected = item not in self._chosen or rank_of(rank) in self._chosen[item]
+        return item.spot_in(rank) if selected and not item.refusal else None
+
+    def _plan(self, varying: dict[Breakpoint, Spot | None], values: Substitutions) -> Plan:
+        spots: dict[Spot, list[Breakpoint]] = {}
+        for item in self._items:
+            spot = varying[item] if item in varying else item.spot_of({})
+            if spot is not None:
+                spots.setdefault(spot, []).append(item)
+        lines = [_SameLine(items, spot[0], values) for spot, items in spots.items()]
+        slots = tuple(one.slot for one in lines if one.accepted)
+        return Plan(slots, tuple(refusal for one in lines for refusal in one.refused))
+
+
 def plan(
-    breakpoints: Iterable[Breakpoint], rank: DebuggeeId, world: World, values: Mapping[str, object]
+    breakpoints: Iterable[Breakpoint], rank: DebuggeeId, world: World, values: Substitutions
 ) -> Plan:
     """Unite those that select the rank, line by line: debugpy ignores the column.
 
     A breakpoint that the rank has moved counts for the line that it was moved to.
     """
-    spots: dict[object, list[Breakpoint]] = {}
-    for item in sorted(breakpoints, key=lambda item: item.since):
-        if item.selects(rank, world):
-            spots.setdefault(item.spot_in(rank), []).append(item)
-    lines = [_SameLine(items, rank, values) for items in spots.values()]
-    slots = tuple(one.slot for one in lines if one.accepted)
-    return Plan(slots, tuple(refusal for one in lines for refusal in one.refused))
+    return Plans(breakpoints, world).of(rank, lambda: values)
+
+
+def _texts(body: Body) -> list[str]:
+    return [body[name] for name in PREFIXED if name in body]
 
 
 class _SameLine:
-    """All breakpoints on one line, the oldest first."""
+    """All breakpoints on one line of one rank, the oldest first."""
 
-    def __init__(
-        self, items: list[Breakpoint], rank: DebuggeeId, values: Mapping[str, object]
-    ) -> None:
-        self._rank = rank
+    def __init__(self, items: list[Breakpoint], line: object, values: Substitutions) -> None:
+        self._line = line
         self.accepted: list[tuple[Breakpoint, Body]] = []
         self.refused: list[tuple[Breakpoint, str]] = []
         for item in items:
@@ -75,8 +118,7 @@ class _SameLine:
     def slot(self) -> Slot:
         bodies = [body for _, body in self.accepted]
         body = bodies[0] if len(bodies) == 1 else _united(bodies)
-        line = self.accepted[0][0].line_in(self._rank)
-        placed = {**body, "line": line} if "line" in body else body
+        placed = {**body, "line": self._line} if "line" in body else body
         return Slot(placed, tuple(item for item, _ in self.accepted))
 
     def _problem(self, item: Breakpoint, body: Body) -> str:
@@ -111,7 +153,7 @@ def _fault(condition: str) -> str:
     return syntax_problem(condition.strip() or "0", "eval")
 
 
-def _substituted(body: Body, values: Mapping[str, object]) -> Body:
+def _substituted(body: Body, values: Substitutions) -> Body:
     texts: Body = {name: substitute(body[name], values) for name in PREFIXED if name in body}
     return {**body, **texts}
 

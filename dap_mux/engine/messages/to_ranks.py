@@ -24,6 +24,7 @@ from dap_mux.protocol.rank_messages import MALFORMED, read
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_DEADLINE: Final = 0.0
+NOT_CONNECTED: Final = "not connected"
 # What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
 # so must we where there is none: debugpy refuses an id that it has not told yet.
 OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
@@ -32,6 +33,7 @@ _MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
 T = TypeVar("T")
 OnReply: TypeAlias = Callable[[Reply], None]
 OnAnswer: TypeAlias = Callable[[T | None, Reply], None]
+OnRankReply: TypeAlias = Callable[[Rank, Reply], None]
 
 
 class Broadcast:
@@ -45,6 +47,54 @@ class Broadcast:
         return b'%b"seq":%d%b' % (self._head, seq, self._tail)
 
 
+class Round:
+    """Requests of one command to many ranks, with one deadline for all of them.
+
+    `then` is called for each rank, once, on behalf of the client's request at hand.
+    """
+
+    def __init__(
+        self, core: SessionState, command: str, then: OnRankReply, timeout: float | None = None
+    ) -> None:
+        self._core = core
+        self._then = then
+        self._limit = core.settings.request_timeout if timeout is None else timeout
+        self._pending = Pending(command, self._answered, None, core.cause)  # what each rank owes
+        self._waiting: dict[Rank, tuple[Connection, int]] = {}
+        self._deadline: int | None = None
+
+    def ask(self, rank: Rank, message: Broadcast) -> None:
+        """Send it to one rank. Lean: this is done a thousand times at once."""
+        connection = rank.connection
+        if connection.link is None or not rank.phase.linked:
+            self._then(rank, Reply(False, no_reply_reason=NOT_CONNECTED, rank=rank))
+            return
+        if self._deadline is None:
+            self._deadline = self._core.after(self._limit, self._expire)
+        seq = connection.seq = connection.seq + 1
+        connection.pending[seq] = self._pending
+        self._waiting[rank] = connection, seq
+        self._core.out.append(ToRank(connection.link, message.body(seq)))
+
+    def _answered(self, reply: Reply) -> None:
+        rank = reply.rank
+        assert rank is not None
+        self._waiting.pop(rank, None)
+        if not self._waiting:
+            self._core.cancel(self._deadline)
+            self._deadline = None
+        self._then(rank, reply)
+
+    def _expire(self) -> None:
+        self._deadline = None
+        late, self._waiting = self._waiting, {}
+        for rank, (connection, seq) in late.items():
+            pending = connection.pending.pop(seq, None)
+            if pending is not None:
+                reply = Reply(False, no_reply_reason=_too_late(self._limit), rank=rank)
+                self._core.later(partial(pending.then, reply), pending.cause)
+
+
 def ask(
     core: SessionState,
     rank: Rank,
@@ -56,7 +106,7 @@ def ask(
     """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
     connection = rank.connection
     if connection.link is None or not rank.phase.linked:
-        then(Reply(False, no_reply_reason="not connected"))
+        then(Reply(False, no_reply_reason=NOT_CONNECTED))
         return
     if connection.direct and command in OF_ALL_THREADS and isinstance(arguments, dict):
         arguments = {**arguments, "threadId": "*"}
@@ -102,7 +152,11 @@ def malformed(core: SessionState, rank: Rank, command: str, error: PeerFault) ->
 def _expire(connection: Connection, seq: int, limit: float) -> None:
     pending = connection.pending.pop(seq, None)
     if pending:
-        pending.then(Reply(False, no_reply_reason=f"no answer within {limit:g} s"))
+        pending.then(Reply(False, no_reply_reason=_too_late(limit)))
+
+
+def _too_late(limit: float) -> str:
+    return f"no answer within {limit:g} s"
 
 
 def answered(core: SessionState, rank: Rank, message: Message) -> None:

@@ -42,7 +42,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 NO_FILE: Final = "Breakpoint in file that does not exist."  # debugpy's message (1.8.22)
 ATTACH_PAUSE_S: Final = 0.3  # from the first attached rank until the attached ones are asked
 MAX_FILES: Final = 16_384  # paths that clients and stacks have named
-MAX_FOUND: Final = 262_144  # results of ranks
+MAX_FOUND: Final = 1024  # results of each rank
 COALESCE_WINDOW_S: Final = 0.2  # from the first rank's result for a file until clients are told
 LOOPBACK: Final = ("127.", "localhost", "::1")
 OnDigests: TypeAlias = Callable[[dict[str, str]], None]
@@ -58,9 +58,11 @@ class Files:
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
         self._compared: Recent[str, str] = Recent(MAX_FILES)
-        self._missing: dict[tuple[RankId, str], bool] = {}  # for ranks that have breakpoints in it
+        # The ranks that have breakpoints in a file, and whether they lack it; those that lack any.
+        self._having: dict[str, dict[RankId, bool]] = {}
+        self._lacking: dict[str, set[RankId]] = {}
         self._attach_timer: int | None = None
-        self._found: Recent[tuple[RankId, str], Found | None] = Recent(MAX_FOUND)
+        self._found: dict[RankId, Recent[str, Found | None]] = {}
         self._open: dict[str, int] = {}  # how many ranks have not answered about a path
         self._timers: dict[str, int] = {}
 
@@ -107,37 +109,53 @@ class Files:
 
     # Ranks' files
 
-    def taken(self, rank: Rank, path: str, states: list[Body]) -> None:
-        """Note a rank's answer for the breakpoints in a file."""
+    def taken(self, rank: Rank, path: str, *, told: bool, missing: bool) -> None:
+        """Note a rank's answer for the breakpoints in a file: `told` of any, or that it has none.
+
+        Lean: a thousand ranks do so at once.
+        """
+        id = rank.rank_id
         if rank.main:
             return  # a worker has its rank's files
-        self._missing.pop((rank.rank_id, path), None)
-        if states:
-            missing = any(state.get("message") == NO_FILE for state in states)
-            self._missing[rank.rank_id, path] = missing
-            self._look(rank, path, missing=missing)
+        if path in self._lacking or missing:
+            self._note_lacking(id, path, missing=missing)
+        if told:
+            self._having.setdefault(path, {})[id] = missing
+            if missing or path in self._compared:
+                self._look(rank, path, missing=missing)
+        elif path in self._having:
+            self._having[path].pop(id, None)
+
+    def _note_lacking(self, id: RankId, path: str, *, missing: bool) -> None:
+        lacking = self._lacking.setdefault(path, set())
+        if missing:
+            lacking.add(id)
+        else:
+            lacking.discard(id)
+        if not lacking:
+            del self._lacking[path]
 
     def live(self, rank: Rank) -> None:
         """A rank is attached; ask ranks only when others that attach now are done."""
-        questions = self._compared or any(self._missing.values())
+        questions = self._compared or self._lacking
         if questions and self._attach_timer is None:
             self._attach_timer = self._core.after(ATTACH_PAUSE_S, self._look_around)
 
     def _look_around(self) -> None:
         self._core.cancel(self._attach_timer)
         self._attach_timer = None
-        for (id, path), missing in sorted(self._missing.items()):
-            self._look(self._core.ranks[id], path, missing=missing)
+        having = [(id, path) for path, ranks in self._having.items() for id in ranks]
+        for id, path in sorted(having):
+            self._look(self._core.ranks[id], path, missing=self._having[path][id])
 
     def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
-        key = rank.rank_id, path
-        if key in self._found or rank.phase is not Phase.LIVE:
+        if path in self._found.get(rank.rank_id, ()) or rank.phase is not Phase.LIVE:
             return
         remote = paths_of(self._core, rank).to_remote(path)
         same = remote == path and self._is_ours(rank)
         if remote is None or not (missing or (path in self._compared and not same)):
             return
-        self._found[key] = None
+        self._found.setdefault(rank.rank_id, Recent(MAX_FOUND))[path] = None
         self._open[path] = self._open.get(path, 0) + 1
         digest = self._compared.get(path, "")
         expression = probe.look_at(self._core.injected.file_probe, remote, digest)
@@ -163,8 +181,9 @@ class Files:
             except PeerFault as error:
                 problem = to_ranks.malformed(self._core, rank, "evaluate", error).problem
             else:
-                if (rank.rank_id, path) in self._found:  # else the connection has been lost since
-                    self._found[rank.rank_id, path] = found
+                known = self._found.get(rank.rank_id, Recent(0))
+                if path in known:  # else the connection has been lost since
+                    known[path] = found
         if problem and rank.link is not None:
             self._core.warn("rank", f"cannot compare {path}: {problem}", rank)
         self._open[path] -= 1
@@ -189,6 +208,8 @@ class Files:
         self, client: Client | None, path: str, states: Mapping[DebuggeeId, Body]
     ) -> AboutFile:
         """Return the problems with a client's file in the ranks that answered with `states`."""
+        if not self._found and all(state.get("message") != NO_FILE for state in states.values()):
+            return NOTHING_WRONG
         news = {
             rank.rank_id: wrong
             for rank in self._core.sorted_mains()
@@ -200,7 +221,8 @@ class Files:
         return about_file(news, Others(hosts, self._core.default_group()))
 
     def _news(self, client: Client | None, path: str, rank: Rank, state: Body) -> FileNews | None:
-        found = self._found.get((rank.rank_id, path))
+        results = self._found.get(rank.rank_id)
+        found = results.get(path) if results else None
         missing = state.get("message") == NO_FILE
         local = local_path(client, path) if client else path
         digest = self._local.get(local, "") if client and self.are_here(client) else ""
@@ -220,9 +242,11 @@ class Files:
         """Forget a rank whose connection is gone: the next one may lead to another process."""
         if rank.main:
             return
-        self._missing = {key: m for key, m in self._missing.items() if key[0] != rank.id}
-        for key in [key for key in self._found if key[0] == rank.id]:
-            del self._found[key]
+        for ranks in self._having.values():
+            ranks.pop(rank.rank_id, None)
+        for path in list(self._lacking):
+            self._note_lacking(rank.rank_id, path, missing=False)
+        self._found.pop(rank.rank_id, None)
         self._core.folders.pop(rank.rank_id, None)
 
     def gone(self, client: Client) -> None:

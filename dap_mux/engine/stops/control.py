@@ -8,9 +8,9 @@ ever waits for a rank that cannot stop yet.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -31,7 +31,6 @@ from dap_mux.protocol.messages import plain
 from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
-OnRankReply: TypeAlias = Callable[[Rank, Reply], None]
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
 
@@ -220,7 +219,7 @@ class Control:
         command: str,
         rest: Body,
         threads: dict[DebuggeeId, int],
-        on_reply: OnRankReply | None = None,
+        on_reply: to_ranks.OnRankReply | None = None,
     ) -> StepRun:
         run = self.stops.begin_step(ranks, late)
         for rank in ranks:
@@ -231,7 +230,7 @@ class Control:
         return run
 
     def step_named(
-        self, ranks: list[Rank], late: list[Rank], command: str, on_reply: OnRankReply
+        self, ranks: list[Rank], late: list[Rank], command: str, on_reply: to_ranks.OnRankReply
     ) -> None:
         """Let exactly these stopped ranks step as one; the late ones follow from where they stop.
 
@@ -252,7 +251,7 @@ class Control:
         rank: Rank,
         command: str,
         arguments: Body,
-        on_reply: OnRankReply | None = None,
+        on_reply: to_ranks.OnRankReply | None = None,
         thread: int | None = None,
     ) -> None:
         """Tell a rank to run on, or one thread of it to step; it stands on if it refuses."""

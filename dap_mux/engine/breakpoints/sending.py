@@ -1,0 +1,151 @@
+"""One plan on its way to the ranks that share it, and what they answer.
+
+It is encoded once, and equal answers are read once: a thousand ranks of one program say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from dap_mux.engine.breakpoints.merge import Breakpoint
+from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
+from dap_mux.engine.breakpoints.substitutions import values_of
+from dap_mux.engine.breakpoints.union import Plan, Plans
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.source_files.diagnosis import NO_FILE
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.errors import PeerFault
+from dap_mux.protocol.rank_messages import BreakpointStates, read
+from dap_mux.rank_sets import World
+
+MAX_ANSWERS: Final = 64  # that differ, and are kept to be recognised
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What a rank has made of its plan: do not change it, other ranks share it.
+
+    `ids`: its own, of the breakpoints that they stand for; `met`: debugpy has moved two of them
+    onto one line; `told`: it has said anything of them, and perhaps that it has no such file.
+    """
+
+    ids: Ids
+    states: tuple[tuple[Breakpoint, Body], ...]
+    met: bool
+    told: bool
+    has_no_file: bool
+
+
+OnPlanTaken: TypeAlias = "Callable[[Sending, Rank, Taken], None]"
+
+
+class Sending:
+    """The breakpoints of one place, sent to the ranks that have the same plan."""
+
+    def __init__(
+        self, core: SessionState, place: Place, source: Body, planned: Plan, then: OnPlanTaken
+    ) -> None:
+        self.place = place
+        self.planned = planned
+        self._core = core
+        self._then = then
+        self._answers: dict[bytes, Taken] = {}
+        bodies = [slot.body for slot in planned.slots]
+        self._command = "setFunctionBreakpoints" if place == FUNCTIONS else "setBreakpoints"
+        arguments: Body = {"breakpoints": bodies}
+        if place != FUNCTIONS:
+            arguments["source"] = source
+            arguments["lines"] = [body.get("line", 1) for body in bodies]
+        self._message = to_ranks.Broadcast(self._command, arguments)
+        self._round = to_ranks.Round(core, self._command, self._answered)
+
+    def send(self, rank: Rank) -> None:
+        """Send it to one rank."""
+        self._round.ask(rank, self._message)
+
+    def _answered(self, rank: Rank, reply: Reply) -> None:
+        self._then(self, rank, self._read(rank, reply))
+
+    def _read(self, rank: Rank, reply: Reply) -> Taken:
+        if not reply.ok:
+            return self._taken([], reply)
+        text = bytes(reply.body)
+        known = self._answers.get(text)
+        if known is None:
+            try:
+                said = read(reply.body, BreakpointStates)
+            except PeerFault as error:
+                return self._taken([], to_ranks.malformed(self._core, rank, self._command, error))
+            known = self._taken(said.breakpoints or [], reply)
+            if len(self._answers) < MAX_ANSWERS:
+                self._answers[text] = known
+        return known
+
+    def _taken(self, told: list[Body | None], reply: Reply) -> Taken:
+        ids: Ids = {}
+        states: list[tuple[Breakpoint, Body]] = []
+        for index, slot in enumerate(self.planned.slots):
+            state = (told[index] if index < len(told) else None) or _failure(reply)
+            if isinstance(state.get("id"), int):
+                ids[state["id"]] = slot.breakpoints
+            states += [(item, _named(state, item)) for item in slot.breakpoints]
+        by_item = dict(states)
+        spots = [items[0].spot_of(by_item[items[0]]) for items in ids.values()]
+        for item, reason in self.planned.refused:
+            states.append((item, {"verified": False, "message": reason}))
+        known = [state for state in told if state]
+        missing = any(state.get("message") == NO_FILE for state in known)
+        return Taken(ids, tuple(states), len(set(spots)) < len(spots), bool(known), missing)
+
+
+class Sendings:
+    """The sendings of one place: one for each plan that a rank needs.
+
+    `wanted`: the breakpoints of each client.
+    """
+
+    def __init__(
+        self,
+        core: SessionState,
+        place: Place,
+        source: Body,
+        wanted: Mapping[int, Sequence[Breakpoint]],
+        then: OnPlanTaken,
+    ) -> None:
+        self.place = place
+        self._core = core
+        self._source = source
+        self._then = then
+        self._world = core.world()
+        self._clients = list(wanted)
+        breakpoints = [item for items in wanted.values() for item in items]
+        self._lasts = not any(item.sets for item in breakpoints)  # some mean states of ranks
+        self._plans = Plans(breakpoints, self._world)
+        self._sendings: dict[Plan, Sending] = {}
+
+    def holds_in(self, world: World, clients: list[int]) -> bool:
+        """Whether they are right for a rank that comes to this world, and to these clients."""
+        return self._lasts and world is self._world and clients == self._clients
+
+    def of(self, rank: Rank) -> Sending:
+        """Return what is to be sent to a rank."""
+        planned = self._plans.of(rank.id, partial(values_of, self._core, rank))
+        sending = self._sendings.get(planned)
+        if sending is None:
+            sending = Sending(self._core, self.place, self._source, planned, self._then)
+            self._sendings[planned] = sending
+        return sending
+
+
+def _failure(reply: Reply) -> Body:
+    return {"verified": False, "message": reply.problem or "not verified"}
+
+
+def _named(state: Body, item: Breakpoint) -> Body:
+    """Return a state with our id, where the rank has given one: so equal ones are equal."""
+    return {**state, "id": item.id} if "id" in state else state
