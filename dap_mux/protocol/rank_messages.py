@@ -8,10 +8,11 @@ needed: fields that are only passed on are not declared, and null means the same
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from functools import cache
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import plain
@@ -112,9 +113,14 @@ class Stopped(Stack):
 
     reason: str | None = None
     threadId: int | None = None
-    description: str | None = None
-    text: str | None = None
-    hitBreakpointIds: list[int] | None = None
+    description: str | UnsetType | None = UNSET  # these are passed on as they come
+    text: str | UnsetType | None = UNSET
+    hitBreakpointIds: list[int] | UnsetType | None = UNSET
+
+    @property
+    def hits(self) -> list[int]:
+        """The rank's own ids of the breakpoints that it has hit."""
+        return self.hitBreakpointIds or []
 
 
 class ThreadChanged(Struct):
@@ -200,6 +206,16 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
 }
 
 
+_ABSENT: Final = (b"", b"null")
+_BRACE: Final = ord("{")
+_DETAILS: Final = frozenset({"description", "text", "hitBreakpointIds"})
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
 def event_body(event: str, body: Raw) -> Object:
     """Return the whole body of an event; its Struct's fields are as they should be.
 
@@ -220,6 +236,16 @@ def fields(body: Object, kind: type[T]) -> T:
     return msgspec.convert(body, kind)
 
 
+def stopped_body(body: Raw) -> tuple[Stopped, Object]:
+    """Return the body of a `stopped` event, and of it what is passed on. Raises `PeerFault`."""
+    if not body or memoryview(body)[0] != _BRACE:
+        return Stopped(), {}
+    said = read(body, Stopped)
+    if said.description is said.text is said.hitBreakpointIds is UNSET:
+        return said, {}
+    return said, {name: value for name, value in plain(body).items() if name in _DETAILS}
+
+
 def announces_child(arguments: Raw) -> bool:
     """Whether these arguments of `startDebugging` name a process that waits."""
     try:
@@ -232,7 +258,9 @@ def announces_child(arguments: Raw) -> bool:
 def read(body: Raw, kind: type[T]) -> T:
     """Decode the body of an answer; an absent one and null count as {}. Raises `PeerFault`."""
     try:
-        return msgspec.json.decode(b"{}" if bytes(body) in (b"", b"null") else body, type=kind)
+        decode = _decoder(cast("Any", kind)).decode
+        said: T = decode(b"{}" if bytes(body) in _ABSENT else body)
+        return said
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise PeerFault(str(error)) from None
 

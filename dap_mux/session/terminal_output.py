@@ -63,7 +63,9 @@ def set_up_log(verbosity: int, log_dir: Path | None) -> None:
         file = logging.FileHandler(log_dir / "dap-mux.log", encoding="utf-8")
         file.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         handlers.append(file)
-    for name, level in (("dap_mux", logging.DEBUG), ("asyncio", logging.WARNING)):
+    # What no handler takes is not even made: a thousand ranks say a lot.
+    least = min(handler.level for handler in handlers)
+    for name, level in (("dap_mux", max(least, logging.DEBUG)), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.propagate = False

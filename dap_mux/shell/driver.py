@@ -281,5 +281,7 @@ def _write(writes: Writes) -> None:
 
 def _log(output: outputs.Log) -> None:
     """Loggers are named by component and rank, so that one rank can be followed."""
+    if not logger.isEnabledFor(output.level):
+        return
     name = output.component if output.rank is None else f"{output.component}.{output.rank[1]}"
     logger.getChild(name).log(output.level, "%s", output.text)

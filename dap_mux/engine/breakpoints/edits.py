@@ -33,6 +33,10 @@ class BreakpointEdits:
     def __init__(self, core: SessionState, breakpoints: Breakpoints) -> None:
         self._core = core
         self._breakpoints = breakpoints
+        self._temporary: list[Breakpoint] = []
+
+    def _is_there(self, item: Breakpoint) -> bool:
+        return self._breakpoints.store.place_of(item) is not None
 
     def items(self) -> list[tuple[Place, Breakpoint]]:
         """Return every client's breakpoints, by id, without the session's own."""
@@ -54,8 +58,13 @@ class BreakpointEdits:
     ) -> Breakpoint:
         """Add one for these ranks to the store; `send` sends it."""
         item = self._add(place, client, body, {rank.rank_id for rank in ranks})
-        item.temporary = kind
+        self._set_kind(item, kind)
         return item
+
+    def _set_kind(self, item: Breakpoint, kind: Temporary) -> None:
+        item.temporary = kind
+        if kind:
+            self._temporary.append(item)
 
     def _add(self, place: Place, client: int, body: Body, ranks: set[RankId]) -> Breakpoint:
         item = self._breakpoints.new(client, body)
@@ -70,7 +79,8 @@ class BreakpointEdits:
             return item
         part = self._add(place, item.client, dict(item.body), ranks)
         part.sets, part.clean = item.sets, dict(item.clean)
-        part.disabled, part.temporary = item.disabled & ranks, item.temporary
+        part.disabled = item.disabled & ranks
+        self._set_kind(part, item.temporary)
         item.off |= ranks
         self._breakpoints.edited(place)
         return part
@@ -98,9 +108,12 @@ class BreakpointEdits:
 
     # Temporary ones
 
-    def stopped(self, rank: Rank, body: Body) -> None:
+    def stopped(self, rank: Rank, hits: list[int]) -> None:
         """A rank has stopped: remove its temporary breakpoints that have done their work."""
-        hit = self._breakpoints.hit(rank, body.get("hitBreakpointIds"))
+        self._temporary = [item for item in self._temporary if self._is_there(item)]
+        if not self._temporary:
+            return
+        hit = self._breakpoints.hit(rank, hits)
         over = [
             (place, item)
             for place, item in self._breakpoints.store.items()
@@ -116,7 +129,7 @@ class BreakpointEdits:
 
     def lost(self, rank: Rank) -> None:
         """A rank's connection is gone: drop its breakpoints that were for one stop only."""
-        for place, item in list(self._breakpoints.store.items()):
+        for place, item in self._breakpoints.store.items() if self._temporary else ():
             if item.temporary == "stop" and not rank.main and rank.rank_id in self.ranks_of(item):
                 self.cut(place, item, {rank.rank_id})
 

@@ -263,7 +263,7 @@ class Breakpoints:
         self._rank_ids.replace(rank.id, place, taken.ids, stopped=rank.stop is not None)
         for item, state in taken.states:
             before, item.states[rank.id] = item.states.get(rank.id), state
-            if before != state:
+            if item.told is not None and before != state:
                 self._tell_change(item)
         self.touched.tell()
         if taken.met:  # send again, united, what debugpy has moved onto one line: it keeps the last
@@ -298,6 +298,7 @@ class Breakpoints:
         for item in breakpoints:
             item.states[rank.id] = updated(item.states.get(rank.id, {}), state)
             self._tell_change(item)
+        self.touched.tell()
 
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
         """Return the ids of a client's breakpoints on the lines of a rank's hit ids."""
@@ -310,7 +311,6 @@ class Breakpoints:
         return [id for ids in found for id in ids]
 
     def _tell_change(self, breakpoint: Breakpoint) -> None:
-        self.touched.tell()
         client = self._core.clients.get(breakpoint.client)
         if breakpoint.told is None or client is None or self._store.place_of(breakpoint) is None:
             return
@@ -325,6 +325,7 @@ class Breakpoints:
         for items in self._store.by_place.get(place, {}).values():
             for item in items:
                 self._tell_change(item)
+        self.touched.tell()
 
     def unavailable(self, rank: Rank) -> None:
         """A rank's connection is gone: forget its answers, and wait for it no longer."""

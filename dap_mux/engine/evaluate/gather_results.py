@@ -25,17 +25,30 @@ def gather_results(
     then: Callable[[dict[DebuggeeId, Result[T]]], None],
 ) -> None:
     """Evaluate in each rank; `then` is called once every rank has answered or is given up."""
+    messages: dict[str, to_ranks.Broadcast] = {}
+    values: dict[bytes, T | None] = {}
 
     def answered(replies: dict[DebuggeeId, Reply]) -> None:
-        then({id: _result(reply, kind) for id, reply in replies.items()})
+        then({id: _known(values, reply, kind) for id, reply in replies.items()})
 
-    to_ranks.gather(
-        core,
-        ranks,
-        "evaluate",
-        lambda rank: {"expression": expression(rank), "context": "watch"},
-        answered,
-    )
+    def message(rank: Rank) -> to_ranks.Broadcast:
+        text = expression(rank)
+        if text not in messages:
+            arguments = {"expression": text, "context": "watch"}
+            messages[text] = to_ranks.Broadcast("evaluate", arguments)
+        return messages[text]
+
+    to_ranks.gather(core, ranks, "evaluate", message, answered)
+
+
+def _known(values: dict[bytes, T | None], reply: Reply, kind: type[T]) -> Result[T]:
+    """Decode a reply, unless another rank has said the same: most do."""
+    text = bytes(reply.body)
+    known = values.get(text) if reply.ok else None
+    if known is not None:
+        return known, reply
+    values[text], said = _result(reply, kind)
+    return values[text], said
 
 
 def _result(reply: Reply, kind: type[T]) -> Result[T]:

@@ -7,7 +7,7 @@ ever more seldom, and once more after a stop; where torch has not come within a 
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
@@ -75,11 +75,11 @@ class LibraryWatch:
         live = [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
-        source = self._core.injected.torch_state
+        expression = lru_cache(partial(look, self._core.injected.torch_state))
         gather_results(
             self._core,
             live,
-            lambda rank: look(source, list(places[rank.id]), rank.id[0] in meshless),
+            lambda rank: expression(tuple(places[rank.id]), rank.id[0] in meshless),
             Seen,
             partial(self._learn, places),
         )

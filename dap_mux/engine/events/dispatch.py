@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from msgspec import Raw
+
 from dap_mux.engine.events.rank_events import RankEvents
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.protocol.messages import Message
-from dap_mux.protocol.rank_messages import event_body
+from dap_mux.protocol.rank_messages import event_body, stopped_body
 
 EventHandler: TypeAlias = Callable[[RankEvents, Rank, Body], None]
 
@@ -23,9 +25,14 @@ def _with_our_ids(event: str) -> EventHandler:
     return lambda events, rank, body: events.translated(event, rank, body)
 
 
-EVENT_TABLE: Final[Mapping[str, EventHandler | None]] = {
+def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
+    events.stopped(rank, *stopped_body(body))
+
+
+# What comes of a thousand ranks at once is decoded only as far as it is needed.
+READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {"stopped": _stopped}
+WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "initialized": RankEvents.initialized,
-    "stopped": RankEvents.stopped,
     "continued": RankEvents.continued,
     "exited": RankEvents.exited,
     "terminated": RankEvents.terminated,
@@ -46,14 +53,19 @@ EVENT_TABLE: Final[Mapping[str, EventHandler | None]] = {
     "debugpyAttach": RankEvents.child,
     "debugpyWaitingForServer": None,
 }
+EVENT_TABLE: Final[Mapping[str, object]] = {**WHOLE, **READ_AT_ONCE}
 
 
 def dispatch(events: RankEvents, rank: Rank, message: Message) -> None:
     """Hand a rank's event to its row. Raises `PeerFault` where it is not what DAP says."""
-    event, body = message.event, event_body(message.event, message.body)
-    if event not in EVENT_TABLE:
+    event = message.event
+    if event in READ_AT_ONCE:
+        READ_AT_ONCE[event](events, rank, message.body)
+        return
+    body = event_body(event, message.body)
+    if event not in WHOLE:
         events.unknown(rank, event, body)
         return
-    handler = EVENT_TABLE[event]
+    handler = WHOLE[event]
     if handler is not None:
         handler(events, rank, body)

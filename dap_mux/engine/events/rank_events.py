@@ -19,7 +19,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
-from dap_mux.protocol.rank_messages import Served, Threads, fields
+from dap_mux.protocol.rank_messages import Served, Stopped, Threads, fields
 
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
@@ -54,7 +54,7 @@ class RankEvents:
         """The rank takes breakpoints."""
         self._lifecycle.initialized(rank)
 
-    def stopped(self, rank: Rank, body: Body) -> None:
+    def stopped(self, rank: Rank, said: Stopped, details: Body) -> None:
         """The rank has stopped.
 
         One that is being left goes on; taken for stopped, it would be told to continue when it is
@@ -63,7 +63,7 @@ class RankEvents:
         if rank.phase.leaving:
             return
         self._lifecycle.runs(rank)
-        self._stops.stopped(rank, body)
+        self._stops.stopped(rank, said, details)
 
     def continued(self, rank: Rank, body: Body) -> None:
         """The rank runs on."""

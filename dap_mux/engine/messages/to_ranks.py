@@ -99,11 +99,14 @@ def ask(
     core: SessionState,
     rank: Rank,
     command: str,
-    arguments: Raw | Body,
+    arguments: Raw | Body | Broadcast,
     then: OnReply,
     timeout: float | None = None,
 ) -> None:
-    """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
+    """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none.
+
+    `arguments` may be a message that is encoded already, of the same command.
+    """
     connection = rank.connection
     if connection.link is None or not rank.phase.linked:
         then(Reply(False, no_reply_reason=NOT_CONNECTED))
@@ -115,14 +118,18 @@ def ask(
     limit = core.settings.request_timeout if timeout is None else timeout
     token = core.after(limit, lambda: _expire(connection, seq, limit)) if limit else None
     connection.pending[seq] = Pending(command, then, token, core.cause)
-    core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
+    if isinstance(arguments, Broadcast):
+        body = arguments.body(seq)
+    else:
+        body = encode(Request(seq, command, arguments))
+    core.out.append(ToRank(connection.link, body))
 
 
 def ask_for(
     core: SessionState,
     rank: Rank,
     command: str,
-    arguments: Raw | Body,
+    arguments: Raw | Body | Broadcast,
     kind: type[T],
     then: OnAnswer[T],
     timeout: float | None = None,
@@ -204,7 +211,7 @@ def gather(
     core: SessionState,
     ranks: Iterable[Rank],
     command: str,
-    arguments: Callable[[Rank], Body | Raw],
+    message: Callable[[Rank], Broadcast],
     then: Callable[[dict[DebuggeeId, Reply]], None],
     timeout: float | None = None,
 ) -> None:
@@ -213,9 +220,10 @@ def gather(
     replies: dict[DebuggeeId, Reply] = {}
     join = Join(core, (rank.id for rank in asked), lambda missing: then(replies))
 
-    def answered(id: DebuggeeId, reply: Reply) -> None:
-        replies[id] = reply
-        join.arrive(id)
+    def answered(rank: Rank, reply: Reply) -> None:
+        replies[rank.id] = reply
+        join.arrive(rank.id)
 
+    requests = Round(core, command, answered, timeout)
     for rank in asked:
-        ask(core, rank, command, arguments(rank), partial(answered, rank.id), timeout)
+        requests.ask(rank, message(rank))

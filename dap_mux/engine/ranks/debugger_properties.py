@@ -37,7 +37,8 @@ class DebuggerProperties:
             else:
                 to_clients.respond(self._core, request)
 
-        to_ranks.gather(self._core, ranks, COMMAND, lambda _: wanted, answered)
+        message = to_ranks.Broadcast(COMMAND, wanted)
+        to_ranks.gather(self._core, ranks, COMMAND, lambda _: message, answered)
 
     def configure(self, rank: Rank) -> None:
         """Tell a rank that is new what the present clients have set."""

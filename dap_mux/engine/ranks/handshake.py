@@ -9,7 +9,7 @@ children from waiting for a debugger that will not come.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
@@ -47,6 +47,8 @@ INITIALIZE_ARGUMENTS: Final[Body] = {
     "supportsProgressReporting": False,
 }
 
+# Said to every rank as it is; encoded once.
+CONFIGURATION_DONE: Final = to_ranks.Broadcast("configurationDone", {})
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
@@ -232,8 +234,8 @@ class Handshake:
         expression: str,
         then: Callable[[Rank, Evaluated | None, Reply], None],
     ) -> None:
-        arguments = {"expression": expression, "context": "watch"}
-        to_ranks.ask_for(self._core, rank, "evaluate", arguments, Evaluated, partial(then, rank))
+        message = _evaluate(expression)
+        to_ranks.ask_for(self._core, rank, "evaluate", message, Evaluated, partial(then, rank))
 
     def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
         """Verified by what the socket itself says; where it fails the rank just stays slow."""
@@ -287,9 +289,8 @@ class Handshake:
         """Once; a rank that is left meanwhile has been told already."""
         if not rank.connection.runs_on and rank.link is not None:
             rank.connection.runs_on = True
-            to_ranks.ask(
-                self._core, rank, "configurationDone", {}, lambda reply: self._done(rank, reply)
-            )
+            then = partial(self._done, rank)
+            to_ranks.ask(self._core, rank, "configurationDone", CONFIGURATION_DONE, then)
 
     def _done(self, rank: Rank, reply: Reply) -> None:
         """Whose adapter we are: it answers `attach` at once, and this when it runs on."""
@@ -320,6 +321,12 @@ class Handshake:
 
 def _why_refused(reply: Reply) -> str:
     return BUSY if ALREADY_DEBUGGED in reply.message else reply.problem
+
+
+@lru_cache(maxsize=8)
+def _evaluate(expression: str) -> to_ranks.Broadcast:
+    """Return the request, which is of 20 KB and the same for most ranks."""
+    return to_ranks.Broadcast("evaluate", {"expression": expression, "context": "watch"})
 
 
 def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:

@@ -35,6 +35,7 @@ class Transitions:
     def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         """Take the step that the table has for this signal."""
         rank.phase = step(rank.phase, signal)
+        self._core.phase_changed(rank)
         if reason or not rank.phase.trying:
             rank.reason = reason  # while it is tried again, `list` says why that is
         if rank.lost and not rank.phase.trying:

@@ -40,6 +40,9 @@ class Phase(enum.Enum):
         self.state = state
         self.linked = linked
 
+    # Members are singletons: the C hash by identity, not Enum's in Python, on the hot path.
+    __hash__ = object.__hash__
+
     @property
     def trying(self) -> bool:
         """Whether we try to attach the rank."""
@@ -83,6 +86,8 @@ class Signal(enum.Enum):
     RELEASE = "release"
     END = "end"
     RETURN = "return"
+
+    __hash__ = object.__hash__  # as `Phase`
 
 
 # LEAVE detaches a linked rank; without a link there is nothing to detach.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,6 +20,8 @@ from dap_mux.protocol.messages import NO_RAW
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
+NO_THREADS: Final[frozenset[int]] = frozenset()
+NO_OVERRIDES: Final[Body] = {}  # of every rank, and never changed
 NO_REASON: Final = "debugpy refused it and gave no reason"
 
 
@@ -51,7 +52,7 @@ class Pending(Struct):
     cause: ClientRequest | None = None  # the client's request that it is made for
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Connection:
     """One connection to an adapter; the next attempt replaces it. `link` is None once closed."""
 
@@ -78,7 +79,7 @@ class Lost:
     deadline: int | None = None  # to reconnect, where the process cannot be observed
 
 
-@dataclass
+@dataclass(slots=True)
 class Fate:
     """The end of a rank's process, or what is known before it."""
 
@@ -92,7 +93,7 @@ class Fate:
     told: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Rank:
     """One rank, `(group, rank)`, over all processes and connections that it has in turn.
 
@@ -117,14 +118,16 @@ class Rank:
     pausing: bool = False
     run: StepRun | None = None  # the current step
     last_run: StepRun | None = None  # its previous step
-    deferred: deque[Deferred] = field(default_factory=deque)
-    stepping: set[int] = field(default_factory=set)  # its threads that are stepping
+    deferred: list[Deferred] = field(default_factory=list)
+    stepping: frozenset[int] = NO_THREADS  # its threads that are stepping
     last_thread: int | None = None  # the thread that it continued with, while it runs
     threads: dict[int, str] = field(default_factory=dict)
     exit_code: int | None = None
     fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
-    attach_overrides: Body = field(default_factory=dict)  # a worker's own attach arguments
+    attach_overrides: Body = field(
+        default_factory=lambda: NO_OVERRIDES
+    )  # a worker's own attach arguments
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
 

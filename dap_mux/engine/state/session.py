@@ -54,6 +54,7 @@ class SessionState:
         self.mains: dict[RankId, Rank] = {}
         self._sorted: list[Rank] | None = None  # `ranks` in order, until one comes or goes
         self._workers: dict[DebuggeeId, list[Rank]] = {}  # of each rank, in no order
+        self._live: set[DebuggeeId] = set()
         self._world: World | None = None  # the last one, while it holds
         self._several_hosts: bool | None = None  # None: not known since a rank came or moved
         self.links: dict[int, Rank] = {}
@@ -139,6 +140,7 @@ class SessionState:
         """Add a rank or a worker to the session, in place of any with the same id."""
         self.remove(rank)
         self.ranks[rank.id] = rank
+        self.phase_changed(rank)
         if rank.main is None:
             self.mains[rank.rank_id] = rank
         else:
@@ -147,12 +149,25 @@ class SessionState:
     def remove(self, rank: Rank) -> None:
         """Remove a rank or a worker."""
         self._sorted = None
+        self._live.discard(rank.id)
         known = self.ranks.pop(rank.id, None)
         if rank.main is None:
             self._world = None
             self.mains.pop(rank.rank_id, None)
         elif known:
             self._workers[rank.main.id].remove(known)
+
+    def phase_changed(self, rank: Rank) -> None:
+        """Its phase is another than before."""
+        if rank.phase is Phase.LIVE and self.ranks.get(rank.id) is rank:
+            self._live.add(rank.id)
+        else:
+            self._live.discard(rank.id)
+
+    @property
+    def live(self) -> int:
+        """How many ranks are attached, with their workers."""
+        return len(self._live)
 
     def workers_of(self, main: Rank) -> list[Rank]:
         """Return the workers of a rank."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True, gc=False):
     """The part of a stack frame that classes compare: client path, function and line."""
 
     path: str
@@ -20,7 +21,7 @@ class Frame:
     line: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Stop:
     """A rank's stop; `thread` is debugpy's id of the thread that caused it."""
 

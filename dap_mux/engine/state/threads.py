@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from dap_mux.engine.state.client import Client
@@ -66,7 +65,7 @@ class View:
         if core.single:
             return "threads"
         if core.view == "auto":
-            return "classes" if _more_live_than(core, core.settings.classes_above) else "ranks"
+            return "classes" if core.live > core.settings.classes_above else "ranks"
         return core.view
 
     def rows(self, client: Client) -> list[Row]:
@@ -160,11 +159,6 @@ class View:
         thread = rank.stop.thread if rank.stop else rank.last_thread
         known = rank.stop is not None or thread in rank.threads
         return self.id_of(rank.id, thread if known and thread != main_thread(rank) else None)
-
-
-def _more_live_than(core: SessionState, limit: int) -> bool:
-    live = (rank for rank in core.ranks.values() if rank.phase is Phase.LIVE)
-    return next(islice(live, limit, None), None) is not None
 
 
 def _live(core: SessionState) -> list[Rank]:

@@ -10,6 +10,7 @@ shown where it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from dap_mux.engine.ranks.deaths import note_stop
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import NO_THREADS, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, Frame, StepRun, Stop
 from dap_mux.engine.stops.client_events import ClientEvents
@@ -31,7 +32,6 @@ from dap_mux.protocol.rank_messages import (
     StackFrame,
     Stopped,
     Threads,
-    fields,
 )
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -71,20 +71,18 @@ class Stops:
 
     # From ranks
 
-    def stopped(self, rank: Rank, body: Body) -> None:
+    def stopped(self, rank: Rank, said: Stopped, details: Body) -> None:
         """A rank's `stopped` event. It speaks of one rank, whatever `allThreadsStopped` says."""
         core = self._core
-        self._edits.stopped(rank, body)  # first: a deferred command may let it run on at once
-        if body.get("reason") == "goto" and rank.stop and rank.stop.announced:
+        self._edits.stopped(rank, said.hits)  # first: a deferred command may let it run on at once
+        if said.reason == "goto" and rank.stop and rank.stop.announced:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
-        details = {k: v for k, v in body.items() if k in DETAILS}
-        said = fields(body, Stopped)
         stop = Stop(said.threadId or 1, said.reason or "pause", details)
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
         _learn_stack(rank, stop, said)  # told here by ranks that are patched to
         rank.stop, rank.pausing = stop, False
-        rank.stepping.clear()
+        rank.stepping = NO_THREADS
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
 
@@ -141,7 +139,7 @@ class Stops:
         """Let a rank that is late to its class's step keep up; False when it runs on."""
         if not rank.deferred:
             return True
-        deferred = rank.deferred.popleft()
+        deferred = rank.deferred.pop(0)
         keeps_up = stop.reason in OWN_STOPS and deferred.place in (None, stop.frames)
         if not keeps_up:
             rank.deferred.clear()
@@ -176,7 +174,7 @@ class Stops:
         if run:
             run.pending.discard(rank.id)
         rank.deferred.clear()
-        rank.stepping.clear()
+        rank.stepping = NO_THREADS
 
     def stands(self, rank: Rank, stop: Stop) -> None:
         """The rank has refused to move: this is still its stop, and the clients see it again."""
@@ -270,17 +268,22 @@ class Stops:
 
 
 NOT_OWN = frozenset({"subtle", "label"})
-DETAILS = frozenset({"description", "text", "hitBreakpointIds"})
 
 
 def _learn_stack(_: Rank, stop: Stop, said: Stack) -> None:
     if said.stackFrames is None:
         return
-    stop.frames = tuple(map(_frame, said.stackFrames))
+    stop.frames = _shared(tuple(map(_frame, said.stackFrames)))
     stop.frame_ids = tuple(frame.id or 0 for frame in said.stackFrames)
     if stop.reason == "exception":
         stop.own = stop.selected = _own(said.stackFrames)
     stop.line_text = said.lineText
+
+
+@lru_cache(maxsize=1024)
+def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return the stack that others have, too: most ranks stop where another does."""
+    return frames
 
 
 def _frame(said: StackFrame) -> Frame:

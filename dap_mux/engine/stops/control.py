@@ -259,7 +259,7 @@ class Control:
         if stop:
             self.stops.clear(rank)
         if thread is not None:
-            rank.stepping.add(thread)
+            rank.stepping |= {thread}
             rank.last_thread = thread
 
         def answered(reply: Reply) -> None:
@@ -279,7 +279,7 @@ class Control:
         if stop:
             self.stops.stands(rank, stop)
         elif thread is not None:
-            rank.stepping.discard(thread)
+            rank.stepping -= {thread}
 
     def _say_refusal(self, rank: Rank, command: str, reply: Reply) -> None:
         """Say why a rank does not do it; many that refuse for the same reason are one line."""

@@ -37,7 +37,9 @@ class StopWaiters:
 
     def moved(self, rank: Rank) -> None:
         """The rank's state has changed."""
-        waiting = self._waiting.pop(rank.id, [])
+        waiting = self._waiting.pop(rank.id, None)
+        if waiting is None:
+            return
         here = [one for one in waiting if _arrived(rank, one.old)]
         stay = [one for one in waiting if one not in here]
         if stay:
