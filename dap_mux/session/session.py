@@ -27,6 +27,7 @@ from dap_mux.session.terminal_output import alert, say
 from dap_mux.session_files import SessionFile, session_folder
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
+from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.tls_unix import listen_unix
 
@@ -218,12 +219,15 @@ async def open_session(
         groups=tuple(groups) or (settings.default_group,),
     )
     driver.feed(inputs.Listening(file.address))
+    garbage = GarbageCollection(driver)
+    garbage.start()
     # From here on signals are queued: there is something to clean up.
     with anyio.open_signal_receiver(*ending_signals()) as signals:
         file.write()
         try:
             yield Session(driver, file, signals)
         finally:
+            garbage.stop()
             file.remove()
             unix.close()
             server.close()

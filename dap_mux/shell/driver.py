@@ -76,6 +76,7 @@ class Driver:
         self._files = LocalFiles()
         self._processes = LocalProcesses()
         self.timers = Timers()
+        self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
         self._numbers = 0
         self._change = asyncio.Event()
@@ -98,6 +99,7 @@ class Driver:
 
     def feed(self, *happened: inputs.Input) -> None:
         """Pass inputs to the engine and carry out its outputs; each peer gets one write."""
+        self.fed += 1
         writes: Writes = {}
         for item in happened:
             for output in self.engine.receive(item):

@@ -1,0 +1,69 @@
+"""When Python looks for garbage: between the session's work, not in the middle of it.
+
+A session of many ranks has hundreds of thousands of objects that live as long as it does, and
+nearly all others end by themselves as soon as they are not used. Python's collector would go
+through all of them again and again while they are made (measured: a quarter of the CPU of attaching
+4,096 ranks). So what is there at a quiet moment is set aside (`gc.freeze`), and only what is new is
+looked at in between. At the next quiet moment everything is looked at once: memory stays flat.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Final, Protocol
+
+from dap_mux.shell.timers import Timer, Timers
+
+CHECK_INTERVAL_S: Final = 2.0  # nothing was fed in one of these: the session is idle
+LEAST_PAUSE_S: Final = 30.0  # between two looks at everything, while the session is idle at times
+MOST_PAUSE_S: Final = 120.0  # where it never is
+# More objects than are made at once by a stop of many ranks; a full collection is a backstop.
+THRESHOLDS: Final = (10_000, 20, 20)
+
+
+class Busy(Protocol):
+    """What tells whether the session works."""
+
+    fed: int  # how many times
+    timers: Timers
+
+
+class GarbageCollection:
+    """Decides when this process looks for garbage, from `start` to `stop`."""
+
+    def __init__(self, session: Busy) -> None:
+        self._session = session
+        self._timer: Timer | None = None
+        self._seen = self._collected = 0  # of `fed`: at the last check, at the last collection
+        self._pause = LEAST_PAUSE_S  # s since the last collection
+        self._before = gc.get_threshold(), gc.get_freeze_count()
+
+    def start(self) -> None:
+        """What is imported is not looked at any more."""
+        gc.freeze()
+        gc.set_threshold(*THRESHOLDS)
+        self._wait()
+
+    def stop(self) -> None:
+        """Leave the process as it was."""
+        if self._timer is not None:
+            self._timer.cancel()
+        thresholds, frozen = self._before
+        gc.set_threshold(*thresholds)
+        if not frozen:
+            gc.unfreeze()
+
+    def _wait(self) -> None:
+        self._timer = self._session.timers.call_later(CHECK_INTERVAL_S, self._check)
+
+    def _check(self) -> None:
+        fed = self._session.fed
+        idle, self._seen = fed == self._seen, fed
+        self._pause += CHECK_INTERVAL_S
+        due = self._pause > (LEAST_PAUSE_S if idle else MOST_PAUSE_S)
+        if due and fed != self._collected:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+            self._collected, self._pause = fed, 0.0
+        self._wait()
