@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.sync import Breakpoints
@@ -158,7 +156,7 @@ class Engine:
         Raises nothing: an unforeseen exception is answered and logged (`faults`).
         """
         core = self.core
-        faults.run(core, partial(self._take, event))
+        faults.run(core, self._take, event)
         out, core.out = core.out, []
         return out
 

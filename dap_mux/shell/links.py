@@ -49,6 +49,7 @@ class RankLink(asyncio.Protocol):
         "_over",
         "_pulse",
         "_reason",
+        "_sent",
         "_socket",
         "_transport",
     )
@@ -64,6 +65,7 @@ class RankLink(asyncio.Protocol):
         self._reason = "the rank closed the connection"
         self._closing: Timer | None = None
         self._over = False
+        self._sent = False  # anything, since data came last
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TCP is up."""
@@ -85,9 +87,12 @@ class RankLink(asyncio.Protocol):
             self._reason = f"the rank sent malformed data: {error}"
             self._close_later()
             return
+        self._sent = False
         self._driver.feed(*said)
-        # Our next request acknowledges a response. Anything else is acknowledged now: the rank may
-        # wait for that before it sends more.
+        # What we send acknowledges it, and so does our next request after a response. Anything else
+        # is acknowledged now: the rank may wait for that before it sends more.
+        if self._sent:
+            return
         quiet = said and self._driver.engine.is_quiet(self._link, said[-1].message)
         if not quiet or self._framer.waiting_for:
             acknowledge_now(self._socket)
@@ -127,6 +132,7 @@ class RankLink(asyncio.Protocol):
         """Write whole messages at once."""
         if self._transport and not self._closing and not self._transport.is_closing():
             write_now(self._transport, self._file, encode_frames(bodies))
+            self._sent = True
 
     def close(self) -> None:
         """Close once the buffer is sent."""

@@ -135,19 +135,16 @@ class CollectiveTimeouts:
         self._core.cancel(self._reminder)
         self._reminder = None
         expression = put_back(self._core.injected.timeout_probe)
-        arguments = {"expression": expression, "context": "watch"}
+        message = to_ranks.Broadcast("evaluate", {"expression": expression, "context": "watch"})
+        requests = to_ranks.Round(self._core, "evaluate", self._undone)
         for id in sorted(asked):
             rank = self._core.ranks.get(id)
             if rank is not None and rank.phase is Phase.LIVE:
-                to_ranks.ask(self._core, rank, "evaluate", arguments, self._undone(rank))
+                requests.ask(rank, message)
 
-    def _undone(self, rank: Rank) -> to_ranks.OnReply:
-        def undone(reply: Reply) -> None:
-            if not reply.ok and rank.phase is Phase.LIVE:
-                why = reply.problem
-                self._core.warn("rank", f"timeouts may still be longer: {why}", rank)
-
-        return undone
+    def _undone(self, rank: Rank, reply: Reply) -> None:
+        if not reply.ok and rank.phase is Phase.LIVE:
+            self._core.warn("rank", f"timeouts may still be longer: {reply.problem}", rank)
 
 
 def _clocks(told: TimeoutReport | None, reply: Reply) -> TimeoutReport:

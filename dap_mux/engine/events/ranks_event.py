@@ -31,11 +31,12 @@ class RanksEvent:
 
     def moved(self, rank: Rank) -> None:
         """What `list` shows of this rank has changed."""
-        if not any(EVENT in client.events for client in self._core.clients.values()):
-            return
-        self._changed[rank.id] = rank
-        if self._timer is None:
-            self._timer = self._core.after(COALESCE_WINDOW_S, self._tell)
+        for client in self._core.clients.values():  # no generator: a rank that attaches moves often
+            if EVENT in client.events:
+                self._changed[rank.id] = rank
+                if self._timer is None:
+                    self._timer = self._core.after(COALESCE_WINDOW_S, self._tell)
+                return
 
     def _tell(self) -> None:
         self._timer = None

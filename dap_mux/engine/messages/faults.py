@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dap_mux.engine.inputs import Input
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import Postponed, SessionState
@@ -19,9 +20,22 @@ from dap_mux.errors import StaleHandle, UsageError
 EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
-def run(core: SessionState, call: Callable[[], None]) -> None:
-    """Call it, and what is put off meanwhile: each right after the call that put it off."""
-    _guard(core, call, None)
+def run(core: SessionState, take: Callable[[Input], None], event: Input) -> None:
+    """Take an input, and do what is put off meanwhile: each right after the call that put it off.
+
+    Lean: every message comes through here.
+    """
+    core.cause = None
+    try:
+        take(event)
+    except Exception as error:  # noqa: BLE001 - the next call is made, whatever this one was
+        _caught(core, error)
+    core.cause = None
+    if core.postponed:
+        _run_postponed(core)
+
+
+def _run_postponed(core: SessionState) -> None:
     calls: list[Postponed] = []
     while core.postponed or calls:
         calls.extend(reversed(core.postponed))

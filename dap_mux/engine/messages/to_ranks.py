@@ -192,7 +192,11 @@ def fail_pending(core: SessionState, rank: Rank, reason: str) -> None:
 
 
 def when_answered(
-    core: SessionState, rank: Rank, command: str, then: Callable[[], None], limit: float
+    core: SessionState,
+    rank: Rank,
+    command: str,
+    then: Callable[[], None],
+    limit: float | None = None,
 ) -> None:
     """Call `then` once no `command` is owed any more, at the latest after `limit` seconds."""
     pending = rank.connection.pending

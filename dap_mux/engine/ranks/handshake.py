@@ -282,15 +282,17 @@ class Handshake:
             if rank.link == link:
                 self.run_on(rank)
 
-        limit = self._core.settings.request_timeout
-        to_ranks.when_answered(self._core, rank, "evaluate", answered, limit)
+        to_ranks.when_answered(self._core, rank, "evaluate", answered)  # each has a deadline
 
     def run_on(self, rank: Rank) -> None:
         """Once; a rank that is left meanwhile has been told already."""
         if not rank.connection.runs_on and rank.link is not None:
             rank.connection.runs_on = True
             then = partial(self._done, rank)
-            to_ranks.ask(self._core, rank, "configurationDone", CONFIGURATION_DONE, then)
+            limit = (
+                None if rank.connection.direct else to_ranks.NO_DEADLINE
+            )  # `attach` tells of others
+            to_ranks.ask(self._core, rank, "configurationDone", CONFIGURATION_DONE, then, limit)
 
     def _done(self, rank: Rank, reply: Reply) -> None:
         """Whose adapter we are: it answers `attach` at once, and this when it runs on."""
