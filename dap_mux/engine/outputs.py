@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import RankId
 
 
@@ -17,10 +18,20 @@ class ToClient(Struct, frozen=True, gc=False):
 
 
 class ToRank(Struct, frozen=True, gc=False):
-    """Send this message body over the link."""
+    """Send a message over the link: a whole one, or one that many ranks get, with its `seq`.
+
+    That one is made when it is sent: a thousand of them at once would be many megabytes.
+    """
 
     link: int
-    body: bytes
+    whole: bytes = b""
+    shared: Broadcast | None = None
+    seq: int = 0
+
+    @property
+    def body(self) -> bytes:
+        """The message's body."""
+        return self.whole if self.shared is None else self.shared.body(self.seq)
 
 
 class Admitted(Struct, frozen=True, gc=False):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import anyio
 
@@ -20,6 +21,10 @@ from dap_mux.shell.local_processes import LocalProcesses, is_over
 from dap_mux.shell.timers import Timer, Timers
 
 logger = logging.getLogger("dap_mux")
+# Connections that are opened at once, and how soon as many more are: a session of thousands of
+# ranks needs half the memory for it (measured), and no listener is met by all of them.
+AT_ONCE: Final = 128
+PACE_S: Final = 0.05
 
 
 class Peer(Protocol):
@@ -45,7 +50,7 @@ class ReverseConnections(Protocol):
         """Make the connection of a rank the engine's link, or report `link_down`."""
 
 
-Writes: TypeAlias = "dict[Peer | RankLink, list[bytes]]"
+Writes: TypeAlias = "dict[Peer | RankLink, list[outputs.ToClient | outputs.ToRank]]"
 
 
 class Driver:
@@ -73,6 +78,9 @@ class Driver:
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
         self._connecting: dict[int, asyncio.Task[None]] = {}
+        self._waiting: deque[outputs.Connect] = deque()  # to be connected
+        self._at_once = AT_ONCE
+        self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
         self._processes = LocalProcesses()
         self.timers = Timers()
@@ -104,9 +112,9 @@ class Driver:
         for item in happened:
             for output in self.engine.receive(item):
                 if isinstance(output, outputs.ToClient):
-                    _add(writes, self._clients.get(output.client), output.body)
+                    _add(writes, self._clients.get(output.client), output)
                 elif isinstance(output, outputs.ToRank):
-                    _add(writes, self._links.get(output.link), output.body)
+                    _add(writes, self._links.get(output.link), output)
                 else:
                     if isinstance(output, outputs.CloseClient | outputs.CloseLink):
                         _write(writes)
@@ -168,6 +176,25 @@ class Driver:
         if output.dials:
             self._loop.call_soon(self._take_up, output)
             return
+        self._waiting.append(output)
+        self._connect_more()
+
+    def _connect_more(self) -> None:
+        """Open as many connections as may be opened now; more of them as time passes."""
+        while self._waiting and len(self._connecting) < self._at_once:
+            self._begin(self._waiting.popleft())
+        if self._waiting and self._more is None:
+            self._more = self.timers.call_later(PACE_S, self._allow_more)
+        elif not self._waiting:
+            self._at_once = AT_ONCE
+
+    def _allow_more(self) -> None:
+        """Those that nobody answers do not keep the others waiting."""
+        self._more = None
+        self._at_once += AT_ONCE
+        self._connect_more()
+
+    def _begin(self, output: outputs.Connect) -> None:
         link = output.link
         task = self._connecting[link] = self._loop.create_task(self._open(output))
         late = self.timers.call_later(CONNECT_TIMEOUT_S, partial(self._give_up, link))
@@ -182,6 +209,7 @@ class Driver:
     def _tried(self, link: int, late: Timer, _: asyncio.Task[None]) -> None:
         late.cancel()
         self._connecting.pop(link, None)
+        self._connect_more()
         self._changed()
 
     def accept_reverse(self, connections: ReverseConnections) -> None:
@@ -241,7 +269,7 @@ class Driver:
 
     async def no_links(self) -> None:
         """Wait until no rank is connected."""
-        while self._links or self._connecting:
+        while self._links or self._connecting or self._waiting:
             await self._change.wait()
 
     def _changed(self) -> None:
@@ -251,6 +279,7 @@ class Driver:
 
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
+        self._waiting.clear()
         for task in list(self._connecting.values()):
             task.cancel()
         self._files.close()
@@ -267,17 +296,19 @@ class Driver:
                 await self.no_links()
 
 
-def _add(writes: Writes, peer: Peer | RankLink | None, body: bytes) -> None:
+def _add(
+    writes: Writes, peer: Peer | RankLink | None, message: outputs.ToClient | outputs.ToRank
+) -> None:
     """Queue a message for a peer that is still connected."""
     if peer in writes:
-        writes[peer].append(body)
+        writes[peer].append(message)
     elif peer is not None:
-        writes[peer] = [body]
+        writes[peer] = [message]
 
 
 def _write(writes: Writes) -> None:
-    for peer, bodies in writes.items():
-        peer.send(bodies)
+    for peer, messages in writes.items():
+        peer.send([message.body for message in messages])
     writes.clear()
 
 

@@ -20,6 +20,7 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import BreakpointStates, read
 from dap_mux.rank_sets import World
 
@@ -61,7 +62,7 @@ class Sending:
         if place != FUNCTIONS:
             arguments["source"] = source
             arguments["lines"] = [body.get("line", 1) for body in bodies]
-        self._message = to_ranks.Broadcast(self._command, arguments)
+        self._message = Broadcast(self._command, arguments)
         self._round = to_ranks.Round(core, self._command, self._answered)
 
     def send(self, rank: Rank) -> None:

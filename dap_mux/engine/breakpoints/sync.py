@@ -34,7 +34,7 @@ from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.messages import Broadcast, plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of
@@ -280,7 +280,7 @@ class Breakpoints:
         command = "setExceptionBreakpoints"
         requests = to_ranks.Round(self._core, command, self._exceptions_set)
         for rank in ranks:
-            requests.ask(rank, to_ranks.Broadcast(command, filters.of(rank.rank_id)))
+            requests.ask(rank, Broadcast(command, filters.of(rank.rank_id)))
 
     def _exceptions_set(self, rank: Rank, _: Reply) -> None:
         self._acks.arrived(rank, EXCEPTIONS)

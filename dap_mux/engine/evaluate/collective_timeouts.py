@@ -19,6 +19,7 @@ from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.timeout_warnings import URGENT_S, TimeoutWarning, extension, timeout_warnings
 from dap_mux.insight.timeouts import TimeoutReport
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -135,7 +136,7 @@ class CollectiveTimeouts:
         self._core.cancel(self._reminder)
         self._reminder = None
         expression = put_back(self._core.injected.timeout_probe)
-        message = to_ranks.Broadcast("evaluate", {"expression": expression, "context": "watch"})
+        message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
         requests = to_ranks.Round(self._core, "evaluate", self._undone)
         for id in sorted(asked):
             rank = self._core.ranks.get(id)

@@ -19,7 +19,7 @@ from msgspec import Struct
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.evaluate.failure_text import in_one_line
 from dap_mux.engine.messages.join import Join
-from dap_mux.engine.messages.to_ranks import Broadcast, malformed
+from dap_mux.engine.messages.to_ranks import malformed
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.bodies import Body
@@ -30,6 +30,7 @@ from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated, read
 from dap_mux.rank_sets import RankId, substitute
 
@@ -211,7 +212,7 @@ class _EncodedRequest:
         connection.pending[seq] = collector.pending
         text = self._same if self._same is not None else self._text_for(rank)
         message = self._encoded.get((text, frame)) or self._encode(text, frame)
-        self._core.out.append(ToRank(connection.link, message.body(seq)))
+        self._core.out.append(ToRank(connection.link, shared=message, seq=seq))
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""

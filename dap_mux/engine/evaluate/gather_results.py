@@ -9,6 +9,7 @@ from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import MALFORMED, Evaluated, read, read_text
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -25,17 +26,17 @@ def gather_results(
     then: Callable[[dict[DebuggeeId, Result[T]]], None],
 ) -> None:
     """Evaluate in each rank; `then` is called once every rank has answered or is given up."""
-    messages: dict[str, to_ranks.Broadcast] = {}
+    messages: dict[str, Broadcast] = {}
     values: dict[bytes, T | None] = {}
 
     def answered(replies: dict[DebuggeeId, Reply]) -> None:
         then({id: _known(values, reply, kind) for id, reply in replies.items()})
 
-    def message(rank: Rank) -> to_ranks.Broadcast:
+    def message(rank: Rank) -> Broadcast:
         text = expression(rank)
         if text not in messages:
             arguments = {"expression": text, "context": "watch"}
-            messages[text] = to_ranks.Broadcast("evaluate", arguments)
+            messages[text] = Broadcast("evaluate", arguments)
         return messages[text]
 
     to_ranks.gather(core, ranks, "evaluate", message, answered)

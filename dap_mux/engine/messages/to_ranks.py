@@ -19,7 +19,7 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Message, Request, encode
+from dap_mux.protocol.messages import Broadcast, Message, Request, encode
 from dap_mux.protocol.rank_messages import MALFORMED, read
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -28,23 +28,10 @@ NOT_CONNECTED: Final = "not connected"
 # What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
 # so must we where there is none: debugpy refuses an id that it has not told yet.
 OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
-_SEQ: Final = 1
-_MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
 T = TypeVar("T")
 OnReply: TypeAlias = Callable[[Reply], None]
 OnAnswer: TypeAlias = Callable[[T | None, Reply], None]
 OnRankReply: TypeAlias = Callable[[Rank, Reply], None]
-
-
-class Broadcast:
-    """A request to many ranks: encoded once, with each rank's own `seq` put in."""
-
-    def __init__(self, command: str, arguments: Raw | Body) -> None:
-        self._head, _, self._tail = encode(Request(_SEQ, command, arguments)).partition(_MARK)
-
-    def body(self, seq: int) -> bytes:
-        """Return the message for one rank."""
-        return b'%b"seq":%d%b' % (self._head, seq, self._tail)
 
 
 class Round:
@@ -74,7 +61,7 @@ class Round:
         seq = connection.seq = connection.seq + 1
         connection.pending[seq] = self._pending
         self._waiting[rank] = connection, seq
-        self._core.out.append(ToRank(connection.link, message.body(seq)))
+        self._core.out.append(ToRank(connection.link, shared=message, seq=seq))
 
     def _answered(self, reply: Reply) -> None:
         rank = reply.rank
@@ -119,10 +106,9 @@ def ask(
     token = core.after(limit, lambda: _expire(connection, seq, limit)) if limit else None
     connection.pending[seq] = Pending(command, then, token, core.cause)
     if isinstance(arguments, Broadcast):
-        body = arguments.body(seq)
+        core.out.append(ToRank(connection.link, shared=arguments, seq=seq))
     else:
-        body = encode(Request(seq, command, arguments))
-    core.out.append(ToRank(connection.link, body))
+        core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
 
 
 def ask_for(

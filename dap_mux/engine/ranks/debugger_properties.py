@@ -8,7 +8,7 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.messages import Broadcast, plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 COMMAND = "setDebuggerProperty"
@@ -37,7 +37,7 @@ class DebuggerProperties:
             else:
                 to_clients.respond(self._core, request)
 
-        message = to_ranks.Broadcast(COMMAND, wanted)
+        message = Broadcast(COMMAND, wanted)
         to_ranks.gather(self._core, ranks, COMMAND, lambda _: message, answered)
 
     def configure(self, rank: Rank) -> None:

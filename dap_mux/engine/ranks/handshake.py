@@ -31,6 +31,7 @@ from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import HERE
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated
 
 KEY: Final = "dapMuxKey"  # as in dap_mux/injected/adapter_program.py
@@ -48,7 +49,7 @@ INITIALIZE_ARGUMENTS: Final[Body] = {
 }
 
 # Said to every rank as it is; encoded once.
-CONFIGURATION_DONE: Final = to_ranks.Broadcast("configurationDone", {})
+CONFIGURATION_DONE: Final = Broadcast("configurationDone", {})
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
@@ -326,9 +327,9 @@ def _why_refused(reply: Reply) -> str:
 
 
 @lru_cache(maxsize=8)
-def _evaluate(expression: str) -> to_ranks.Broadcast:
+def _evaluate(expression: str) -> Broadcast:
     """Return the request, which is of 20 KB and the same for most ranks."""
-    return to_ranks.Broadcast("evaluate", {"expression": expression, "context": "watch"})
+    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
 
 
 def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
