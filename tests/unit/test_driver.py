@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Iterator
 
 import pytest
 
 from dap_mux.engine import Engine, outputs
+from dap_mux.shell import driver as driver_module
 from dap_mux.shell.driver import Driver
 from tests.support.fake_rank.injected_calls import INJECTED
+from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s; not a wait
 
@@ -50,3 +54,38 @@ async def test_a_connection_that_is_refused_is_waited_for_no_longer(free_port: i
     driver._connect(outputs.Connect(1, ("job", 0), "127.0.0.1", free_port))
     await asyncio.wait_for(driver.no_links(), LIMIT)
     await driver.close()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port whose listener takes no more connections, and says nothing of it."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        port = listener.getsockname()[1]
+        taken = [socket.socket() for _ in range(4)]
+        for one in taken:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        yield port
+        for one in taken:
+            one.close()
+
+
+async def test_few_are_connected_at_once_and_a_silent_one_keeps_nobody_waiting(
+    silent_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "AT_ONCE", 1)
+    monkeypatch.setattr(driver_module, "PACE_S", 0.05)
+    met: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _, writer: met.append(writer), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    driver = Driver(Engine(INJECTED))
+    for link, where in enumerate([silent_port, silent_port, port], 1):
+        driver._connect(outputs.Connect(link, ("job", link), "127.0.0.1", where))
+    assert list(driver._connecting) == [1]
+    await until(lambda: met, within=LIMIT, what="the last one's connection")
+    assert {1, 2} <= driver._connecting.keys()
+    await driver.close()
+    for writer in met:
+        writer.close()
+    server.close()
+    await server.wait_closed()
