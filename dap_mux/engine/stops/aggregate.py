@@ -96,8 +96,8 @@ class Stops:
         asked: dict[str, Body] = {}
         if stop.frames is None:
             asked["stackTrace"] = {"threadId": stop.thread}
-        if stop.reason != "step" or stop.thread not in rank.threads or self._core.shows_threads:
-            asked["threads"] = {}  # after a step it is the thread that stood there before
+        if stop.thread not in rank.threads or self._core.shows_threads:
+            asked["threads"] = {}  # else it is one that has stood there before, and has its name
         if stop.reason == "exception":
             asked["exceptionInfo"] = {"threadId": stop.thread}
         if not asked:
