@@ -53,6 +53,9 @@ class ReverseConnections(Protocol):
 Writes: TypeAlias = "dict[Peer | RankLink, list[outputs.ToClient | outputs.ToRank]]"
 
 
+_CLOSES: Final = frozenset({outputs.CloseClient, outputs.CloseLink})
+
+
 class Driver:
     """One engine, its sockets and its deadlines.
 
@@ -111,14 +114,15 @@ class Driver:
         writes: Writes = {}
         for item in happened:
             for output in self.engine.receive(item):
-                if isinstance(output, outputs.ToClient):
-                    _add(writes, self._clients.get(output.client), output)
-                elif isinstance(output, outputs.ToRank):
+                if isinstance(output, outputs.ToRank):
                     _add(writes, self._links.get(output.link), output)
+                elif isinstance(output, outputs.ToClient):
+                    _add(writes, self._clients.get(output.client), output)
                 else:
-                    if isinstance(output, outputs.CloseClient | outputs.CloseLink):
+                    kind = type(output)
+                    if kind in _CLOSES:
                         _write(writes)
-                    self._carry[type(output)](output)
+                    self._carry[kind](output)
         if writes:
             _write(writes)
 

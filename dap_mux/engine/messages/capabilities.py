@@ -66,6 +66,7 @@ class Capabilities:
         self._counted = self._routed | {FILTERS_KEY}
         self._told: Body = {}
         self._seen: list[Body] = []
+        self._last: Body = {}
 
     def now(self) -> Body:
         """Return the intersection of what the ranks offer and what we route, and our own."""
@@ -86,6 +87,9 @@ class Capabilities:
 
         What one rank cannot do stays out, also when that rank has left: it may come back.
         """
+        if offers is self._last:  # most ranks offer the same
+            return
+        self._last = offers
         offers = {key: value for key, value in offers.items() if key in self._counted}
         if offers in self._seen or len(self._seen) >= MAX_OFFERS:
             return

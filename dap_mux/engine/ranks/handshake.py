@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.messages.capabilities import offers_of
+from dap_mux.engine.messages.capabilities import MAX_OFFERS, offers_of
 from dap_mux.engine.ranks import debugpy_versions
 from dap_mux.engine.ranks.attach_expression import (
     IS_TRACKER,
@@ -96,6 +96,7 @@ class Handshake:
         self._request = request
         self._outcome = outcome
         self._watcher = watcher
+        self._offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
     def begin(self, rank: Rank) -> None:
         """The TCP connection is there. From now on it is never just closed."""
@@ -133,13 +134,22 @@ class Handshake:
         if not before_attach and rank.phase is not Phase.ATTACHING:
             return
         if said is not None:
-            rank.connection.offers = offers_of(said)
+            rank.connection.offers = self._known_offers(bytes(reply.body), said)
             if before_attach:
                 self.await_adapter(rank)
         elif rank.phase is Phase.LEAVING_EARLY:
             self._outcome.may_disconnect(rank)
         elif rank.link is not None:
             self._outcome.failed(rank, _why_refused(reply))
+
+    def _known_offers(self, text: bytes, said: Body) -> Body:
+        """Return what a rank offers: the same object for ranks that say the same."""
+        offers = self._offers.get(text)
+        if offers is None:
+            offers = offers_of(said)
+            if len(self._offers) < MAX_OFFERS:
+                self._offers[text] = offers
+        return offers
 
     def await_adapter(self, rank: Rank) -> None:
         """Attach as soon as the adapter has met its debuggee, or after a while without its word."""
