@@ -63,25 +63,23 @@ class Framer:
         """Return the bodies that `data` completes; raise `FramingError` at the first wrong byte."""
         bodies: list[bytes] = []
         if self._need < 0 and not self._buffer:
-            data = self._whole(data, bodies)
-            if not data:
-                return bodies
+            # Whole messages, as most reads are, need no copy to the buffer.
+            at, end = 0, len(data)
+            while usual := _USUAL.match(data, at):
+                start = usual.end()
+                stop = start + int(usual[1])
+                if stop > end or stop - start > self._max_body:
+                    break
+                bodies.append(data[start:stop])
+                self._begun = True
+                if stop == end:
+                    return bodies
+                at = stop
+            data = data[at:]
         self._buffer += data
         while (self._buffer or not self._need) and (body := self._next()) is not None:
             bodies.append(body)
         return bodies
-
-    def _whole(self, data: bytes, bodies: list[bytes]) -> bytes:
-        """Take the whole messages in front, as most reads are nothing else; return the rest."""
-        at = 0
-        while usual := _USUAL.match(data, at):
-            start, length = usual.end(), int(usual[1])
-            if start + length > len(data) or length > self._max_body:
-                break
-            at = start + length
-            bodies.append(data[start:at])
-            self._begun = True
-        return data[at:]
 
     def _next(self) -> bytes | None:
         if self._need < 0 and not self._read_header():

@@ -86,7 +86,11 @@ def write_now(transport: asyncio.WriteTransport, file: int | None, data: bytes) 
     `file` is `file_of` the transport, which is not closing.
     """
     if file is not None and not transport.get_write_buffer_size():
-        with contextlib.suppress(OSError):  # full, or gone: the transport handles both
-            data = data[os.write(file, data) :]
-    if data:
-        transport.write(data)
+        try:
+            written = os.write(file, data)
+        except OSError:  # full, or gone: the transport handles both
+            written = 0
+        if written == len(data):
+            return
+        data = data[written:]
+    transport.write(data)

@@ -35,6 +35,8 @@ from dap_mux.protocol.rank_messages import Evaluated, read
 from dap_mux.rank_sets import RankId, substitute
 
 TIMEOUT: Final = 5.0  # s
+MAX_KEPT: Final = 64  # answers that differ, and are recognised when they come again
+MAX_KEPT_SIZE: Final = 1024  # bytes of each
 RAW: Final[Body] = {"format": {"rawString": True}}
 """Ask for a text as it is; otherwise debugpy gives its repr."""
 
@@ -89,6 +91,7 @@ class ReplyCollector:
         self.stops: dict[RankId, Stop] = {}
         self.pending = Pending("evaluate", self._take, None)
         self._referenced = False
+        self._said: dict[bytes, Evaluated] = {}
         self._join = Join(core, ranks, self._tell, timeout)
 
     @property
@@ -123,15 +126,24 @@ class ReplyCollector:
             where = IN_MAIN if id in self.in_main and not reply.no_reply_reason else ""
             self.fail(id, message + where)
             return
-        try:
-            body = read(reply.body, Evaluated)
-        except PeerFault as error:
-            self.fail(id, malformed(self._core, reply.rank, "evaluate", error).no_reply_reason)
-            return
+        text = bytes(reply.body)
+        said = self._said.get(text)
+        if said is None:
+            try:
+                said = read(reply.body, Evaluated)
+            except PeerFault as error:
+                self.fail(id, malformed(self._core, reply.rank, "evaluate", error).no_reply_reason)
+                return
+            self._keep(text, said)
         if id in self.in_main:
-            self.answer(id, _in_main(body.result))
+            self.answer(id, _in_main(said.result))
         else:
-            self.answer(id, Answer(body.result, body.type or "", body.variablesReference))
+            self.answer(id, Answer(said.result, said.type or "", said.variablesReference))
+
+    def _keep(self, text: bytes, said: Evaluated) -> None:
+        """Recognise an answer that others give, too; a long one is none of those."""
+        if len(text) <= MAX_KEPT_SIZE and len(self._said) < MAX_KEPT:
+            self._said[text] = said
 
     def _tell(self, missing: frozenset[RankId]) -> None:
         values = self._values
