@@ -5,7 +5,6 @@ Both are processes of their own with a connection to each of the same fake ranks
 
 from __future__ import annotations
 
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Final
 
 from tests.bench.attaching import attach
 from tests.bench.figures import Figure, at_most, shown
+from tests.bench.growth_session import allow_files
 from tests.bench.processes import Running, helper, on, place, processors, proxy
 from tests.bench.wire import Wire
 
@@ -23,12 +23,11 @@ ROUNDS: Final = 60
 WARM_UP: Final = 5
 _FRAME: Final = 2  # what the fake rank calls its frame
 _EXPRESSION: Final = "small"
-_FILES: Final = 4 * RANKS
 
 
 def run() -> Iterator[Figure]:
     """Measure both in one run, in turns."""
-    _allow_files()
+    allow_files(RANKS)
     ends, middle = processors()
     with ExitStack() as stack:
         stack.enter_context(on(ends))
@@ -50,13 +49,6 @@ def run() -> Iterator[Figure]:
         ours, least = (quantiles(found[WARM_UP:])[0] / RANKS for found in costs.values())
         yield at_most(f"cast to {RANKS} ranks, CPU each", ours, least, BOUND, "count-only")
         yield Figure(f"cast to {RANKS} ranks, until told", shown(median(times[WARM_UP:])))
-
-
-def _allow_files() -> None:
-    """Let this process and those it starts have a socket for each rank."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _stop(wire: Wire) -> None:

@@ -4,7 +4,8 @@
 and FAKE_LINE in the environment are where they stand when they stop. What an `evaluate` is
 answered with, and what happens beside it, is its expression: a name in `VALUES`, `event` (one comes
 soon, with the time when it was sent), `stop` (every rank stops) or `print 1000` (every rank prints
-that many lines).
+that many lines). A rank that is told to step stops at once. As real ones that are patched do, they
+say so, and send the stack with a stop. `connections` asks how many there are, with the asker's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import anyio
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import Message, decode, plain
 
+_PATCH: Final = "own['attach']"  # in the expression that patches a rank
+_STEPS: Final = frozenset({"next", "stepIn", "stepOut"})
 _SOON: Final = 0.001  # s
 _PATH: Final = os.environ.get("FAKE_PATH", "/job/train.py")
 _LINE: Final = int(os.environ.get("FAKE_LINE", "6"))
@@ -41,22 +44,27 @@ VALUES: Final = {
     "large": _value(_TENSOR),
     "object": _value(_TENSOR, 7),
 }
-_TRUE: Final = _value("True")  # also what is asked of the patches
+_PATCHED: Final = _value("True True 4242:17")  # all of the patches, and which process it is
+_NOTHING: Final = _value("{}")  # what our own expressions find
 _VARIABLES: Final = [
     {"name": f"x{n}", "value": "y" * 60, "type": "list", "variablesReference": n + 1}
     for n in range(45)
 ]
-_FRAME: Final = {"id": 2, "name": "train", "line": _LINE, "column": 1, "source": {"path": _PATH}}
+_STACK: Final = [
+    {"id": 2 + at, "name": name, "line": line, "column": 1, "source": {"path": _PATH}}
+    for at, (name, line) in enumerate({"train": _LINE, "main": 40, "<module>": 52}.items())
+]
 _BODIES: Final = {
     "initialize": _packed({"supportsConfigurationDoneRequest": True}),
-    "setBreakpoints": _packed({"breakpoints": [{"id": 0, "verified": True, "line": 6}]}),
     "threads": _packed({"threads": [{"id": 1, "name": "MainThread"}]}),
-    "stackTrace": _packed({"stackFrames": [_FRAME], "totalFrames": 1}),
+    "stackTrace": _packed({"stackFrames": _STACK, "totalFrames": len(_STACK)}),
     "variables": _packed({"variables": _VARIABLES}),
 }
+_STOP: Final = {"threadId": 1, "preserveFocusHint": False, "allThreadsStopped": True}
 _EVENTS: Final = {
     "debugpySockets": {"sockets": [{"host": "127.0.0.1", "port": 5678, "internal": True}]},
-    "stopped": {"reason": "breakpoint", "threadId": 1, "allThreadsStopped": True},
+    "stopped": {"reason": "breakpoint", **_STOP, "stackFrames": _STACK, "lineText": "x = 1"},
+    "stepped": {"reason": "step", **_STOP, "stackFrames": _STACK, "lineText": "x = 1"},
     "output": {"category": "stdout", "output": "step 17, loss 0.25\n", "source": {}},
     "thread": {"reason": "started", "threadId": 1},
 }
@@ -73,14 +81,14 @@ class FakeRank(asyncio.Protocol):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._transport = cast("asyncio.Transport", transport)
         self._framer = Framer()
-        self._attach = 0
+        self._attach = self._breakpoints = 0
         self._answers = self._encoded()
         self.everyone.add(self)
         self.say("debugpySockets")
 
     @staticmethod
     def _encoded() -> dict[str, bytes]:
-        return {name: b',"body":' + body for name, body in {**_BODIES, **VALUES}.items()}
+        return {name: b',"body":' + body for name, body in _BODIES.items()}
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone."""
@@ -96,11 +104,10 @@ class FakeRank(asyncio.Protocol):
                 self._handle(request)
 
     def _evaluate(self, request: Message) -> None:
-        name, _, count = plain(request.arguments)["expression"].partition(" ")
-        if name in VALUES:
-            self._answer(request.seq, "evaluate", self._answers[name])
-        else:
-            self._answer(request.seq, "evaluate", b',"body":' + _TRUE)
+        expression = plain(request.arguments)["expression"]
+        name, _, count = expression.partition(" ")
+        body = VALUES.get(name) or (_PATCHED if _PATCH in expression else _NOTHING)
+        self._answer(request.seq, "evaluate", b',"body":' + body)
         if name == "stop":
             self._everyone_says("stopped", 1)
         elif name == "print":
@@ -123,16 +130,35 @@ class FakeRank(asyncio.Protocol):
             self._attach = request.seq
             self.say("initialized")
             return
+        if command == "setBreakpoints":
+            self._set_breakpoints(request)
+            return
+        if command == "connections":
+            self._answer(request.seq, command, b',"body":' + _packed({"count": len(self.everyone)}))
+            return
         self._answer(request.seq, command, self._answers.get(command, b""))
-        if command == "configurationDone":
+        if command in _STEPS:
+            self.say("stopped", body=_EVENTS["stepped"])
+        elif command == "configurationDone":
             self._answer(self._attach, "attach", b"")
             self.say("thread")
         elif command == "disconnect":
             self._transport.close()
 
-    def say(self, event: str, times: int = 1) -> None:
+    def _set_breakpoints(self, request: Message) -> None:
+        """Answer as debugpy does: ids that count on, each on the line that it was asked for."""
+        wanted = plain(request.arguments)
+        states = []
+        for each in wanted["breakpoints"]:
+            self._breakpoints += 1
+            known = {"id": self._breakpoints, "source": wanted["source"], "line": each["line"]}
+            states.append({"verified": True, **known})
+        body = _packed({"breakpoints": states})
+        self._answer(request.seq, request.command, b',"body":' + body)
+
+    def say(self, event: str, times: int = 1, body: Any = None) -> None:
         """Send an event, so many times, each a frame of its own."""
-        self._write_event(event, _EVENTS.get(event, {}), times)
+        self._write_event(event, body or _EVENTS.get(event, {}), times)
 
     def _write_event(self, event: str, body: Any, times: int = 1) -> None:
         text = _packed({"seq": 1, "type": "event", "event": event, "body": body})

@@ -10,6 +10,7 @@ from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pathmap import PathMap, Place, RankPaths, is_windows, parse
 from dap_mux.rank_sets import World
 
+NO_PATHS: Final = RankPaths()
 EMPTY_WORLD: Final = World(ranks=(), meshes={}, states={}, names={})
 # debugpy keeps the mappings of the attach before if an attach brings none (measured).
 IDENTITY: Final[list[Body]] = [{"localRoot": "/", "remoteRoot": "/"}]
@@ -35,20 +36,24 @@ def place_of(rank: Rank, cwd: str = "") -> Place:
 
 def paths_of(core: SessionState, rank: Rank) -> RankPaths:
     """Return a rank's mappings, with its working folder filled in if it is known."""
+    if _has_none(core, rank):
+        return NO_PATHS
     return _paths(core, place_of(rank, core.folders.get(rank.rank_id, "")))
 
 
+def _has_none(core: SessionState, rank: Rank) -> bool:
+    """Whether no mapping can apply to a rank: so it is in most sessions."""
+    return not core.path_map.entries and not rank.endpoint.remote_root
+
+
 def _paths(core: SessionState, place: Place) -> RankPaths:
-    entries = core.path_map.entries
-    if not entries and not place.remote_root:
-        return RankPaths()
-    by_rank = any(entry.ranks for entry in entries)
+    by_rank = any(entry.ranks for entry in core.path_map.entries)
     return core.path_map.for_rank(place, core.world() if by_rank else EMPTY_WORLD)
 
 
 def arguments_for(core: SessionState, rank: Rank, arguments: Body) -> Body:
     """Return a rank's `attach` arguments, with the mappings that apply to it for debugpy."""
-    plain = _paths(core, place_of(rank)).plain
+    plain = [] if _has_none(core, rank) else _paths(core, place_of(rank)).plain
     if plain:
         core.mapped.add(rank.rank_id)
     elif rank.rank_id in core.mapped:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dap_mux.engine.breakpoints.exception_filters import NO_CONDITIONS, exceptions_for, states_of
 from dap_mux.engine.breakpoints.merge import Breakpoint, read_breakpoint
-from dap_mux.engine.breakpoints.union import Plan, plan
+from dap_mux.engine.breakpoints.union import Plan, Plans, plan
 from dap_mux.rank_sets import World
 
 Json = dict[str, Any]
@@ -223,3 +223,33 @@ def test_a_filter_option_that_cannot_be_kept_says_so(condition: str, message: st
     assert plain == {"verified": True}
     assert not refused["verified"]
     assert message in refused["message"]
+
+
+OTHER: Final = ("job", 1)
+
+
+def plans_of(*bodies: Json) -> tuple[Plan, Plan]:
+    """The plans of both ranks, for breakpoints of one client."""
+    items = [read_breakpoint(n, 1, {"line": n, **body}, WORLD) for n, body in enumerate(bodies, 1)]
+    plans = Plans(items, WORLD)
+    return plans.of(RANK, lambda: {"rank": 0}), plans.of(OTHER, lambda: {"rank": 1})
+
+
+def test_ranks_that_need_the_same_share_one_plan() -> None:
+    one, other = plans_of({}, {"condition": "loss > 3"})
+    assert one is other
+
+
+@pytest.mark.parametrize("condition", ["$rank == 0", "ranks(1): loss > 3"])
+def test_ranks_that_need_something_else_do_not(condition: str) -> None:
+    one, other = plans_of({}, {"condition": condition})
+    assert one is not other
+    assert [slot.body for slot in one.slots] != [slot.body for slot in other.slots]
+
+
+def test_a_breakpoint_that_one_rank_has_moved_is_sent_there_with_its_line() -> None:
+    item = read_breakpoint(1, 1, {"line": 6}, WORLD)
+    item.states[OTHER] = {"verified": True, "line": 7}
+    plans = Plans([item], WORLD)
+    lines = [plans.of(rank, dict).slots[0].body["line"] for rank in (RANK, OTHER)]
+    assert lines == [6, 7]
