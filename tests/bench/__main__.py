@@ -1,4 +1,7 @@
-"""`python -m tests.bench [NAME…]`: times beside their limits; exit code 1 when one is broken."""
+"""`python -m tests.bench [--page] [NAME…]`: times beside their limits; 1 when one is broken.
+
+`--page` writes them to docs/performance.md as well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 from typing import Final
+
+from tests.bench import page
+from tests.bench.figures import Figure
 
 BENCHMARKS: Final = (
     "evaluate",
@@ -23,17 +29,21 @@ BENCHMARKS: Final = (
 )
 
 
-def main(names: Sequence[str]) -> int:
+def main(words: Sequence[str]) -> int:
     """Run the named benchmarks, all without a name."""
+    names = [word for word in words if word != "--page"]
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         print(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
         return 2
-    broken = []
+    results: dict[str, list[Figure]] = {}
     for name in names or BENCHMARKS:
         for figure in importlib.import_module(f"tests.bench.{name}").run():
             print(figure.line(), flush=True)
-            broken += [figure.name] if figure.held is False else []
+            results.setdefault(name, []).append(figure)
+    if "--page" in words:
+        page.write(results)
+    broken = [one.name for figures in results.values() for one in figures if one.held is False]
     if broken:
         print(f"over their bounds: {'; '.join(broken)}")
     return 1 if broken else 0

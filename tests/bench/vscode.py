@@ -1,7 +1,8 @@
-"""A stop of 65 and 512 ranks in a real VS Code: until its line is highlighted, until all is quiet.
+"""A stop of many ranks in a real VS Code: until its line is highlighted, until all is quiet.
 
 The ranks are simulated and in a process of their own, so is the session. What is timed is what
-the page itself sees, by the clock of this machine.
+the page itself sees, by the clock of this machine. Between editor and session everything passes
+through a relay, which counts what the editor asks and how often it is told to show another row.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 from dap_mux.client import DapClient
 from tests.bench.figures import Figure, not_measured, within
+from tests.bench.relay import relayed
 from tests.support.fake_rank.program import FIRST, SCRIPT
 from tests.support.processes.proc_net import free_ports
 from tests.vscode.code_server import CodeServer, Missing, chromium, entry, serving
@@ -28,7 +30,10 @@ from tests.vscode.workbench import CALL_STACK, Window, browsing, new_window
 
 LINE_WITHIN: Final = 2.0  # s: to the highlighted line, and to quiet
 PALETTE_WITHIN: Final = 1.0  # s
-COUNTS: Final = (65, 512)
+COUNTS: Final = (65, 512, 4096)
+LARGE: Final = 4096  # as many as are promised
+LARGE_LINE_WITHIN: Final = 1.5  # s
+REQUESTS_AT_MOST: Final = 10
 _STILL: Final = 1.0  # s without a change: quiet began when they did
 _SAYS: Final = 30.0
 _WATCH: Final = """() => {
@@ -48,11 +53,17 @@ _WATCH: Final = """() => {
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds from the stop on; the palette's: from its key on."""
+    """Seconds from the stop on; the palette's: from its key on.
+
+    `requests` of the editor from the stop until all is quiet; `focuses`: stops that ask it to
+    show their row.
+    """
 
     line: float
     quiet: float
     palette: float
+    requests: int
+    focuses: int
 
 
 def run() -> Iterable[Figure]:
@@ -63,9 +74,17 @@ def run() -> Iterable[Figure]:
         yield not_measured("a stop in VS Code", str(why))
         return
     for count, times in asyncio.run(_measured()).items():
-        yield within(f"VS Code, {count} ranks stop: line", times.line, LINE_WITHIN)
+        limit = LARGE_LINE_WITHIN if count == LARGE else LINE_WITHIN
+        yield within(f"VS Code, {count} ranks stop: line", times.line, limit)
         yield within(f"VS Code, {count} ranks stop: quiet", times.quiet, LINE_WITHIN)
         yield within(f"VS Code, {count} ranks stop: palette", times.palette, PALETTE_WITHIN)
+        yield _counted(count, "requests", times.requests, REQUESTS_AT_MOST)
+        yield _counted(count, "changes of focus", times.focuses, 1)
+
+
+def _counted(count: int, what: str, number: int, bound: int) -> Figure:
+    name = f"VS Code, {count} ranks stop: {what}"
+    return Figure(name, str(number), bound=f"<= {bound}", held=number <= bound)
 
 
 async def _measured() -> dict[int, Times]:
@@ -89,8 +108,12 @@ async def _measured() -> dict[int, Times]:
 async def _times(server: CodeServer, window: Window, count: int) -> Times:
     """Start a job and a session, attach the window, and stop all ranks."""
     program = window.folder / "train.py"
-    async with _job(count, program) as ports, _session(server, ports) as port:
-        await window.start(_configuration(window.folder, port))
+    async with (
+        _job(count, program) as ports,
+        _session(server, ports) as port,
+        relayed(port) as relay,
+    ):
+        await window.start(_configuration(window.folder, relay.port))
         other = await DapClient.connect("127.0.0.1", port)
         await other.handshake({"justMyCode": True})
         await _all_run(other, count)
@@ -98,11 +121,14 @@ async def _times(server: CodeServer, window: Window, count: int) -> Times:
         await window.becomes(lambda: window.rows(CALL_STACK), bool, "CALL STACK")
         await window.control("continue")
         await window.page.locator(".debug-top-stack-frame-line").first.wait_for(state="detached")
+        relay.forget()
         began = await _stop(window, other)
         seen = await _until_quiet(window)
+        requests, focuses = relay.requests, relay.focuses
         await window.leave()
         await other.close()
-        return Times(seen["line"] - began, seen["changed"] - began, palette)
+        line, quiet = seen["line"] - began, seen["changed"] - began
+        return Times(line, quiet, palette, requests, focuses)
 
 
 async def _palette(window: Window, other: DapClient) -> float:

@@ -1,0 +1,55 @@
+"""docs/performance.md, made of a run of all benchmarks: every figure beside its baseline."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.bench.figures import Figure
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs/performance.md"
+HEAD: Final = """\
+# Performance
+
+`make bench` measures what is promised here, each figure beside a baseline in the same run, and
+fails where a bound is broken. `make performance` writes this page; no figure on it is written by
+hand. Times are medians and depend on the machine: compare ratios. A line without a bound promises
+nothing. This run: {cores} cores, Python {python}.
+"""
+COLUMNS: Final = ("what", "dap-mux", "beside", "ratio", "bound", "")
+
+
+def text(results: Mapping[str, Sequence[Figure]]) -> str:
+    """Return the page; `results` by the name of their benchmark."""
+    parts = [HEAD.format(cores=os.cpu_count(), python=platform.python_version())]
+    for name, figures in results.items():
+        told = importlib.import_module(f"tests.bench.{name}").__doc__ or ""
+        parts += [f"## {_title(name)}", told.strip(), _table(figures)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _table(figures: Sequence[Figure]) -> str:
+    rows = [COLUMNS, ("---",) * len(COLUMNS)]
+    rows += [
+        (one.name, one.figure, one.baseline, one.ratio, one.bound, _verdict(one)) for one in figures
+    ]
+    return "\n".join(f"| {' | '.join(cell for cell in row)} |" for row in rows)
+
+
+def _verdict(figure: Figure) -> str:
+    return {True: "kept", False: "**not kept**", None: ""}[figure.held]
+
+
+def write(results: Mapping[str, Sequence[Figure]]) -> None:
+    """Write the page."""
+    PAGE.write_text(text(results), "utf-8")
+    print(f"wrote {PAGE}", file=sys.stderr)
