@@ -75,9 +75,18 @@ class Scene:
 
 
 def adapters_of(pod: Pod) -> list[int]:
-    """The pids of debugpy's adapters in it, one beside each rank that listens."""
+    """The pids of debugpy's adapters in it."""
     commands = {pid: " ".join(command_line(pid) or ()) for pid in pod.pids()}
-    return [pid for pid, command in commands.items() if "debugpy/adapter " in command]
+    return [pid for pid, command in commands.items() if "--server-access-token" in command]
+
+
+def listening_in(pod: Pod) -> set[int]:
+    """The ports that are listened on in its network, while any of its processes runs."""
+    with suppress(OSError):
+        table = Path(f"/proc/{pod.pids()[0]}/net/tcp").read_text("ascii").splitlines()[1:]
+        rows = [row.split() for row in table]
+        return {int(row[1].partition(":")[2], 16) for row in rows if row[3] == "0A"}
+    return set()
 
 
 @asynccontextmanager

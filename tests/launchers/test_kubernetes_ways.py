@@ -19,7 +19,7 @@ from dap_mux.client import DapClient
 from dap_mux.cluster.kubernetes import Kubernetes
 from dap_mux.cluster.source import SourceSpec
 from tests.launchers import tour
-from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, adapters_of, kubernetes, shell
+from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, listening_in, shell
 from tests.support.hosts.private_network import possible
 from tests.support.processes.commands import LIMIT, User, bodies, listed, quiet, user
 from tests.support.processes.proc_net import free_ports
@@ -72,12 +72,12 @@ async def test_a_rank_that_ends_before_anybody_attaches_while_its_container_runs
     done, pod = scene.user.folder / "done", scene.pod(0)
     for port in (5678, 5679):
         await scene.run(pod, LOOP, str(done), port=port)
-    await until(lambda: len(adapters_of(pod)) == 2, within=LIMIT, what="both listen")
+    await until(lambda: {5678, 5679} <= listening_in(pod), within=LIMIT, what="both listen")
     attach = await scene.user.start("attach", f"trainer=k8s:training/job/{JOB}:5678+2")
     client = await attach.client()
     await until(lambda: bool(scene.forward_of(pod)), within=LIMIT, what="a way into the pod")
     pod.processes[1].kill()
-    await until(lambda: len(adapters_of(pod)) == 1, within=LIMIT, what="its adapter has ended")
+    await until(lambda: 5679 not in listening_in(pod), within=LIMIT, what="one has ended")
     await client.handshake({}, timeout=LIMIT)
     where = f"nothing listens on port 5679 of pod {pod.name}"
     await until_reason(client, 1, f"{where} any more, but its container runs")
