@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import Final
+
+import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
@@ -163,6 +167,61 @@ def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
     assert client.of("terminated") == []
     book.wait(2)
     assert len(client.of("terminated")) == 1
+
+
+OLD_ENDS: Final[dict[str, Callable[[Playbook], None]]] = {
+    "its debugger says so": lambda book: _exits(book),
+    "its connection breaks": lambda book: book.lose(0),
+    "its connection breaks and its process is seen to end": lambda book: _dies(book),
+}
+
+
+def _exits(book: Playbook) -> None:
+    with book.happens():
+        book.rank(0).exits()
+
+
+def _dies(book: Playbook) -> None:
+    book.runs["job", 0] = False
+    book.lose(0)
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+@pytest.mark.parametrize("how", OLD_ENDS)
+def test_a_pod_starts_again_before_its_old_end_is_seen(play: Play, how: str, way: str) -> None:
+    """The cluster is faster than the connection to what ran there before."""
+    book = play(1, lingers=10)
+    book.know(0, ready=False, incarnation="first")
+    client = attached(book)
+    down = "pod t-0 is Pending" if way == "down" else ""
+    book.know(0, ready=False, incarnation="second", way_down=down)
+    OLD_ENDS[how](book)
+    book.runs.clear()
+    book.wait(5)
+    book.know(0, ready=False, incarnation="second")
+    book.wait(15)
+    assert states(client) == ["running"]
+    assert client.of("terminated") == []
+    book.exited(0, None)
+    book.feed(inputs.JobEnded(None))
+    book.wait(2)
+    assert len(client.of("terminated")) == 1
+
+
+def test_a_lost_rank_s_pod_starts_again_before_its_process_is_seen_to_end(play: Play) -> None:
+    """What becomes of the old process is nothing to the new one."""
+    book = play(1, lingers=10)
+    book.know(0, ready=False, incarnation="first")
+    client = attached(book)
+    book.runs["job", 0] = True
+    book.lose(0)
+    book.know(0, ready=False, incarnation="second", way_down="pod t-0 is Pending")
+    assert states(client) == ["waiting"]
+    book.process_ends(0)
+    book.wait(15)
+    assert client.of("terminated") == []
+    book.know(0, ready=False, incarnation="second")
+    assert states(client) == ["running"]
 
 
 def test_each_end_of_all_ranks_is_waited_out_anew(play: Play) -> None:

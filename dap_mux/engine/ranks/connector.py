@@ -47,7 +47,9 @@ class Connector:
             return
         self._transitions.to(rank, Signal.CONNECT)
         link = self._core.number()
-        rank.connection = Connection(link, direct=endpoint.dials, adapter_ready=endpoint.ready)
+        rank.connection = Connection(
+            link, endpoint.incarnation, direct=endpoint.dials, adapter_ready=endpoint.ready
+        )
         rank.fate.exited = False
         self._core.links[link] = rank
         if endpoint.dials:

@@ -18,6 +18,7 @@ from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.ranks.deaths import end_of, reason_of
 from dap_mux.engine.ranks.departure import Departure
 from dap_mux.engine.ranks.handshake import Handshake
+from dap_mux.engine.ranks.incarnations import expect_another, is_another, is_replaced
 from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
     ProcessWatch,
@@ -65,11 +66,13 @@ class Lifecycle:
             self._watcher.moved(rank)
         elif core.flow.restarting:
             self._restarted(rank)
-        elif endpoint.ready and _is_another(rank.endpoint.pid, endpoint.pid):
+        elif is_another(rank.endpoint, endpoint):
             self._replaced(rank)
         before, rank.endpoint = rank.endpoint, endpoint
         core.ranks_changed()
-        if rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
+        if rank.phase is Phase.WAITING:
+            expect_another(core, rank)
+        elif rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
             self._transitions.to(rank, Signal.RETURN)
         if endpoint.dials:
             self._called(rank)
@@ -216,7 +219,8 @@ class Lifecycle:
             self.ended(rank, reason)
             return
         was_live = rank.phase is Phase.LIVE
-        newly = rank.lost is None and (was_live or debugger_ended)
+        expect_another(self._core, rank)
+        newly = rank.lost is None and (was_live or debugger_ended) and not is_replaced(rank)
         if newly:
             rank.lost = Lost(alone=rank.connection.direct)
         if rank.lost:
@@ -248,7 +252,7 @@ class Lifecycle:
         if rank.phase.leaving:
             self._left(rank)
         elif how.over:
-            self.ended(rank)
+            self._over(rank)
         elif rank.phase not in (Phase.GONE, Phase.WAITING, Phase.IDLE, Phase.RELEASED):
             reason = not_listening(rank) if how.refused else how.reason
             over = how.refused and is_over(rank)
@@ -282,7 +286,7 @@ class Lifecycle:
         """Its adapter has said `terminated`: the program is over, or pydevd alone."""
         program_over = rank.connection.program_over or rank.fate.exited
         if rank.main or program_over or rank.exit_code is not None:
-            self.ended(rank)
+            self._over(rank)
             return
         self._connector.hang_up(rank, DEBUGGER_ENDED)
         self._retry(rank, DEBUGGER_ENDED, debugger_ended=True)
@@ -302,6 +306,15 @@ class Lifecycle:
         same = (now.pid, now.incarnation) == (endpoint.pid, endpoint.incarnation)
         if same and rank.phase is not Phase.GONE:
             self.ended(rank)
+
+    def _over(self, rank: Rank) -> None:
+        """The process that its connection led to is gone; another may be in its place already."""
+        if rank.main or not is_replaced(rank):
+            self.ended(rank)
+            return
+        self._replaced(rank)
+        if self.request.wanted:
+            self.connect(rank)
 
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The rank's process is gone."""
@@ -355,8 +368,3 @@ def _comes_back(worker: Rank, main: Rank) -> bool:
     One that is not debugged waits for us alone, and hangs until it is told to run on.
     """
     return main.phase is not Phase.GONE if worker.hidden else main.link is not None
-
-
-def _is_another(before: int | None, now: int | None) -> bool:
-    """Whether these are two processes, as far as their pids tell."""
-    return None not in (before, now) and before != now

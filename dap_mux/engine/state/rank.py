@@ -57,6 +57,7 @@ class Connection:
     """One connection to an adapter; the next attempt replaces it. `link` is None once closed."""
 
     link: int | None = None
+    incarnation: str = ""  # that of the endpoint when it was opened
     direct: bool = False  # there is no adapter, and we take its part
     adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
     seq: int = 0
