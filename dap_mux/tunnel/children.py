@@ -90,15 +90,19 @@ async def running_child(
 
 
 async def lines_of(stream: asyncio.StreamReader) -> AsyncIterator[str]:
-    """Yield the lines of a stream until it ends."""
+    """Yield the lines of a stream until it ends; over if it is cancelled meanwhile."""
+    while (line := await next_line(stream)) is not None:
+        yield line
+
+
+async def next_line(stream: asyncio.StreamReader) -> str | None:
+    """Return the next line of a stream, None at its end; nothing is lost when it is cancelled."""
     while True:
         try:
             line = await stream.readline()
         except ValueError:  # longer than any line of interest
             continue
-        if not line:
-            return
-        yield line.decode(errors="replace").rstrip("\r\n")
+        return line.decode(errors="replace").rstrip("\r\n") if line else None
 
 
 async def _stop(process: Process) -> None:

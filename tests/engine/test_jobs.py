@@ -169,13 +169,6 @@ def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
     assert len(client.of("terminated")) == 1
 
 
-OLD_ENDS: Final[dict[str, Callable[[Playbook], None]]] = {
-    "its debugger says so": lambda book: _exits(book),
-    "its connection breaks": lambda book: book.lose(0),
-    "its connection breaks and its process is seen to end": lambda book: _dies(book),
-}
-
-
 def _exits(book: Playbook) -> None:
     with book.happens():
         book.rank(0).exits()
@@ -184,6 +177,13 @@ def _exits(book: Playbook) -> None:
 def _dies(book: Playbook) -> None:
     book.runs["job", 0] = False
     book.lose(0)
+
+
+OLD_ENDS: Final[dict[str, Callable[[Playbook], None]]] = {
+    "its debugger says so": _exits,
+    "its connection breaks": lambda book: book.lose(0),
+    "its connection breaks and its process is seen to end": _dies,
+}
 
 
 @pytest.mark.parametrize("way", ["up", "down"])

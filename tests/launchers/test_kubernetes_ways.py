@@ -16,8 +16,9 @@ from typing import Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.cluster.kubernetes import Kubernetes
+from dap_mux.cluster.kubernetes import Kubernetes, pod_source
 from dap_mux.cluster.source import SourceSpec
+from dap_mux.errors import DapMuxError
 from tests.launchers import tour
 from tests.launchers.kube_scene import COUNT, JOB, LOOP, Scene, kubernetes, listening_in, shell
 from tests.support.hosts.private_network import possible
@@ -177,8 +178,6 @@ async def test_a_pod_that_goes_just_before_it_is_watched(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """kubectl begins a watch with a list of its own, which does not say who was in ours."""
-    for name in ("KUBECONFIG", "PATH"):
-        monkeypatch.setenv(name, scene.user.environ[name])
     pods = [scene.pod(0), scene.pod(1)]
     lists = 0
 
@@ -189,7 +188,7 @@ async def test_a_pod_that_goes_just_before_it_is_watched(
             await scene.cluster.delete(pods[1].name)
 
     scene.server.on_list = listed
-    source = Kubernetes(SourceSpec("k8s", f"job/{JOB}"))
+    source = source_of(scene, monkeypatch)
     before = await source.discover()
     async with aclosing(source.watch()) as news:  # type: ignore[type-var]
         after = await asyncio.wait_for(anext(news), LIMIT)
@@ -197,6 +196,81 @@ async def test_a_pod_that_goes_just_before_it_is_watched(
     assert stays == stayed
     assert "is Pending" in there
     assert gone == f"pod {pods[1].name} was deleted; perhaps another will replace it"
+
+
+async def test_a_pod_that_has_been_replaced_is_not_waited_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the other has ended, nothing is left that may still appear."""
+    source = source_of(scene, monkeypatch)
+    told: list[list[str]] = []
+    pod = scene.pod(0)
+    pod.runs()
+    await source.discover()
+    async with aclosing(source.watch()) as news:  # type: ignore[type-var]
+
+        async def until_told(*waits: str) -> None:
+            while not told or told[-1] != [*waits]:
+                told.append([one.waits for one in await asyncio.wait_for(anext(news), LIMIT)])
+
+        await pod.fails()
+        replaced = f"pod {pod.name} has failed; perhaps another will replace it"
+        await until_told(replaced)
+        other = scene.pod(0, "b")
+        await until_told(f"pod {other.name} is Pending: ContainerCreating")
+        told.clear()
+        await other.start("true", cwd=scene.user.folder)
+        await until_told("")
+        await other.ended(within=LIMIT)
+        await until_told()
+    assert [replaced] not in told
+
+
+async def test_an_end_is_told_although_a_look_has_failed_halfway(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pods have been listed by then, and are the same at the next look."""
+    source = source_of(scene, monkeypatch)
+    pod = scene.pod(0)
+    await pod.start("true", cwd=scene.user.folder)
+    await source.discover()
+    scene.cluster.jobs[JOB] = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": JOB}}
+    await pod.ended(within=LIMIT)
+    with pytest.raises(DapMuxError, match="get job: malformed response"):
+        await asyncio.wait_for(anext(source.watch()), LIMIT)
+    scene.cluster.job(JOB)
+    async with aclosing(source.watch()) as news:  # type: ignore[type-var]
+        assert await asyncio.wait_for(anext(news), LIMIT) == []
+
+
+async def test_one_watch_is_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside it, pods are listed once more, a while after it began; a cluster has other users."""
+    monkeypatch.setattr(pod_source, "POLL_INTERVAL_S", 0.1)
+    source = source_of(scene, monkeypatch)
+    pod = scene.pod(0)
+    pod.runs()
+    await source.discover()
+    lists = f"GET /api/v1/namespaces/{scene.cluster.namespace}/pods"
+    async with aclosing(source.watch()) as news:  # type: ignore[type-var]
+        coming = asyncio.ensure_future(anext(news))
+        await until(
+            lambda: scene.server.asked.count(lists) >= 5,
+            within=LIMIT,
+            what="two looks, a watch with its own list, and one more look",
+        )
+        for _ in range(5):
+            await pod.restarts_now()
+            await asyncio.wait_for(coming, LIMIT)
+            coming = asyncio.ensure_future(anext(news))
+        coming.cancel()
+    assert scene.server.asked.count(lists) == 5
+
+
+def source_of(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Kubernetes:
+    """The job's pods, by the user's kubectl."""
+    for name in ("KUBECONFIG", "PATH"):
+        monkeypatch.setenv(name, scene.user.environ[name])
+    return Kubernetes(SourceSpec("k8s", f"job/{JOB}"))
 
 
 async def test_where_there_are_no_ranks_to_be_had(scene: Scene) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from dap_mux.cluster.kubernetes.missed_pods import MissedPods
 from dap_mux.cluster.kubernetes.pod_failures import MAX_NAMED, PodFailures
 from dap_mux.cluster.kubernetes.pod_source import read
-from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, ranks_of
+from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError
@@ -246,6 +248,66 @@ def test_a_pod_is_missed_until_another_has_its_number(now: dict[str, Any] | None
 )
 def test_a_pod_that_is_not_missed(before: dict[str, Any], now: dict[str, Any] | None) -> None:
     assert missed(before, now) is None
+
+
+def failed(name: str, **more: Any) -> dict[str, Any]:
+    return pod(name, phase="Failed", **JOB_OWNS, **more)
+
+
+def missing(*looks: dict[str, dict[str, Any]]) -> list[str]:
+    """The names of the pods that are waited for after these looks, a second apart."""
+    pods = MissedPods()
+    for time, (before, now) in enumerate(pairwise([{}, *looks])):
+        pods.take(before, now, time)
+    return [name_of(each) for each in pods.pods]
+
+
+def there(*pods: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name_of(each): each for each in pods}
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [pod("t-b", rank="0"), pod("t-b", rank="0", phase="Succeeded"), pod("t-a", rank="0")],
+    ids=["another", "one that has ended, too", "itself"],
+)
+def test_a_pod_is_missed_until_it_is_replaced(replacement: dict[str, Any]) -> None:
+    before, gone = there(pod("t-a", rank="0")), there(failed("t-a", rank="0"))
+    assert missing(before, gone) == ["t-a"]
+    assert missing(before, gone, {**gone, **there(replacement)}) == []
+    assert missing(before, there(replacement)) == []
+
+
+def test_a_pod_whose_replacement_came_first_is_not_missed() -> None:
+    """It was still being terminated then."""
+    both = there(pod("t-a", rank="0"), pod("t-b", rank="0"))
+    assert missing(there(pod("t-a", rank="0")), both, there(pod("t-b", rank="0"))) == []
+
+
+def test_a_pod_is_missed_whatever_becomes_of_others() -> None:
+    before = there(pod("t-a", rank="0"), pod("t-b", rank="1"), pod("t-0", phase="Succeeded"))
+    gone = {**before, **there(failed("t-a", rank="0"))}
+    assert missing(before, gone, {**gone, **there(pod("t-c", rank="1"))}) == ["t-a"]
+    assert missing(before, gone, gone) == ["t-a"]
+
+
+def test_pods_without_numbers_are_replaced_one_by_one() -> None:
+    before = there(pod("t-a"), pod("t-b"), pod("t-7"))
+    gone = there(failed("t-a"), failed("t-b"), failed("t-7"))
+    once, twice = ({**gone, **there(*more)} for more in ([pod("t-c")], [pod("t-c"), pod("t-d")]))
+    assert missing(before, gone, once) == ["t-b", "t-7"]
+    assert missing(before, gone, once, twice) == ["t-7"]
+    assert missing(before, gone, {**gone, **there(pod("t-7"))}) == ["t-a", "t-b"]
+
+
+def test_a_pod_is_missed_for_half_a_minute() -> None:
+    pods, before, gone = MissedPods(), there(pod("t-a")), there(failed("t-a"))
+    pods.take(before, gone, 10)
+    assert pods.deadlines == [40]
+    pods.take(gone, gone, 39)
+    assert pods.pods
+    pods.take(gone, gone, 40)
+    assert not pods
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from typing import Final
 
 import anyio
 
+from dap_mux.cluster.kubernetes.missed_pods import MissedPods
 from dap_mux.cluster.kubernetes.pod_failures import PodFailures
 from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
 from dap_mux.cluster.kubernetes.pods import (
     Json,
     exit_code_of,
     has_ended,
-    missed,
     name_of,
     ranks_of,
 )
@@ -33,9 +33,6 @@ from dap_mux.errors import NothingToConnect, UsageError
 DEFAULT_PORT: Final = 5678
 RELIST_INTERVAL_S: Final = 120.0  # between full lists, in case a change was missed
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
-REPLACEMENT_TIMEOUT_S: Final = (
-    30.0  # s that a missed pod is waited for: another is often made in its place
-)
 POLL_INTERVAL_S: Final = 5.0  # s between two lists where watching is not allowed
 EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
 
@@ -105,7 +102,8 @@ class Kubernetes:
         self._wanted = read(word)
         self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
         self._pods: Mapping[str, Json] = {}
-        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which we wait for it
+        self._missed = MissedPods()
+        self._yielded: Sequence[RankRecord] = ()  # the ranks as the session was last told
         self._local: dict[tuple[str, int], int] = {}
         self._news = PodFailures(self._tool)
         self._job_end = ""  # how it ended, once it will not start more pods
@@ -115,6 +113,7 @@ class Kubernetes:
         ranks = await self._look()
         if self._job_end:
             raise NothingToConnect("; ".join(self._news.take()))
+        self._yielded = ranks
         return ranks
 
     def notices(self) -> Sequence[str]:
@@ -147,16 +146,7 @@ class Kubernetes:
 
     def _take(self, pods: Mapping[str, Json]) -> None:
         """Replace the pods; some that are gone are waited for, as others may replace them."""
-        now = anyio.current_time()
-        for name, pod in self._pods.items():
-            if waited_for := missed(pod, pods.get(name)):
-                self._missed[name] = waited_for, now + REPLACEMENT_TIMEOUT_S
-        back = {name for name, pod in pods.items() if not has_ended(pod)}
-        self._missed = {
-            name: (pod, until)
-            for name, (pod, until) in self._missed.items()
-            if until > now and name not in back
-        }
+        self._missed.take(self._pods, pods, anyio.current_time())
         self._pods = pods
         self._news.see(pods.values())
 
@@ -164,7 +154,7 @@ class Kubernetes:
         by_name = not self._wanted.one_pod
         if self._job_end:
             return []
-        pods = [*self._pods.values(), *(pod for pod, _ in self._missed.values())]
+        pods = [*self._pods.values(), *self._missed.pods]
         try:
             return ranks_of(pods, self._wanted.ports, by_name=by_name)
         except MALFORMED as error:
@@ -173,21 +163,25 @@ class Kubernetes:
             ) from None
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
-        """Yield the ranks whenever they have changed; poll where watching is not allowed."""
-        last: Sequence[RankRecord] = self._ranks()
+        """Yield the ranks whenever they have changed; poll where watching is not allowed.
+
+        What a look has found that failed halfway is yielded by the next one.
+        """
         while True:
             running_child = anyio.current_time()
-            now = await self._look()
-            if now != last or self._news:
+            if self._is_new(now := await self._look()):
                 yield now
-            last = now
             async with self._tool.watching(self._wanted.selection) as changes:
                 async for now in self._changed(changes, running_child):
-                    if now != last or self._news:
+                    if self._is_new(now):
                         yield now
-                    last = now
             if anyio.current_time() < running_child + POLL_INTERVAL_S:  # watching is not allowed
                 await anyio.sleep(POLL_INTERVAL_S)
+
+    def _is_new(self, ranks: Sequence[RankRecord]) -> bool:
+        """Whether the session has to be told of these ranks, as it is then."""
+        before, self._yielded = self._yielded, ranks
+        return ranks != before or bool(self._news)
 
     async def _changed(
         self, changes: Changes, running_child: float
@@ -197,7 +191,7 @@ class Kubernetes:
         listed = False
         while True:
             limits = [running_child + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
-            limits += (until for _, until in self._missed.values())
+            limits += self._missed.deadlines
             if self._rests():  # pods do not report the end of their job
                 limits.append(anyio.current_time() + POLL_INTERVAL_S)
             event = await changes.next(before=min(limits))

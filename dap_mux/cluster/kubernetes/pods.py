@@ -95,6 +95,17 @@ def missed(pod: Json, now: Json | None) -> Json | None:
     }
 
 
+def place_of(pod: Json) -> str:
+    """Return what a pod has in common with the one that replaces it: its number, or its name.
+
+    '' for one that may be replaced by any other: neither says a number.
+    """
+    number = _number(pod)
+    if number is not None:
+        return str(number)
+    return name_of(pod) if ORDINAL.fullmatch(name_of(pod)) else ""
+
+
 def _is_controlled(pod: Json) -> bool:
     owners = pod["metadata"].get("ownerReferences") or []
     return any(owner.get("controller") for owner in owners)

@@ -16,7 +16,7 @@ import anyio
 
 from dap_mux.cluster.kubernetes.pods import Json
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.tunnel.children import CommandResult, lines_of, run_command, running_child
+from dap_mux.tunnel.children import CommandResult, next_line, run_command, running_child
 
 PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
@@ -158,18 +158,20 @@ class Changes:
 
     def __init__(self, child: Process) -> None:
         assert child.stdout
-        self._lines = lines_of(child.stdout)
+        self._stream = child.stdout
+        self._text: list[str] = []  # of the event that is being read
         self.over = False  # there are no more
 
     async def next(self, *, before: float) -> Json | None:
         """Return the next event; None at the end, or at that time of the loop's clock."""
-        text: list[str] = []
         with anyio.CancelScope(deadline=before):
-            async for line in self._lines:
-                text = [line] if line.startswith("{") else [*text, line]
+            while (line := await next_line(self._stream)) is not None:
+                if line.startswith("{"):
+                    self._text.clear()
+                self._text.append(line)
                 if line.endswith("}") and line.strip(" ") == line:
                     try:
-                        event: Json = json.loads("\n".join(text))
+                        event: Json = json.loads("\n".join(self._text))
                     except ValueError:
                         continue
                     return event

@@ -1,4 +1,4 @@
-"""Whether another process is to be found where a rank was: its launcher or cluster started it again.
+"""Whether another process is to be found where a rank was: it has been started again.
 
 That may be known before the old process is seen to end: the two are told by different programs.
 """

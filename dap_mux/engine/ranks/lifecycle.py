@@ -70,10 +70,8 @@ class Lifecycle:
             self._replaced(rank)
         before, rank.endpoint = rank.endpoint, endpoint
         core.ranks_changed()
-        if rank.phase is Phase.WAITING:
-            expect_another(core, rank)
-        elif rank.phase is Phase.GONE and endpoint.incarnation != before.incarnation:
-            self._transitions.to(rank, Signal.RETURN)
+        if endpoint.incarnation != before.incarnation:
+            self._another_incarnation(rank)
         if endpoint.dials:
             self._called(rank)
         back = rank.phase is Phase.GONE and endpoint.ready
@@ -82,6 +80,13 @@ class Lifecycle:
         if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             rank.exit_code, rank.fate = None, Fate()
             self.connect(rank)
+
+    def _another_incarnation(self, rank: Rank) -> None:
+        """Its old process has ended, or will be seen to end over the connection that it has."""
+        if rank.phase is Phase.GONE:
+            self._transitions.to(rank, Signal.RETURN)
+        elif rank.phase is Phase.WAITING:
+            expect_another(self._core, rank)
 
     def _called(self, rank: Rank) -> None:
         """It calls us, or has hung up before its call was taken up: is it still there?"""
