@@ -46,8 +46,11 @@ TCP_LISTEN = 10
 NLMSGHDR = struct.Struct("=IHHII")
 INET_DIAG_REQ_V2 = struct.Struct("=BBBxI48x")
 INET_DIAG_MSG = struct.Struct("=BBBB2s46xIIIII")
+PROGRAM = "DAP_MUX_ADAPTER_PROGRAM"
+"""The variable that its program is in. A pipe would be held open by a child that the rank forks at
+that moment."""
 COMMAND = "import sys; sys.path[:1] = [] if sys.path[0] == '' else sys.path[:1];"
-COMMAND += " exec(sys.stdin.read())  # debugpy.adapter"
+COMMAND += f" import os; exec(os.environ.pop({PROGRAM!r}))  # debugpy.adapter"
 
 
 def keep_adapter(debugger: Any, program: str) -> None:
@@ -96,6 +99,16 @@ class Keeper:
             self.look_while_nobody_is_here()
 
         debugger.on_initialize, debugger.on_disconnect = meet, leave
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._in_forked_child)
+
+    def _in_forked_child(self) -> None:
+        """It has a copy of our connection, whose end the adapter would not see before the child's.
+
+        A child that is debugged makes its own.
+        """
+        with suppress(Exception):
+            os.close(self._debugger.reader.sock.detach())
 
     def watch(self) -> None:
         """Notice the end of the adapter that the debugger is connected to now."""
@@ -151,12 +164,15 @@ class Keeper:
         arguments = {**self._arguments, "--for-server": str(port)}
         words = [word for pair in arguments.items() for word in pair]
         parent = Path(import_module("debugpy").__file__ or "").resolve().parent.parent
+        program = f"{self._program}\nrun({str(parent)!r}, {os.getpid()})\n"
         monkey = import_module("_pydev_bundle.pydev_monkey")
         with monkey.skip_subprocess_arg_patch():  # it is no child to be debugged
-            process = subprocess.Popen(
-                [self._python, "-c", COMMAND, *words], stdin=subprocess.PIPE, close_fds=True
+            subprocess.run(
+                [self._python, "-c", COMMAND, *words],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, PROGRAM: program},
+                check=False,
             )
-        process.communicate(f"{self._program}\nrun({str(parent)!r})\n".encode())
 
     # An adapter that lives and accepts nobody: only while nobody debugs the rank can that be.
 

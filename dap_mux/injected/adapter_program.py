@@ -11,8 +11,10 @@ from __future__ import annotations
 import hmac
 import locale
 import os
+import select
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 from importlib import import_module
@@ -29,6 +31,13 @@ SESSION = "dapMux"
 FREE_WITHIN_S = 2.0
 """Of a connection that its own session has replaced. debugpy holds a lock while it waits for the
 rank, and needs it to let go of the connection."""
+
+RANK_LOOK_S = 1.0
+"""Between looks for the rank's process, where the system does not tell of its end."""
+LAST_WORDS_S = 2.0
+"""After the rank's end, for its connection to end by itself."""
+LEAVE_WITHIN_S = 10.0
+"""Of clients that have been told of the end."""
 
 
 def survive_broken_clients() -> None:
@@ -115,13 +124,73 @@ def _replace(connection: Any, client: Any) -> None:
         time.sleep(0.01)
 
 
-def run(parent: str) -> None:
-    """Be the adapter until the rank has ended. `parent`: the folder that debugpy is in."""
+def end_with(rank: int) -> None:
+    """Do not outlive the rank. `rank`: its pid.
+
+    debugpy's adapter ends with the last connection to a process that is debugged. There is none yet
+    where the rank is killed in the midst of starting us, and one that does not end where a child
+    that it has forked holds it, too.
+    """
+    if hasattr(os, "fork"):  # we go on in a process of our own
+        thread = threading.Thread(target=_see_out, args=(rank,), daemon=True)
+        os.register_at_fork(after_in_child=thread.start)
+
+
+def _see_out(rank: int) -> None:
+    _wait_for_end(rank)
+    time.sleep(LAST_WORDS_S)
+    servers: Any = import_module("debugpy.adapter.servers")
+    for connection in servers.connections():
+        if connection.pid == rank:
+            with suppress(Exception):
+                connection.channel.stream._cleanup()  # noqa: SLF001
+    with suppress(Exception):
+        servers.dont_wait_for_first_connection()
+    quiet_since = time.monotonic()
+    while time.monotonic() < quiet_since + LEAVE_WITHIN_S:
+        time.sleep(RANK_LOOK_S)
+        if servers.connections():  # a child process of the rank is debugged through us
+            quiet_since = time.monotonic()
+    os._exit(0)
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, which need not be a child of ours."""
+    try:
+        return _wait_by_kernel(pid)
+    except (AttributeError, OSError):  # or it has ended already
+        pass
+    with suppress(ProcessLookupError):
+        while True:
+            with suppress(PermissionError):
+                os.kill(pid, 0)
+            time.sleep(RANK_LOOK_S)
+
+
+def _wait_by_kernel(pid: int) -> None:
+    """The same without a look every second: where there are pidfds (Linux) or kqueues (macOS)."""
+    kernel: Any = select
+    if hasattr(kernel, "kqueue"):
+        end = kernel.kevent(pid, kernel.KQ_FILTER_PROC, kernel.KQ_EV_ADD, kernel.KQ_NOTE_EXIT)
+        kernel.kqueue().control([end], 1)
+    else:
+        poll = kernel.poll()
+        poll.register(os.pidfd_open(pid), kernel.POLLIN)
+        poll.poll()
+
+
+def run(parent: str, rank: int = 0) -> None:
+    """Be the adapter until the rank has ended. `parent`: the folder that debugpy is in.
+
+    `rank`: its pid; 0 where its end is noticed otherwise.
+    """
     sys.path.insert(0, parent)
     try:
         import_module("debugpy")
     finally:
         del sys.path[0]
+    if rank:
+        end_with(rank)
     survive_broken_clients()
     with suppress(Exception):  # what it changes may be otherwise in another debugpy
         let_sessions_come_back()

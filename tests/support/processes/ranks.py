@@ -82,6 +82,7 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
     wait: bool = True,
     env: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
+    options: Sequence[str] = (),
     style: Style = "module",
     folder: Path | None = None,
     python: Path | str = sys.executable,
@@ -90,7 +91,7 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
 
     `wait` holds them at their start until a client has configured them (style `module`), and
     `DEBUGPY_HOST` in `env` is another loopback address to listen on. They run in `folder`, by
-    default where the tests do, under `python`.
+    default where the tests do, under `python`. `options`: more of debugpy's own (style `module`).
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -100,7 +101,7 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
         stack.push_async_callback(_end_all, ranks)
         for rank in range(n):
             variables = {**_variables(rank, n, first + rank), **(env or {})}
-            command = _command([str(python)], variables, script, style, wait=wait)
+            command = _command([str(python)], variables, script, style, options, wait=wait)
             log = logs / f"rank-{rank}.log"
             process = await _start([*command, *arguments], variables, log, folder)
             ranks.append(Rank(rank, first + rank, process, log))
@@ -110,11 +111,17 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
 
 
 def _command(
-    python: list[str], variables: Mapping[str, str], script: Path | str, style: Style, *, wait: bool
+    python: list[str],
+    variables: Mapping[str, str],
+    script: Path | str,
+    style: Style,
+    options: Sequence[str],
+    *,
+    wait: bool,
 ) -> list[str]:
     if style == "script":
         return [*python, str(script)]
-    hold = ["--wait-for-client"] if wait else []
+    hold = [*options, *(["--wait-for-client"] if wait else [])]
     address = f"{variables.get('DEBUGPY_HOST', HOST)}:{variables['DEBUGPY_PORT']}"
     return [*python, "-m", "debugpy", "--listen", address, *hold, str(script)]
 
