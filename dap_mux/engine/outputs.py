@@ -77,6 +77,12 @@ class WatchProcess(Struct, frozen=True, gc=False):
     process: str
 
 
+class UnwatchProcess(Struct, frozen=True, gc=False):
+    """What becomes of that process is not of interest any more; late news do no harm."""
+
+    token: int
+
+
 class SetDeadline(Struct, frozen=True, gc=False):
     """Answer with `Deadline(token)` after `seconds`."""
 
@@ -141,6 +147,7 @@ Output: TypeAlias = (
     | Connect
     | CloseLink
     | WatchProcess
+    | UnwatchProcess
     | SetDeadline
     | CancelDeadline
     | FindRanks

@@ -97,6 +97,7 @@ class Driver:
             outputs.Connect: self._connect,
             outputs.CloseLink: self._close_link,
             outputs.WatchProcess: self._watch_process,
+            outputs.UnwatchProcess: lambda output: self._processes.forget(output.token),
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
             outputs.HashLocal: self._hash_local,
@@ -246,7 +247,7 @@ class Driver:
         def tell(alive: bool | None) -> None:
             self.feed(inputs.ProcessSeen(output.token, alive))
 
-        self._processes.watch(output.process, tell)
+        self._processes.watch(output.token, output.process, tell)
 
     # Deadlines
 

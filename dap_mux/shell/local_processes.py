@@ -37,12 +37,12 @@ def is_here(process: str) -> bool:
 
 
 class LocalProcesses:
-    """Watches processes of this machine until they end."""
+    """Watches processes of this machine until they end, or are forgotten."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    def watch(self, process: str, tell: Callable[[bool | None], None]) -> None:
+    def watch(self, token: int, process: str, tell: Callable[[bool | None], None]) -> None:
         """Report whether it runs, None if that cannot be seen; then report its end.
 
         A process that is about to end is not reported as running: it closes its sockets first.
@@ -51,13 +51,18 @@ class LocalProcesses:
             asyncio.get_running_loop().call_soon(tell, None)
             return
         task = asyncio.get_running_loop().create_task(self._follow(process, tell))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[token] = task
+        task.add_done_callback(lambda _: self._tasks.pop(token, None))
+
+    def forget(self, token: int) -> None:
+        """Watch this process no longer; others are ignored."""
+        if token in self._tasks:
+            self._tasks.pop(token).cancel()
 
     def close(self) -> None:
         """Stop watching."""
-        for task in list(self._tasks):
-            task.cancel()
+        for token in list(self._tasks):
+            self.forget(token)
 
     async def _follow(self, process: str, tell: Callable[[bool | None], None]) -> None:
         pause = FIRST_POLL_INTERVAL_S

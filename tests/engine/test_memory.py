@@ -21,7 +21,7 @@ from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads
 from dap_mux.protocol.messages import decode
-from tests.engine.scenes import attached, stopped
+from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -143,3 +143,20 @@ def test_more_requests_than_can_wait() -> None:
     book.rank(0).answers()
     book.pump()
     assert all(answer.response for answer in answers)
+
+
+def test_a_rank_that_is_lost_again_and_again() -> None:
+    """Each time its process is watched for its end, until the rank is back."""
+    book = Playbook(1)
+    book.runs["job", 0] = True
+    client = attached(book)
+    before = 0
+    for time in range(TIMES):
+        book.lose(0)
+        assert len(book.watched) == 1
+        book.wait(1)
+        assert not book.watched
+        if time == TIMES // 2:
+            before = held(book)
+    assert held(book) <= before + TIMES // 10
+    assert states(client) == ["running"]

@@ -12,6 +12,7 @@ import pytest
 
 from dap_mux.injected import source_of
 from dap_mux.shell.local_processes import LocalProcesses, is_over
+from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s; not a wait
 SAYS_WHO = f"{source_of('process_identity')}\nprint(process_identity(), flush=True)\ninput()\n"
@@ -64,7 +65,7 @@ async def test_its_end_is_told(process: subprocess.Popen[str]) -> None:
     """That it runs, and then that it does not any more."""
     told: asyncio.Queue[bool | None] = asyncio.Queue()
     watch = LocalProcesses()
-    watch.watch(who(process), told.put_nowait)
+    watch.watch(1, who(process), told.put_nowait)
     assert await asyncio.wait_for(told.get(), LIMIT) is True
     process.kill()
     assert await asyncio.wait_for(told.get(), LIMIT) is False
@@ -77,11 +78,28 @@ async def test_one_that_is_just_ending_is_not_told_as_running(
     told: asyncio.Queue[bool | None] = asyncio.Queue()
     said = who(process)
     process.kill()
-    LocalProcesses().watch(said, told.put_nowait)
+    LocalProcesses().watch(1, said, told.put_nowait)
     assert await asyncio.wait_for(told.get(), LIMIT) is False
 
 
 async def test_nobody_here_knows_of_it() -> None:
     told: asyncio.Queue[bool | None] = asyncio.Queue()
-    LocalProcesses().watch("", told.put_nowait)
+    LocalProcesses().watch(1, "", told.put_nowait)
     assert await asyncio.wait_for(told.get(), LIMIT) is None
+
+
+async def test_one_that_is_forgotten_is_watched_no_longer(
+    process: subprocess.Popen[str],
+) -> None:
+    told: asyncio.Queue[bool | None] = asyncio.Queue()
+    before, watch = asyncio.all_tasks(), LocalProcesses()
+    said = who(process)
+    for token in (1, 2):
+        watch.watch(token, said, told.put_nowait)
+    watch.forget(1)
+    watch.forget(3)
+    assert await asyncio.wait_for(told.get(), LIMIT) is True
+    process.kill()
+    assert await asyncio.wait_for(told.get(), LIMIT) is False
+    await until(lambda: asyncio.all_tasks() == before, within=LIMIT, what="no task is left")
+    assert told.empty()

@@ -6,6 +6,7 @@ That may be known before the old process is seen to end: the two are told by dif
 from __future__ import annotations
 
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.engine.ranks.process_watch import forget_lost
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 
@@ -26,6 +27,5 @@ def is_replaced(rank: Rank) -> bool:
 
 def expect_another(core: SessionState, rank: Rank) -> None:
     """Its old process does not matter any more, also where it is lost and was searched for."""
-    if rank.lost and is_replaced(rank):
-        core.cancel(rank.lost.deadline)
-        rank.lost = None
+    if is_replaced(rank):
+        forget_lost(core, rank)

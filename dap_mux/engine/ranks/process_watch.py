@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from dap_mux.addresses import is_loopback
-from dap_mux.engine.outputs import WatchProcess
+from dap_mux.engine.outputs import UnwatchProcess, WatchProcess
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
 
@@ -37,28 +37,27 @@ class ProcessWatch:
     def __init__(self, core: SessionState, owner: ProcessOwner) -> None:
         self._core = core
         self._owner = owner
-        self._looks: dict[int, Rank] = {}
 
     def look(self, rank: Rank) -> None:
         """The rank is lost: find out whether its process still runs."""
         if rank.lost is None or rank.main or rank.endpoint.watched:
             return
-        token = self._core.number()
-        rank.lost.look = token
-        self._looks[token] = rank
+        _unwatch(self._core, rank.lost)
+        rank.lost.look = token = self._core.number()
+        self._core.looks[token] = rank
         self._core.out.append(WatchProcess(token, rank.process))
 
     def seen(self, token: int, alive: bool | None) -> None:
         """The answer to a look, or that the process has ended since."""
-        rank = self._looks.pop(token, None)
-        if rank is None or rank.lost is None or rank.lost.look != token:
+        rank = self._core.looks.pop(token, None)
+        if rank is None or rank.lost is None:
             return
         if alive is False:
             self._owner.ended(rank)
             return
         rank.lost.alive = alive is True
         if alive:
-            self._looks[token] = rank
+            self._core.looks[token] = rank
         if rank.lost.debugger_ended:
             self._owner.found(rank, RUNS_ON if alive else UNSEEN)
             if not alive:
@@ -85,6 +84,19 @@ def is_over(rank: Rank) -> bool:
     """
     alone = rank.lost is not None and rank.lost.alone
     return alone and not rank.main and not is_loopback(rank.endpoint.host)
+
+
+def forget_lost(core: SessionState, rank: Rank) -> None:
+    """The rank is back, or its lost process does not matter any more."""
+    if rank.lost is not None:
+        core.cancel(rank.lost.deadline)
+        _unwatch(core, rank.lost)
+        rank.lost = None
+
+
+def _unwatch(core: SessionState, lost: Lost) -> None:
+    if lost.look is not None and core.looks.pop(lost.look, None) is not None:
+        core.out.append(UnwatchProcess(lost.look))
 
 
 def not_listening(rank: Rank) -> str:

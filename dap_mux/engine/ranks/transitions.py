@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dap_mux.engine.ranks.process_watch import forget_lost
 from dap_mux.engine.state.phases import Signal, step
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -38,9 +39,8 @@ class Transitions:
         self._core.phase_changed(rank)
         if reason or not rank.phase.trying:
             rank.reason = reason  # while it is tried again, `list` says why that is
-        if rank.lost and not rank.phase.trying:
-            self._core.cancel(rank.lost.deadline)
-            rank.lost = None
+        if not rank.phase.trying:
+            forget_lost(self._core, rank)
         self._core.cancel(rank.timer)
         rank.timer = None
         self._watcher.moved(rank)

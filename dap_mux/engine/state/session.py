@@ -58,6 +58,7 @@ class SessionState:
         self._world: World | None = None  # the last one, while it holds
         self._several_hosts: bool | None = None  # None: not known since a rank came or moved
         self.links: dict[int, Rank] = {}
+        self.looks: dict[int, Rank] = {}  # lost ranks whose processes are watched, by token
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
         self.names: dict[str, RankSet] = {}  # named sets, by name

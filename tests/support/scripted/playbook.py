@@ -56,6 +56,7 @@ class Playbook:
         self.over: set[tuple[str, int]] = set()  # of those, whose process has ended
         self.runs: dict[tuple[str, int], bool] = {}  # whether their processes do, of this machine
         self.looks: dict[tuple[str, int], int] = {}  # the last `WatchProcess` for each
+        self.watched: set[int] = set()  # which are not forgotten
         self.local: dict[str, str] | None = None  # files beside the clients, None if elsewhere
         self.disk_hangs = False
         self.finished = False
@@ -268,7 +269,11 @@ class Playbook:
         ranks = {r.lost.look: id for id, r in self.engine.core.mains.items() if r.lost}
         id = ranks[output.token]
         self.looks[id] = output.token
+        self.watched.add(output.token)
         self.later(lambda: self.feed(inputs.ProcessSeen(output.token, self.runs.get(id))))
+
+    def _unwatch_process(self, output: outputs.UnwatchProcess) -> None:
+        self.watched.remove(output.token)
 
     def _id_of(self, rank: FakeRank) -> Who:
         """Who a fake is in the transcript; children go by their pid."""
@@ -321,6 +326,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.ToRank: Playbook._to_rank,
     outputs.CloseLink: Playbook._close_link,
     outputs.WatchProcess: Playbook._watch_process,
+    outputs.UnwatchProcess: Playbook._unwatch_process,
     outputs.Tell: Playbook._tell,
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
