@@ -140,7 +140,9 @@ class EditorVisitor(Visitor):
 
 
 class ConsoleVisitor(Visitor):
-    """A console: our own requests too, and our own events."""
+    """A console: our own requests too, and our own events. `questions`: what it may ask."""
+
+    questions: tuple[tuple[str, Json], ...] = ()
 
     def __init__(
         self, name: str, client: DapClient, talk: Conversation, source: str, lines: Sequence[int]
@@ -185,7 +187,7 @@ class ConsoleVisitor(Visitor):
             command = chance.choice(CONTROLS)
             self._ask(command, {"threadId": row})
             return f"{command} in row {row}"
-        command, arguments = chance.choice(QUESTIONS + OWN)
+        command, arguments = chance.choice(self.questions or QUESTIONS + OWN)
         self._ask(command, dict(arguments))
         return command
 
