@@ -20,6 +20,8 @@ from dap_mux.engine.messages import capabilities, requests
 from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads
+from dap_mux.engine.state.handles import Handles
+from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook
@@ -160,3 +162,37 @@ def test_a_rank_that_is_lost_again_and_again() -> None:
             before = held(book)
     assert held(book) <= before + TIMES // 10
     assert states(client) == ["running"]
+
+
+def test_clients_that_come_and_go() -> None:
+    """What they have asked about a stop may be answered once more; they are forgotten."""
+    book = Playbook(2)
+    visit(book)
+    before = held(book)
+    for _ in range(LIMIT):
+        visit(book)
+    assert held(book) <= before + 2 * LIMIT  # an answer and its request, of each
+
+
+def visit(book: Playbook) -> None:
+    """A client looks at a stop, steps on from it, and leaves."""
+    client = stopped(book)
+    frame = client.ask("stackTrace", threadId=book.thread(0)).body["stackFrames"][0]["id"]
+    client.ask("evaluate", expression="step", frameId=frame, context="watch")
+    client.ask("continue", threadId=book.thread(0))
+    client.ask("disconnect")
+    book.wait(10)
+
+
+def test_ids_that_nobody_may_ask_for_any_more() -> None:
+    handles = Handles()
+    for rank in (("job", 0), ("job", 1)):
+        for frame in range(LIMIT):
+            handles.mint(rank, Kind.FRAME, frame)
+    before = size_of(Handles())
+    for rank in (("job", 0), ("job", 1)):
+        handles.expire_stop(rank)
+    for rank in (("job", 0), ("job", 1)):
+        handles.expire_rank(rank)
+    handles._ends.clear()
+    assert size_of(handles) <= before + 1

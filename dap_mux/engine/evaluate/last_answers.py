@@ -62,9 +62,13 @@ class _Shown(NamedTuple):
 
 
 class _Unread(NamedTuple):
-    """A request and its answer, as they are: most are never wanted again."""
+    """A request and its answer, as they are: most are never wanted again.
 
-    request: ClientRequest
+    Not the `ClientRequest`, which would keep its client, also long after that has left.
+    """
+
+    command: str
+    arguments: Raw
     body: Raw
 
 
@@ -93,13 +97,13 @@ class LastAnswers:
         if told is None or told.connection is not rank.connection:
             told = self._told[rank.id] = _KeptAnswers(rank.connection)
         self._told.move_to_end(rank.id)
-        told.unread.append(_Unread(request, body))
+        told.unread.append(_Unread(request.command, request.arguments, body))
 
     def _read(self, told: _KeptAnswers) -> None:
         """Find out what the newest answers are about."""
         while told.unread:
-            request, body = told.unread.popleft()
-            asked = self._asked(request)
+            command, arguments, body = told.unread.popleft()
+            asked = self._asked(command, arguments)
             if asked is None:
                 continue
             try:
@@ -127,7 +131,7 @@ class LastAnswers:
         known = None
         if told is not None:
             self._read(told)
-        asked = self._asked(request)
+        asked = self._asked(request.command, request.arguments)
         if asked is None:
             return None
         if told is not None and told.connection is rank.connection:
@@ -146,19 +150,19 @@ class LastAnswers:
                 return Kind.FRAME, typed(request.arguments, EvaluateArguments).frameId or 0
         return Kind.FRAME, 0
 
-    def _asked(self, request: ClientRequest) -> _Shown | None:
-        match request.command:
+    def _asked(self, command: str, arguments: Raw) -> _Shown | None:
+        match command:
             case "scopes":
                 return _Shown(())
             case "variables":
-                id = typed(request.arguments, VariablesArguments).variablesReference
-                rest = {**plain(request.arguments)}
+                id = typed(arguments, VariablesArguments).variablesReference
+                rest = {**plain(arguments)}
                 del rest["variablesReference"]
                 trail = self._trails.get(id)  # of a value that was printed, say, there is none
                 if trail is not None:
                     return _Shown(trail, str(sorted(rest.items())))
             case "evaluate":
-                asked = typed(request.arguments, EvaluateArguments)
+                asked = typed(arguments, EvaluateArguments)
                 if asked.frameId is not None and asked.context in SHOWN:
                     return _Shown((f"= {asked.expression}",))
         return None

@@ -127,6 +127,8 @@ class Handles:
         if (owned := self._owned.pop(rank, None)) is not None:
             self._expire(owned.stop, f"{_name(rank)} is gone")
             self._expire(owned.lasting, f"{_name(rank)} is gone")
+            if not self._owned:  # `resumed` would find nobody
+                self._resumed.clear()
 
     def _expire(self, handles: dict[tuple[Kind, Id], Id], end: str) -> None:
         for handle in handles.values():

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import os
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -67,6 +68,11 @@ class MeasuredSession:
             "errors": core.faults,
         }
 
+    async def kinds(self) -> dict[str, int]:
+        """Return how many objects there are of each type."""
+        gc.collect()
+        return Counter(type(each).__qualname__ for each in gc.get_objects())
+
     async def rest(self) -> dict[str, float]:
         """Return a sample without garbage."""
         return await self.measure(collected=True)
@@ -87,7 +93,14 @@ async def main() -> None:
     driver = Driver(Engine(injected_sources(), settings))
     server, port = await listen(driver, HOST, 0)
     session = MeasuredSession(port, driver)
-    commands = session.port, session.known, session.ended, session.measure, session.rest
+    commands = (
+        session.port,
+        session.known,
+        session.ended,
+        session.measure,
+        session.kinds,
+        session.rest,
+    )
     await obey({command.__name__: command for command in commands})
     driver.feed(inputs.Shutdown("the soak is over"))
     with anyio.move_on_after(RELEASE_TIMEOUT_S):

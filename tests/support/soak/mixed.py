@@ -38,6 +38,7 @@ SHORTEST_LIFE_S: Final = 6.0
 LONGEST_LIFE: Final = 1 / 10  # of the whole
 AWAY_S: Final = (0.0, 3.0)  # that a rank is dead, or a line broken
 REMEMBERED: Final = 80
+SHOWN: Final = 12  # types of objects
 SIMULATED: Final = ("/job/train.py", (6, 7, 12))  # the fakes' program, and some of its lines
 MARKS: Final = ("turn", "work", "inner")  # of the real ranks' program
 CASTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
@@ -86,6 +87,7 @@ class MixedLife:
     told: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     at_rest: list[Sample] = field(default_factory=list)
     meanwhile: list[Sample] = field(default_factory=list)
+    more: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._chance = Random(self.seed)
@@ -100,6 +102,8 @@ class MixedLife:
         """Live for so long, and leave."""
         self.port = await self.session.ask("port")
         before = await self.session.ask("rest")
+        first: dict[str, int] = {}
+        kinds: dict[str, int] = {}
         sampling = asyncio.create_task(self._sample())
         try:
             await self._live(SHORTEST_LIFE_S)  # what is made once for all is made in it
@@ -107,8 +111,12 @@ class MixedLife:
                 longest = max(2 * SHORTEST_LIFE_S, seconds * LONGEST_LIFE)
                 await self._live(self._chance.uniform(SHORTEST_LIFE_S, longest))
                 self.at_rest.append(await self.session.ask("rest"))
+                kinds = await self.session.ask("kinds")
+                first = first or kinds
         finally:
             sampling.cancel()
+        self.more = Counter(kinds)
+        self.more.subtract(first)
         self._baseline = {name: before[name] for name in BASELINE}
 
     def complaints(self) -> list[str]:
@@ -126,7 +134,8 @@ class MixedLife:
     def report(self) -> str:
         """The seed, how much has happened, and what the session held after each life."""
         head = f"seed {self.seed}, {time.monotonic() - self._began:.0f} s, {dict(self.counts)}"
-        return f"{head}\n{table(self.at_rest)}"
+        more = ", ".join(f"{kind} {count:+}" for kind, count in self.more.most_common(SHOWN))
+        return f"{head}\n{table(self.at_rest)}\nobjects since the first rest: {more}"
 
     def story(self) -> str:
         """What happened last, and what the session has said."""
