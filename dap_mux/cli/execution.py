@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from argparse import Namespace
@@ -28,5 +29,14 @@ def execute(function: Callable[[T], Awaitable[int]], options: T) -> int:
     """Run an async function on the fastest event loop available."""
     import anyio
 
+    async def run(options: T) -> int:
+        gc.freeze()
+        gc.enable()
+        return await function(options)
+
+    gc.disable()  # anyio has more to import; see `start`
     backend = {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
-    return anyio.run(function, options, backend="asyncio", backend_options=backend)
+    try:
+        return anyio.run(run, options, backend="asyncio", backend_options=backend)
+    finally:
+        gc.enable()

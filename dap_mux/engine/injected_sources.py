@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 # The name of the file that they are compiled as. pydevd takes files whose names begin like this for
 # its own, so a step of the user's does not end in them; `<string>` would be the user's.
 FILE_NAME: Final = "<builtin dap_mux>"
 
 
-@dataclass(frozen=True)
-class InjectedSources:
+class InjectedSources(NamedTuple):
     """The source of each; the session reads them, for the engine reads no files."""
 
     adapter_keeper: str

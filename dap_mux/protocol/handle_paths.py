@@ -9,7 +9,7 @@ from). Whatever is absent, null or of another shape is left as it is.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dap_mux.errors import PeerFault
@@ -71,19 +71,20 @@ class Fields(tuple[Field, ...]):  # noqa: SLOT001 - a tuple can hold `walk` in n
     heads: dict[str, Step]
     zeroes: frozenset[str]
 
-    def __new__(cls, fields: Iterable[Field] = ()) -> Fields:
-        """Compile the walk once, when the table is read."""
-        made = super().__new__(cls, fields)
-        paths = [(field.path.split("."), field.kind) for field in made]
-        made.walk = _walk(paths)
+    def __getattr__(self, name: str) -> Any:
+        """Compile the walk once, for the first message of its kind: most never come."""
+        if name not in Fields.__annotations__:
+            raise AttributeError(name)
+        paths = [(field.path.split("."), field.kind) for field in self]
+        self.walk = _walk(paths)
         names = [path[0].removesuffix("[]") for path, _ in paths]
-        made.heads = {
+        self.heads = {
             head: _walk([path for path, name in zip(paths, names, strict=True) if name == head])
             for head in names
         }
         leaves = ((path[0], kind) for path, kind in paths if len(path) == 1)
-        made.zeroes = frozenset(name for name, kind in leaves if kind in ZERO_IS_NONE)
-        return made
+        self.zeroes = frozenset(name for name, kind in leaves if kind in ZERO_IS_NONE)
+        return vars(self)[name]
 
 
 def table(rows: Mapping[str, Mapping[str, Kind]]) -> Mapping[str, Fields]:

@@ -88,10 +88,12 @@ class Complement(RankSet):
 
 
 @dataclass(frozen=True)
-class Union(RankSet):
-    """`a | b | ...`: the ranks in any."""
-
+class _Combination(RankSet):
     parts: tuple[RankSet, ...]
+
+
+class Union(_Combination):
+    """`a | b | ...`: the ranks in any."""
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         return frozenset().union(*_each(self.parts, selection))
@@ -100,11 +102,8 @@ class Union(RankSet):
         return " | ".join(map(_bracketed, self.parts))
 
 
-@dataclass(frozen=True)
-class Intersection(RankSet):
+class Intersection(_Combination):
     """`a & b & ...`: the ranks in all."""
-
-    parts: tuple[RankSet, ...]
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         first, *rest = _each(self.parts, selection)
@@ -114,11 +113,8 @@ class Intersection(RankSet):
         return " & ".join(map(_bracketed, self.parts))
 
 
-@dataclass(frozen=True)
-class Difference(RankSet):
+class Difference(_Combination):
     """`a - b - ...`: the ranks of the first that are in none of the rest."""
-
-    parts: tuple[RankSet, ...]
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         first, *rest = _each(self.parts, selection)
@@ -141,4 +137,4 @@ def _members(part: RankSet, selection: Selection) -> frozenset[RankId]:
 
 def _bracketed(part: RankSet) -> str:
     """A part's text inside a bigger one: precedence is never left to the reader."""
-    return f"({part})" if isinstance(part, (Union, Intersection, Difference)) else str(part)
+    return f"({part})" if isinstance(part, _Combination) else str(part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 
 from dap_mux.engine.injected_sources import InjectedSources
@@ -12,4 +11,4 @@ from dap_mux.injected import source_of
 @cache
 def injected_sources() -> InjectedSources:
     """Return the source of each module that the engine asks for."""
-    return InjectedSources(**{one.name: source_of(one.name) for one in fields(InjectedSources)})
+    return InjectedSources(*map(source_of, InjectedSources._fields))

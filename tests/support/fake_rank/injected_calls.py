@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +30,7 @@ class InjectedCall(NamedTuple):
 
 def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
     """The text in front of the arguments for every function that can be called."""
-    for module, source in asdict(INJECTED).items():
+    for module, source in INJECTED._asdict().items():
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef):
                 yield call(source, node.name).removesuffix(")"), (module, node.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import asdict
 from typing import Any, Final
 
 import pytest
@@ -13,7 +12,7 @@ from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, attach_expressi
 from dap_mux.injected import attach
 from dap_mux.session.injected_sources import injected_sources
 
-SOURCES: Final = asdict(injected_sources())
+SOURCES: Final = injected_sources()._asdict()
 PATCHES: Final = [patch[:2] for patch in attach.patches(None, "", "")]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -44,7 +43,7 @@ def test_it_needs_the_standard_library_alone(module: str) -> None:
 
 
 def test_the_engine_has_every_module() -> None:
-    assert {field.name for field in fields(InjectedSources)} == {*MODULES} - SENT_BY_OTHERS
+    assert {*InjectedSources._fields} == {*MODULES} - SENT_BY_OTHERS
 
 
 @pytest.mark.parametrize("arguments", [(), ("1",), ("given", "[2, given]")])
