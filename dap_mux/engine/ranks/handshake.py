@@ -13,6 +13,9 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
+import msgspec
+from msgspec import Raw
+
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.capabilities import MAX_OFFERS, offers_of
 from dap_mux.engine.ranks import debugpy_versions
@@ -48,7 +51,7 @@ INITIALIZE_ARGUMENTS: Final[Body] = {
     "supportsProgressReporting": False,
 }
 
-# Said to every rank as it is; encoded once.
+_INITIALIZE: Final = msgspec.json.encode(INITIALIZE_ARGUMENTS)
 CONFIGURATION_DONE: Final = Broadcast("configurationDone", {})
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
@@ -107,7 +110,7 @@ class Handshake:
             self._core,
             rank,
             "initialize",
-            {**INITIALIZE_ARGUMENTS, SESSION: self._about_us(rank)},
+            self._introduction(rank),
             dict[str, Any],
             lambda said, reply: self._initialized(rank, said, reply),
             limit,
@@ -117,12 +120,15 @@ class Handshake:
         if rank.connection.adapter_ready and rank.phase is Phase.GREETING:
             self._attach(rank)
 
-    def _about_us(self, rank: Rank) -> Body:
-        """By this a rank that accepts connections by itself serves us without an adapter."""
-        if rank.main:
-            return {"child": rank.endpoint.pid}
+    def _introduction(self, rank: Rank) -> Raw:
+        """The arguments of `initialize`: the same for all, but for what is said of us.
+
+        By that a rank that accepts connections by itself serves us without an adapter.
+        """
         key = self._key_of(rank) if self._core.settings.key else ""
-        return {"key": key, "children": self._request.debugs_children}
+        about: Body = {"key": key, "children": self._request.debugs_children}
+        told = msgspec.json.encode({"child": rank.endpoint.pid} if rank.main else about)
+        return Raw(b'%b,"%b":%b}' % (_INITIALIZE[:-1], SESSION.encode(), told))
 
     def served(self, rank: Rank, debugpy: str) -> None:
         """The rank has no adapter: what the adapter would do is ours to do."""
@@ -188,7 +194,7 @@ class Handshake:
         arguments.setdefault("subProcess", False)
         if self._core.settings.redirect_output:
             arguments.setdefault("redirectOutput", True)
-        if self._core.settings.key and not rank.endpoint.dials:
+        if self._core.settings.key and not rank.connection.direct:
             arguments[KEY] = self._key_of(rank)
         to_ranks.ask(self._core, rank, "attach", arguments, then, to_ranks.NO_DEADLINE)
 
@@ -300,9 +306,8 @@ class Handshake:
         if not rank.connection.runs_on and rank.link is not None:
             rank.connection.runs_on = True
             then = partial(self._done, rank)
-            limit = (
-                None if rank.connection.direct else to_ranks.NO_DEADLINE
-            )  # `attach` tells of others
+            # Of others `attach` tells whether they run.
+            limit = None if rank.connection.direct else to_ranks.NO_DEADLINE
             to_ranks.ask(self._core, rank, "configurationDone", CONFIGURATION_DONE, then, limit)
 
     def _done(self, rank: Rank, reply: Reply) -> None:

@@ -62,7 +62,7 @@ class MeasuredSession:
             "tasks": len(asyncio.all_tasks()),
             "handles": len(core.handles),
             "deadlines": core.deadlines,
-            "timers": len(self._driver._timers),
+            "timers": len(self._driver._deadlines),
             "links": len(core.links),
             "clients": len(core.clients),
             "errors": core.faults,
