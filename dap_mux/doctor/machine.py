@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Final
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
 
+ADAPTER: Final = "--server-access-token"  # among its arguments, however it was started
 _HALTED_STATES: Final = "TtZ"
 FORWARDERS: Final = frozenset(
     {"docker-proxy", "kubectl", "oc", "rootlessport", "slirp4netns", "socat", "ssh", "sshd"}
@@ -38,7 +40,12 @@ class Process:
     @property
     def is_adapter(self) -> bool:
         """Whether it is debugpy's adapter."""
-        return any(word.rstrip("/").endswith("debugpy/adapter") for word in self.words)
+        return ADAPTER in self.words
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether it runs under our agent, and so listens by itself."""
+        return self.words[1:3] == ("-m", "dap_mux.rank")
 
     @property
     def is_python(self) -> bool:
@@ -113,22 +120,31 @@ class Machine:
         return len(self._accepted(listener, procfs.CLOSE_WAIT))
 
     def _accepted(self, listener: TcpSocket, state: int) -> list[TcpSocket]:
+        """Return those of the listener, and those that a rank has handed to its adapter."""
         mine = self._holders.get(listener.inode)
-        return [
-            each
+        there = [
+            (each, self._holders.get(each.inode))
             for each in self.sockets
             if (each.state, each.port) == (state, listener.port)
-            and self._holders.get(each.inode) == mine
         ]
+        return [each for each, pid in there if pid == mine or self._is_adapter(pid)]
+
+    def _is_adapter(self, pid: int | None) -> bool:
+        found = process(pid) if pid is not None else None
+        return found is not None and found.is_adapter
 
     def debugpy_ports(self) -> Iterator[tuple[int, Process]]:
         """Yield each port on which a debugpy waits for a debugger.
 
-        An adapter's port for its debuggee is connected, and so left out.
+        An adapter's port for its debuggee is connected, and so left out. A rank of ours that
+        listens on more than one port does not show which is its debugger's.
         """
-        for each in self.sockets:
-            holder = self.holder(each) if each.state == procfs.LISTEN else None
-            if holder and holder.is_adapter and not self.clients(each):
+        listening = [each for each in self.sockets if each.state == procfs.LISTEN]
+        ports = Counter(self._holders.get(each.inode) for each in listening)
+        for each in listening:
+            holder = self.holder(each)
+            alone = holder and holder.is_rank and ports[holder.pid] == 1
+            if holder and (holder.is_adapter or alone) and not self.clients(each):
                 yield each.port, holder
 
 

@@ -2,7 +2,7 @@
 
 It goes as far as `attach`, since an adapter whose client leaves earlier closes its port forever,
 and no further: `configurationDone` would start a rank that waits for a client (both measured).
-debugpy sends events to each new client; a dap-mux session waits for a request.
+debugpy sends events to each new client; a dap-mux session has none before `attach`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ REST_S: Final = 0.3  # s that its adapter needs before the next connection
 TAKEN: Final = "already being debugged"  # debugpy's message
 # Raised by decoding what is not DAP.
 MALFORMED: Final = (PeerFault, AttributeError, LookupError, TypeError, ValueError)
-_ABOUT_US: Final = {"clientID": "dap-mux doctor", "adapterID": "debugpy", "pathFormat": "path"}
+# With `dapMux` a rank of ours needs no adapter for us, and says so (dap_mux/rank/own_port.py).
+SERVED: Final = "dapMuxServed"
+_ABOUT_US: Final = {
+    "clientID": "dap-mux doctor",
+    "adapterID": "debugpy",
+    "pathFormat": "path",
+    "dapMux": {},
+}
 Outcome: TypeAlias = Literal[
     "refused",
     "unreachable",
@@ -71,36 +78,44 @@ async def probe(host: str, port: int) -> ProbeResult:
 
 
 async def _converse(client: DapClient) -> ProbeResult:
+    try:
+        await client.request("initialize", _ABOUT_US, timeout=REPLY_TIMEOUT_S)
+    except TimeoutError as error:
+        return ProbeResult("wedged", str(error), _version(client.events))
+    except RequestFailed as refusal:
+        return ProbeResult(*_refused(str(refusal)), _version(client.events))
     with suppress(TimeoutError):
         await client.wait_for(
             lambda: bool(client.events), timeout=GREETING_TIMEOUT_S, what="greeting"
         )
-    version = _version(client.events)
     try:
-        await client.request("initialize", _ABOUT_US, timeout=REPLY_TIMEOUT_S)
         if client.events:
-            return ProbeResult(*await _attach(client), version)
+            return ProbeResult(*await _attach(client), _version(client.events))
         await client.disconnect(timeout=REPLY_TIMEOUT_S)
     except TimeoutError as error:
-        return ProbeResult("wedged", str(error), version)
+        return ProbeResult("wedged", str(error), _version(client.events))
     return ProbeResult("session")
 
 
+def _refused(message: str) -> tuple[Outcome, str]:
+    return ("taken" if TAKEN in message else "refuses"), message
+
+
 async def _attach(client: DapClient) -> tuple[Outcome, str]:
-    with suppress(TimeoutError):
-        await client.wait_event("debugpySockets", _has_met, timeout=DEBUGGEE_TIMEOUT_S)
+    if not any(one["event"] == SERVED for one in client.events):
+        with suppress(TimeoutError):
+            await client.wait_event("debugpySockets", _has_met, timeout=DEBUGGEE_TIMEOUT_S)
     attached = client.send("attach", {"subProcess": False})
     await client.wait_for(
         lambda: attached.done() or any(one["event"] == "initialized" for one in client.events),
         timeout=REPLY_TIMEOUT_S,
         what="answer to attach",
     )
-    refusal = str(attached.result().get("message")) if attached.done() else ""
+    answer = attached.result() if attached.done() else {"success": True}
+    refusal = "" if answer.get("success") else str(answer.get("message"))
     with suppress(RequestFailed):
         await client.disconnect(timeout=REPLY_TIMEOUT_S)
-    if not refusal:
-        return "fine", ""
-    return ("taken" if TAKEN in refusal else "refuses"), refusal
+    return _refused(refusal) if refusal else ("fine", "")
 
 
 def _has_met(body: dict[str, Any]) -> bool:
@@ -108,5 +123,8 @@ def _has_met(body: dict[str, Any]) -> bool:
 
 
 def _version(events: list[dict[str, Any]]) -> str:
-    data = (event.get("body", {}).get("data") or {} for event in events)
-    return next((str(one["packageVersion"]) for one in data if "packageVersion" in one), "")
+    for body in (event.get("body") or {} for event in events):
+        version = (body.get("data") or {}).get("packageVersion") or body.get("debugpy")
+        if version:
+            return str(version)
+    return ""

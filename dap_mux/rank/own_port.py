@@ -230,7 +230,7 @@ def _hang_up_after_disconnect() -> None:
 
     def disconnect_and_hang_up(self: Any, debugger: Any, request: Any) -> Any:
         answer = disconnect(self, debugger, request)
-        answer.call_after_send(lambda connection: connection.shutdown(socket.SHUT_WR))
+        answer.call_after_send(lambda connection: connection.shutdown(socket.SHUT_RDWR))
         return answer
 
     kind.on_disconnect_request = disconnect_and_hang_up
