@@ -250,3 +250,14 @@ def test_handshake_of_a_rank_that_connects_meanwhile(play: Play) -> None:
         book.rank(1).answers()
     assert waiting.body["breakpoints"][0]["verified"]
     client.ask("configurationDone")
+
+
+def test_the_last_breakpoint_of_a_file_is_removed_while_no_rank_is_there(play: Play) -> None:
+    """Nobody has to be sent that, and the file is forgotten."""
+    book = play(1)
+    client = attached(book)
+    book.absent.add(("job", 0))
+    book.lose(0)
+    answer = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
+    assert answer.body == {"breakpoints": []}
+    assert book.engine.core.faults == 0

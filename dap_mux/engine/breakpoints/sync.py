@@ -215,7 +215,7 @@ class Breakpoints:
         ready = [rank for rank in expected if rank.phase.configurable]
         if place == EXCEPTIONS:
             self._send_exceptions(ready)
-        else:
+        elif ready:  # else `then` has been called, and may have forgotten the place
             self._send(ready, self._sendings(place))
 
     def configure(self, rank: Rank) -> None:
