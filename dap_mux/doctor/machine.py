@@ -12,7 +12,7 @@ from typing import Final
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
 
-ADAPTER: Final = "--server-access-token"  # among its arguments, however it was started
+OUR_ADAPTER: Final = "--server-access-token"  # among its arguments where a rank of ours started it
 _HALTED_STATES: Final = "TtZ"
 FORWARDERS: Final = frozenset(
     {"docker-proxy", "kubectl", "oc", "rootlessport", "slirp4netns", "socat", "ssh", "sshd"}
@@ -40,7 +40,8 @@ class Process:
     @property
     def is_adapter(self) -> bool:
         """Whether it is debugpy's adapter."""
-        return ADAPTER in self.words
+        debugpys_own = any(word.rstrip("/").endswith("debugpy/adapter") for word in self.words)
+        return debugpys_own or OUR_ADAPTER in self.words
 
     @property
     def is_rank(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,6 @@ def at_most(name: str, value: float, baseline: float, bound: float, what: str) -
         f"<= {bound:g} x",
         ratio <= bound,
     )
-
-
-def aim(figure: Figure) -> Figure:
-    """The same, told and not judged: its bound is one that is yet to be reached."""
-    reached = figure.held is None or figure.held
-    return replace(figure, bound=f"{figure.bound}, aim", held=True if reached else None)
 
 
 def faster(name: str, value: float, baseline: float, bound: float, what: str) -> Figure:

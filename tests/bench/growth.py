@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tests.bench.figures import Figure, aim, at_most, not_measured, shown, within
+from tests.bench.figures import Figure, at_most, not_measured, shown, within
 from tests.bench.growth_floors import handshake_floor, storm_floor
 from tests.bench.growth_session import FIRST_STOP, allow_files, attached, leave, scene, walk
 
@@ -85,17 +85,17 @@ def _growth(name: str, costs: Mapping[int, float]) -> Figure:
 
 
 def _bounds(ranks: int, costs: Sequence[Costs]) -> Iterator[Figure]:
-    """Compare what users wait for with the least that it takes; an aim is not judged yet."""
+    """Compare what users wait for with the least that it takes."""
     storm = median(storm_floor(ranks) for _ in range(TIMES))
     stops = {name: _cpu(costs, name) for name in ("stop", FIRST_STOP)}
     yield at_most(f"stop, each of {ranks:,}", stops["stop"], storm, STOP_BOUND, "counted")
     first = f"{FIRST_STOP}, each of {ranks:,}"
-    yield aim(at_most(first, stops[FIRST_STOP], storm, STOP_BOUND, "counted"))
+    yield at_most(first, stops[FIRST_STOP], storm, STOP_BOUND, "counted")
     cost = _cpu(costs, "setBreakpoints")
     yield within(f"setBreakpoints, each of {ranks:,}", cost, SET_BOUND)
     bare = median(handshake_floor(ranks) for _ in range(TIMES))
     attach = f"attach, each of {ranks:,}"
-    yield aim(at_most(attach, _cpu(costs, "attach"), bare, ATTACH_BOUND, "bare"))
+    yield at_most(attach, _cpu(costs, "attach"), bare, ATTACH_BOUND, "bare")
 
 
 def _memory(each: float) -> Figure:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.injected.logpoints import Logpoint
 from tests.support.processes.commands import LIMIT, User, bodies, listed, threads, user
 from tests.support.processes.run_command import log, resume, start
 from tests.support.processes.waiting import until
@@ -30,7 +31,7 @@ BLOCKS: Final = [
     )
 ]
 TEXTS: Final = [text for language, text in BLOCKS if not language]
-REPORTED, CONDITION, MESSAGE, CONSOLE, NEXT_TIME = TEXTS
+REPORTED, CONDITION, MESSAGE, CONSOLE, FOLDED, NEXT_TIME = TEXTS
 FIX: Final = [text for language, text in BLOCKS if language == "python"][-1]
 VALUES: Final = {
     name: [cell.strip().strip("*`") for cell in cells.split("|")]
@@ -51,6 +52,15 @@ def program(user: User) -> Path:
     """The example, where the user works."""
     (user.folder / "examples").mkdir()
     return Path(shutil.copy(ROOT / PROGRAM, user.folder / "examples"))
+
+
+def test_what_is_said_of_a_logpoint_in_a_hot_loop() -> None:
+    """Ten lines are told at once, and the newest of the other 1,500 a second later."""
+    who, line = re.fullmatch(r"(\[2\]) (step \d+: .*?)  \(.*\)\n?", FOLDED).groups()  # type: ignore[union-attr]
+    logpoint = Logpoint("line")
+    told = [logpoint.is_told(f"{line}\n", 100.0) for _ in range(10 + 1500)]
+    assert sum(told) == 10
+    assert f"{who} {logpoint.take(101.0)}".strip() == FOLDED.strip()
 
 
 async def test_what_rank_0_reports(user: User, program: Path) -> None:
