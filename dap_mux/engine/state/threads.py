@@ -7,6 +7,7 @@ survives stops, reconnects and regrouping, so that an editor's tree stays as the
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -148,6 +149,13 @@ class View:
             return thread
         whole = self._core.shows_threads
         return rank.stop.thread if rank.stop and not whole else main_thread(rank)
+
+    def ids_for_stops(self, client: Client, ranks: Iterable[Rank]) -> tuple[int, ...]:
+        """Return the rows that show the stops of these ranks, each once."""
+        if self.mode() != "classes":
+            return tuple(dict.fromkeys(self.id_for_stop(client, rank) for rank in ranks))
+        shown = {rank.id: row.id for row in self._class_rows(client) for rank in row.members}
+        return tuple(dict.fromkeys(shown.get(rank.id) or self.id_of(rank.id) for rank in ranks))
 
     def id_for_stop(self, client: Client, rank: Rank) -> int:
         """Return the row that shows a stop of this rank, or its last stop while it runs."""

@@ -37,6 +37,8 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 STACK_TIMEOUT = 1.0  # s; a stop whose stack is not known by then is announced without, for now
 OWN_STOPS = frozenset({"step", "pause"})  # reasons that end what we asked for, and nothing else
+MANY_AT_ONCE = 64  # stops in one window: more are on their way
+MOST_WINDOWS = 20
 
 
 class HeldOutput(Protocol):
@@ -224,11 +226,16 @@ class Stops:
             settings = self._core.settings
             late = any(r.stop and r.stop.announced for r in self._core.ranks.values())
             window = settings.late_settle if late else settings.settle
-            self._timer = self._core.after(window, self._window_over)
+            self._timer = self._core.after(window, lambda: self._window_over(0))
 
-    def _window_over(self) -> None:
+    def _window_over(self, seen: int, times: int = 1) -> None:
+        """Announce, unless stops are still coming in by the hundred; `seen`: those before."""
         self._timer = None
-        if not self._step_under_way():
+        now = len(self._new)
+        if now - seen > MANY_AT_ONCE and times < MOST_WINDOWS:
+            window = self._core.settings.settle
+            self._timer = self._core.after(window, lambda: self._window_over(now, times + 1))
+        elif not self._step_under_way():
             self._announce()
 
     def _nobody_else(self) -> bool:

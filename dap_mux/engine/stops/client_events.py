@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
@@ -41,16 +39,13 @@ class ClientEvents:
             client.focus.beside.update(rank.id for rank in new)
             if dialect.unseen(client.focus.explicit):
                 return dialect.stop(self._states(client, focus))
-            return dialect.late(self._states(client, focus), self._rows(client, new))
+            return dialect.late(self._states(client, focus), self._view.ids_for_stops(client, new))
         if focus and focus.run and focus.id in focus.run.pending:
             return self._slow(client, new)
         if not (focus and focus.stop):
             focus = _most_telling(new)
         give_focus(client, focus.id)
         return dialect.stop(self._states(client, focus))
-
-    def _rows(self, client: Client, ranks: Iterable[Rank]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(self._view.id_for_stop(client, rank) for rank in ranks))
 
     def _states(self, client: Client, focus: Rank) -> RowStates:
         row = self._view.id_for_stop(client, focus)
@@ -94,7 +89,7 @@ class ClientEvents:
     def _slow(self, client: Client, stopped: list[Rank]) -> Script:
         client.focus.beside.update(rank.id for rank in stopped)
         states = self._states(client, stopped[0])
-        return client.dialect.slow(states, self._rows(client, stopped))
+        return client.dialect.slow(states, self._view.ids_for_stops(client, stopped))
 
     def _stopped(self) -> list[Rank]:
         live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
@@ -131,7 +126,7 @@ class ClientEvents:
                 self._resume_all(client, ranks)
 
     def _resume_rows(self, client: Client, ranks: list[Rank]) -> None:
-        rows = self._rows(client, ranks)
+        rows = self._view.ids_for_stops(client, ranks)
         self._send(client, client.dialect.resume_some(rows, self._kept(client)))
         self._rename(client, rows[0])
 
