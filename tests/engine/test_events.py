@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, frame_of, stopped
+from tests.engine.scenes import LINE, attach, attached, frame_of, introduce, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -108,6 +108,32 @@ class TestNeverAsItIs:
         assert rank.data.stopped
         client.ask("disconnect")
         assert not rank.configured
+
+    def test_stopped_before_it_is_attached(self, play: Play, count: int) -> None:
+        """An adapter keeps that back; without one we do, or it would be of a row that is not there.
+
+        The program runs while breakpoints are set.
+        """
+        book = play(count)
+        for rank in book.ranks.values():
+            rank.alone = True
+            rank.silent = {"configurationDone"}
+        client = book.client()
+        introduce(client)
+        client.ask("attach", justMyCode=True)
+        client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.hits(LINE)
+        client.ask("configurationDone")
+        assert client.ask("list").body["counts"]["connecting"] == count
+        assert not client.of("stopped")
+        with book.happens():
+            for rank in book.ranks.values():
+                rank.answers()
+        (stop,) = client.of("stopped")
+        frames = client.ask("stackTrace", threadId=stop["threadId"]).body["stackFrames"]
+        assert frames[0]["line"] == LINE
 
     def test_terminated_and_exited(self, play: Play, count: int) -> None:
         """`terminated` once, when the last is gone; `exited` with the code of the job."""

@@ -22,6 +22,7 @@ from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.rank_messages import Served, Stopped, Threads, fields
 
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
+EARLY: Final = (Phase.ATTACHING, Phase.CONFIGURING)
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
 MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
 
@@ -62,11 +63,15 @@ class RankEvents:
         """
         if rank.phase.leaving:
             return
+        if rank.phase in EARLY:
+            rank.connection.early_stop = (said, details)
+            return
         self._lifecycle.runs(rank)
         self._stops.stopped(rank, said, details)
 
     def continued(self, rank: Rank, body: Body) -> None:
         """The rank runs on."""
+        rank.connection.early_stop = None
         self._stops.continued(rank)
 
     def terminated(self, rank: Rank, body: Body) -> None:
@@ -113,10 +118,13 @@ class RankEvents:
             self._ask_name(rank, id)
 
     def live(self, rank: Rank) -> None:
-        """A rank without an adapter tells of its threads before it is attached."""
+        """A rank without an adapter tells of threads and of a stop before it is attached."""
         if self._core.shows_threads:
             for id in sorted(rank.connection.threads):
                 self._ask_name(rank, id)
+        early, rank.connection.early_stop = rank.connection.early_stop, None
+        if early is not None:
+            self._stops.stopped(rank, *early)
 
     def _ask_name(self, rank: Rank, id: int) -> None:
         if len(rank.connection.pending) < MAX_QUESTIONS:

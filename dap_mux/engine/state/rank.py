@@ -17,6 +17,7 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
 from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.protocol.messages import NO_RAW
+from dap_mux.protocol.rank_messages import Stopped
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
@@ -60,6 +61,8 @@ class Connection:
     incarnation: str = ""  # that of the endpoint when it was opened
     direct: bool = False  # there is no adapter, and we take its part
     adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
+    # a stop before the rank is attached, which an adapter keeps back
+    early_stop: tuple[Stopped, Body] | None = None
     seq: int = 0
     pending: dict[int, Pending] = field(default_factory=dict)
     offers: Body | None = None  # its capabilities, once `initialize` is answered
