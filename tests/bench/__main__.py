@@ -1,6 +1,6 @@
 """`python -m tests.bench [--page] [NAME…]`: times beside their limits; 1 when one is broken.
 
-`--page` writes them to docs/performance.md as well.
+`--page` writes them to docs/performance.md as well: all, or the sections of those that are named.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> int:
             print(figure.line(), flush=True)
             results.setdefault(name, []).append(figure)
     if "--page" in words:
-        page.write(results)
+        page.write(results, whole=not names)
     broken = [one.name for figures in results.values() for one in figures if one.held is False]
     if broken:
         print(f"over their bounds: {'; '.join(broken)}")

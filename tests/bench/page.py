@@ -19,18 +19,32 @@ HEAD: Final = """\
 `make bench` measures what is promised here, each figure beside a baseline in the same run, and
 fails where a bound is broken. `make performance` writes this page; no figure on it is written by
 hand. Times are medians and depend on the machine: compare ratios. A line without a bound promises
-nothing. This run: {cores} cores, Python {python}.
+nothing. Measured with {cores} cores, Python {python}.
 """
 COLUMNS: Final = ("what", "dap-mux", "beside", "ratio", "bound", "")
 
 
 def text(results: Mapping[str, Sequence[Figure]]) -> str:
     """Return the page; `results` by the name of their benchmark."""
-    parts = [HEAD.format(cores=os.cpu_count(), python=platform.python_version())]
-    for name, figures in results.items():
-        told = importlib.import_module(f"tests.bench.{name}").__doc__ or ""
-        parts += [f"## {_title(name)}", told.strip(), _table(figures)]
+    head = HEAD.format(cores=os.cpu_count(), python=platform.python_version())
+    return _page(head, {_title(name): _section(name, found) for name, found in results.items()})
+
+
+def changed(page: str, results: Mapping[str, Sequence[Figure]]) -> str:
+    """Return the page with these benchmarks' sections made anew; each is of one run."""
+    head, *sections = page.split("\n## ")
+    kept = {section.partition("\n")[0]: section.partition("\n")[2] for section in sections}
+    return _page(head, kept | {_title(name): _section(name, one) for name, one in results.items()})
+
+
+def _page(head: str, sections: Mapping[str, str]) -> str:
+    parts = [head, *(f"## {title}\n\n{body.strip()}" for title, body in sections.items())]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _section(name: str, figures: Sequence[Figure]) -> str:
+    told = importlib.import_module(f"tests.bench.{name}").__doc__ or ""
+    return f"{told.strip()}\n\n{_table(figures)}"
 
 
 def _title(name: str) -> str:
@@ -49,7 +63,7 @@ def _verdict(figure: Figure) -> str:
     return {True: "kept", False: "**not kept**", None: ""}[figure.held]
 
 
-def write(results: Mapping[str, Sequence[Figure]]) -> None:
-    """Write the page."""
-    PAGE.write_text(text(results), "utf-8")
+def write(results: Mapping[str, Sequence[Figure]], *, whole: bool) -> None:
+    """Write the page, or the sections of these benchmarks alone."""
+    PAGE.write_text(text(results) if whole else changed(PAGE.read_text("utf-8"), results), "utf-8")
     print(f"wrote {PAGE}", file=sys.stderr)

@@ -7,9 +7,9 @@ from typing import Final
 
 from tests.bench.__main__ import BENCHMARKS
 from tests.bench.figures import Figure
-from tests.bench.page import COLUMNS, PAGE, text
+from tests.bench.page import COLUMNS, PAGE, changed, text
 
-MACHINE: Final = re.compile(r"This run: \d+ cores, Python [\d.]+\.")
+MACHINE: Final = re.compile(r"Measured with \d+ cores, Python [\d.]+\.")
 ROW: Final = re.compile(r"(?m)^\|.*\n")
 
 
@@ -27,6 +27,12 @@ def test_every_section_has_figures() -> None:
         rows = ROW.findall(section + "\n")
         assert len(rows) > len(("head", "rule")), section
         assert {row.count("|") for row in rows} == {len(COLUMNS) + 1}
+
+
+def test_a_section_is_made_anew_and_the_others_stay() -> None:
+    old, new = Figure("a stop", "3 s"), Figure("a stop", "2 s")
+    page = text({"growth": [old], "startup": [old]})
+    assert changed(page, {"growth": [new]}) == text({"growth": [new], "startup": [old]})
 
 
 def test_a_broken_bound_is_seen() -> None:
