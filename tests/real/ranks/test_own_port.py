@@ -130,6 +130,7 @@ async def test_a_rank_runs_on_when_the_adapter_is_killed(rank: Agent, done: Path
     os.kill(adapter, signal.SIGKILL)
     with pytest.raises(ConnectionLost):
         await client.request("threads", timeout=LIMIT)
+    await client.close()
     again = await attach(rank)
     await stops(again)
     await again.disconnect(timeout=LIMIT)
