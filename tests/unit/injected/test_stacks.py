@@ -1,0 +1,108 @@
+"""The stacks of this process's own threads, as a rank tells them."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dap_mux.injected.stacks import MAX_CHARS, MAX_FRAMES, stacks
+
+HERE = __file__
+
+
+@pytest.fixture
+def waiting() -> Iterator[queue.Queue[int]]:
+    """A thread that waits in `inner`, so many calls below `outer` as it is told."""
+    depths: queue.Queue[int] = queue.Queue()
+    reached, leave = threading.Event(), threading.Event()
+
+    def inner(depth: int) -> None:
+        if depth:
+            inner(depth - 1)
+        else:
+            reached.set()
+            leave.wait()
+
+    def outer() -> None:
+        inner(depths.get())
+
+    thread = threading.Thread(target=outer, name="loader-3")
+    depths.put(0)
+    thread.start()
+    reached.wait()
+    yield depths
+    leave.set()
+    thread.join()
+
+
+def read(text: str) -> dict[str, list[tuple[str, str, bool]]]:
+    """Each thread's frames: file, function, whether it is a library's; the innermost last."""
+    told: dict[str, Any] = json.loads(text)
+    return {
+        name: [
+            (told["files"][file][0], told["functions"][f], told["files"][file][1])
+            for file, f, _ in frames
+        ]
+        for name, _, frames in told["threads"]
+    }
+
+
+def test_every_thread_of_the_program_is_told(waiting: queue.Queue[int]) -> None:
+    threads = read(stacks(every_thread=True))
+    assert next(iter(threads)) == "MainThread"
+    files = [(path, library) for path, _, library in threads["loader-3"]]
+    names = [name.rpartition(".")[2] for path, name, _ in threads["loader-3"] if path == HERE]
+    assert names == ["outer", "inner"]
+    assert (threading.__file__, True) in files
+    assert (HERE, False) in files
+    assert waiting.empty()
+
+
+def test_without_others_the_main_thread_is_told(waiting: queue.Queue[int]) -> None:
+    threads = read(stacks(every_thread=False))
+    assert [*threads] == ["MainThread"]
+    assert threads["MainThread"][-1][:2] == (
+        HERE,
+        "test_without_others_the_main_thread_is_told",
+    )
+    assert waiting.empty()
+
+
+def test_deep_stacks_keep_their_innermost_frames() -> None:
+    def recurse(depth: int) -> str:
+        return recurse(depth - 1) if depth else stacks(every_thread=False)
+
+    (frames,) = read(recurse(MAX_FRAMES + 50)).values()
+    assert len(frames) == MAX_FRAMES
+    assert {name for _, name, _ in frames} == {"recurse"}, "the outermost are left out"
+
+
+def test_many_threads_are_cut_before_debugpy_cuts_them() -> None:
+    leave = threading.Event()
+    names = [f"{'long' * 500}-{number}" for number in range(60)]
+    threads = [threading.Thread(target=leave.wait, name=name) for name in names]
+    for thread in threads:
+        thread.start()
+    try:
+        text = stacks(every_thread=True)
+    finally:
+        leave.set()
+        for thread in threads:
+            thread.join()
+    assert len(text) <= MAX_CHARS
+    assert "MainThread" in read(text)
+
+
+def test_a_line_of_the_answer_is_where_the_thread_is(waiting: queue.Queue[int]) -> None:
+    told = json.loads(stacks(every_thread=True))
+    (frames,) = (frames for name, _, frames in told["threads"] if name == "loader-3")
+    own = [line for file, _, line in frames if told["files"][file][0] == HERE]
+    text = Path(HERE).read_text("utf-8").splitlines()
+    assert text[own[-1] - 1].strip() == "leave.wait()"
+    assert waiting.empty()
