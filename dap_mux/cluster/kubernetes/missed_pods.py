@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of, place_of
+from dap_mux.cluster.kubernetes.pod_ranks import FindPlace, key_of, own_place
+from dap_mux.cluster.kubernetes.pods import Json, has_ended, missed, name_of
 
 REPLACEMENT_TIMEOUT_S: Final = 30.0
 
@@ -13,7 +14,8 @@ REPLACEMENT_TIMEOUT_S: Final = 30.0
 class MissedPods:
     """The missed pods, each until another has come or half a minute has passed."""
 
-    def __init__(self) -> None:
+    def __init__(self, find_place: FindPlace = own_place) -> None:
+        self._find_place = find_place
         self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which it is waited
 
     def __bool__(self) -> bool:
@@ -41,12 +43,12 @@ class MissedPods:
         self._missed = {name: each for name, each in self._missed.items() if each[1] > now}
 
     def _replaced_by(self, pod: Json, *, is_new: bool) -> None:
-        """Miss no longer what this pod stands for: itself, its number, or any without a number."""
+        """Miss no longer what this pod stands for: itself, its place, or any without a number."""
         if not has_ended(pod):
             self._missed.pop(name_of(pod), None)
-        place = place_of(pod)
+        place = key_of(pod, self._find_place)
         if place or is_new:
             others = (each for each in self.pods if name_of(each) != name_of(pod))
-            same = [name_of(each) for each in others if place_of(each) == place]
+            same = [name_of(each) for each in others if key_of(each, self._find_place) == place]
             for name in same if place else same[:1]:
                 del self._missed[name]

@@ -10,38 +10,40 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
 
+from dap_mux.cluster.kubernetes.job_kinds import KINDS, JobKind
 from dap_mux.cluster.kubernetes.missed_pods import MissedPods
 from dap_mux.cluster.kubernetes.pod_failures import PodFailures
 from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
-from dap_mux.cluster.kubernetes.pods import (
-    Json,
-    exit_code_of,
-    has_ended,
-    name_of,
-    ranks_of,
-)
+from dap_mux.cluster.kubernetes.pod_ranks import ranks_of
+from dap_mux.cluster.kubernetes.pods import Json, exit_code_of, has_ended, name_of
+from dap_mux.cluster.kubernetes.selections import MALFORMED, JobPods, NamedPods, Selection
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Notify, OnReached, SourceSpec
-from dap_mux.errors import NothingToConnect, UsageError
+from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 
 DEFAULT_PORT: Final = 5678
 RELIST_INTERVAL_S: Final = 120.0  # between full lists, in case a change was missed
-MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
 POLL_INTERVAL_S: Final = 5.0  # s between two lists where watching is not allowed
-EXAMPLES: Final = "k8s:trainer-0, k8s:job/train, k8s:team/app=train:5678+4, k8s:job/train@context"
+EXAMPLES: Final = (
+    "k8s:trainer-0, k8s:job/train, k8s:pytorchjob/train, k8s:team/app=train:5678+4, "
+    "k8s:job/train@context"
+)
 
 # A context of OpenShift looks like `project/api-example-com:6443/me`.
+KIND: Final = "|".join([*KINDS, "pod"])
 NAME: Final = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+# Each label may have a prefix of its own: `ray.io/cluster=train,ray.io/node-type=worker`
+LABELS: Final = r"[^@/:=]+(?:/[^@/:=]+)?=[^@/:]*(?:,[^@/:=,]+/[^@/:=,]+=[^@/:]*)*"
 WORD: Final = re.compile(
     # a namespace has no dots; what has them before a slash is a label's own prefix
-    r"(?:(?P<namespace>(?!(?:job|pod)/)[a-z0-9]([a-z0-9-]*[a-z0-9])?)/)?"
-    rf"(?:(?P<kind>job|pod)/)?(?:(?P<labels>[^@/:=]+(?:/[^@/:=]+)?=[^@/:]*)|(?P<name>{NAME}))"
+    rf"(?:(?P<namespace>(?!(?:{KIND})/)[a-z0-9]([a-z0-9-]*[a-z0-9])?)/)?"
+    rf"(?:(?P<kind>{KIND})/)?(?:(?P<labels>{LABELS})|(?P<name>{NAME}))"
     r"(?:@(?P<context>.+?))?"
     r"(?::(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?)?",
     re.ASCII,
@@ -50,15 +52,23 @@ WORD: Final = re.compile(
 
 @dataclass(frozen=True)
 class PodSelection:
-    """The pods that an endpoint selects, and the ports on which their ranks listen."""
+    """The pods that an endpoint selects, and the ports on which their ranks listen.
 
-    selection: tuple[str, ...]
+    They are those of the `job` of a `kind`, or else those that kubectl's `arguments` select.
+    """
+
     ports: range
     namespace: str | None = None
     context: str | None = None
-    one_pod: bool = False
+    arguments: tuple[str, ...] = ()
+    kind: JobKind | None = None
     job: str = ""
-    """The job whose pods they are, if any."""
+
+    def by(self, tool: Tool) -> Selection:
+        """Return what finds them."""
+        if self.kind:
+            return JobPods(tool, self.kind, self.job)
+        return NamedPods(self.arguments, by_name=self.arguments[0] == "--selector")
 
 
 def read(word: SourceSpec) -> PodSelection:
@@ -66,20 +76,14 @@ def read(word: SourceSpec) -> PodSelection:
     match = WORD.fullmatch(word.rest)
     if match is None or (match["labels"] and match["kind"]):
         raise UsageError(f"{word}: not a selection of pods; one looks like {EXAMPLES}")
-    if match["labels"]:
-        selection: tuple[str, ...] = ("--selector", match["labels"])
-    elif match["kind"] == "job":
-        selection = ("--selector", f"job-name={match['name']}")
-    else:
-        selection = ("--field-selector", f"metadata.name={match['name']}")
-    return PodSelection(
-        selection,
-        _ports(match, word),
-        namespace=match["namespace"],
-        context=match["context"],
-        one_pod=selection[0] == "--field-selector",
-        job=match["name"] if match["kind"] == "job" else "",
+    common = PodSelection(
+        _ports(match, word), namespace=match["namespace"], context=match["context"]
     )
+    if match["labels"]:
+        return replace(common, arguments=("--selector", match["labels"]))
+    if kind := KINDS.get(match["kind"]):
+        return replace(common, kind=kind, job=match["name"])
+    return replace(common, arguments=("--field-selector", f"metadata.name={match['name']}"))
 
 
 def _ports(match: re.Match[str], word: SourceSpec) -> range:
@@ -101,11 +105,13 @@ class Kubernetes:
         self._word = word
         self._wanted = read(word)
         self._tool: Tool = tool_for(word.scheme, self._wanted.namespace, self._wanted.context)
+        self._selection = self._wanted.by(self._tool)
         self._pods: Mapping[str, Json] = {}
-        self._missed = MissedPods()
+        self._missed = MissedPods(self._selection.find_place)
         self._yielded: Sequence[RankRecord] = ()  # the ranks as the session was last told
         self._local: dict[tuple[str, int], int] = {}
         self._news = PodFailures(self._tool)
+        self._told_ranks = False
         self._job_end = ""  # how it ended, once it will not start more pods
 
     async def discover(self) -> Sequence[RankRecord]:
@@ -126,41 +132,65 @@ class Kubernetes:
         return exit_code_of(pod) if pod and len(self._wanted.ports) == 1 else None
 
     async def _look(self) -> Sequence[RankRecord]:
-        pods = await self._tool.pods(self._wanted.selection)
+        try:
+            await self._selection.look()
+        except DapMuxError:
+            await self._check_namespace()
+            raise
+        self._count_ports(self._selection.ranks_per_pod)
+        selected = self._selection.arguments
+        pods = await self._tool.pods(selected) if selected else []
         self._take({name_of(pod): pod for pod in pods})
-        if not self._pods and self._wanted.namespace:
-            await self._tool.check_namespace(self._wanted.namespace)
+        if not self._pods:
+            await self._check_namespace()
         before, self._job_end = self._job_end, await self._end_of_job()
         if self._job_end != before:
             self._news.add(self._job_end)
         return self._ranks()
 
+    def _count_ports(self, ranks: int) -> None:
+        """Tell once if a job has more ranks in each pod than the endpoint names."""
+        ports = self._wanted.ports
+        if ranks > len(ports) and not self._told_ranks:
+            self._told_ranks = True
+            self._news.add(
+                f"the job has {ranks} ranks in each pod, more than the endpoint has ports: end it "
+                f"with :{ports[0]}+{ranks} to reach all of them"
+            )
+
+    async def _check_namespace(self) -> None:
+        if self._wanted.namespace:
+            await self._tool.check_namespace(self._wanted.namespace)
+
     def _rests(self) -> bool:
         """Whether it is a job whose pods have all ended: it is over, or about to start others."""
         seen = bool(self._pods or self._missed)
-        return bool(self._wanted.job) and seen and all(map(has_ended, self._pods.values()))
+        return self._selection.is_over(seen=seen) and all(map(has_ended, self._pods.values()))
 
     async def _end_of_job(self) -> str:
-        end = await self._tool.end_of_job(self._wanted.job) if self._rests() else ""
-        return f"job {self._wanted.job} {end}" if end else ""
+        return await self._selection.end() if self._rests() else ""
 
     def _take(self, pods: Mapping[str, Json]) -> None:
         """Replace the pods; some that are gone are waited for, as others may replace them."""
-        self._missed.take(self._pods, pods, anyio.current_time())
+        try:
+            self._missed.take(self._pods, pods, anyio.current_time())
+        except MALFORMED as error:
+            raise self._malformed(error) from None
         self._pods = pods
         self._news.see(pods.values())
 
     def _ranks(self) -> list[RankRecord]:
-        by_name = not self._wanted.one_pod
         if self._job_end:
             return []
         pods = [*self._pods.values(), *self._missed.pods]
+        find_place, by_name = self._selection.find_place, self._selection.by_name
         try:
-            return ranks_of(pods, self._wanted.ports, by_name=by_name)
+            return ranks_of(pods, self._wanted.ports, by_name=by_name, find_place=find_place)
         except MALFORMED as error:
-            raise UsageError(
-                f"{self._tool.name}: malformed description of a pod: {error!r}"
-            ) from None
+            raise self._malformed(error) from None
+
+    def _malformed(self, error: Exception) -> UsageError:
+        return UsageError(f"{self._tool.name}: malformed description of a pod: {error!r}")
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """Yield the ranks whenever they have changed; poll where watching is not allowed.
@@ -171,15 +201,24 @@ class Kubernetes:
             running_child = anyio.current_time()
             if self._is_new(now := await self._look()):
                 yield now
-            async with self._tool.watching(self._wanted.selection) as changes:
-                async for now in self._changed(changes, running_child):
-                    if self._is_new(now):
-                        yield now
+            if selected := self._selection.arguments:
+                async with self._tool.watching(selected) as changes:
+                    async for now in self._changed(changes, running_child):
+                        if self._is_new(now):
+                            yield now
             if anyio.current_time() < running_child + POLL_INTERVAL_S:  # watching is not allowed
                 await anyio.sleep(POLL_INTERVAL_S)
 
     def _is_new(self, ranks: Sequence[RankRecord]) -> bool:
-        """Whether the session has to be told of these ranks, as it is then."""
+        """Whether the session has to be told of these ranks, as it is then.
+
+        It ends when it is told of none: if the job goes on, raises `NothingToConnect` with the
+        reason why there are none now, and keeps those that it knows.
+        """
+        if not ranks and not self._job_end and self._selection.goes_on:
+            if why := "; ".join(filter(None, [*self._news.take(), self._selection.waits])):
+                raise NothingToConnect(why)
+            return False
         before, self._yielded = self._yielded, ranks
         return ranks != before or bool(self._news)
 
@@ -188,7 +227,7 @@ class Kubernetes:
     ) -> AsyncIterator[Sequence[RankRecord]]:
         """Yield the ranks after each event of a watch, and once after listing all pods again: the
         watch begins with a list of its own, and misses a pod that went in between."""
-        listed = False
+        listed, watched = False, self._selection.arguments
         while True:
             limits = [running_child + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
             limits += self._missed.deadlines
@@ -198,11 +237,13 @@ class Kubernetes:
             if event is not None:
                 self._apply(event)
                 yield self._ranks()
-            elif listed or changes.over:
+                continue
+            if changes.over or anyio.current_time() >= running_child + RELIST_INTERVAL_S:
                 return
-            else:
-                listed = True
-                yield await self._look()
+            listed = True
+            yield await self._look()
+            if self._selection.arguments != watched:
+                return
 
     def _apply(self, event: Json) -> None:
         """Apply one event of a watch; anything but a pod is an error, which ends the watch."""

@@ -1,29 +1,30 @@
-"""Reads descriptions of pods into ranks."""
+"""Reads descriptions of pods: whether they run, how they ended, why they wait."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from dap_mux.cluster.records import RankRecord
 from dap_mux.printable import one_line
 
 Json: TypeAlias = dict[str, Any]
-# Labels with a pod's number: of a job, of a StatefulSet.
-INDEXES: Final = (
-    "batch.kubernetes.io/job-completion-index",
-    "apps.kubernetes.io/pod-index",
-)
 ENDED: Final = ("Succeeded", "Failed")  # phases
 REPLACEABLE: Final = ("deleted", "failed")  # our own phases: another pod may replace it
 MAX_TEXT: Final = 200  # characters of a cluster's message
-ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
 def name_of(pod: Json) -> str:
     """Return the name of a pod."""
     return str(pod["metadata"]["name"])
+
+
+def labels_of(pod: Json) -> Json:
+    """Return the labels of a pod."""
+    return _notes(pod, "labels")
+
+
+def annotations_of(pod: Json) -> Json:
+    """Return the annotations of a pod."""
+    return _notes(pod, "annotations")
 
 
 def has_ended(pod: Json) -> bool:
@@ -95,60 +96,12 @@ def missed(pod: Json, now: Json | None) -> Json | None:
     }
 
 
-def place_of(pod: Json) -> str:
-    """Return what a pod has in common with the one that replaces it: its number, or its name.
-
-    '' for one that may be replaced by any other: neither says a number.
-    """
-    number = _number(pod)
-    if number is not None:
-        return str(number)
-    return name_of(pod) if ORDINAL.fullmatch(name_of(pod)) else ""
-
-
 def _is_controlled(pod: Json) -> bool:
     owners = pod["metadata"].get("ownerReferences") or []
     return any(owner.get("controller") for owner in owners)
 
 
-def ranks_of(pods: Iterable[Json], ports: range, *, by_name: bool) -> list[RankRecord]:
-    """Return the ranks of these pods, `ports` of each; pods that have ended are left out.
-
-    A pod's number is its RANK or its index; with `by_name` also the number at the end of its name.
-    With several ports it numbers pods, and the ranks in them count on. If some pod has no number,
-    ranks are numbered in the order of names.
-    """
-    there = [pod for pod in pods if not has_ended(pod)]
-    there.sort(key=lambda pod: _natural(name_of(pod)))
-    numbers = [_number(pod) for pod in there]
-    if None in numbers:
-        numbers = _ordinals(there) if by_name else []
-    if not numbers or None in numbers:
-        return [record for pod in there for record in _records(pod, ports, None)]
-    latest: dict[int, Json] = {}
-    for number, pod in zip(numbers, there, strict=True):
-        assert number is not None
-        other = latest.get(number)
-        if other is None or _age(pod) > _age(other):
-            latest[number] = pod
-    return [
-        record for number in sorted(latest) for record in _records(latest[number], ports, number)
-    ]
-
-
-def _records(pod: Json, ports: range, number: int | None) -> Iterator[RankRecord]:
-    restarts = sum(int(each.get("restartCount", 0)) for each in _containers(pod))
-    for place, port in enumerate(ports):
-        yield RankRecord(
-            host=name_of(pod),
-            port=port,
-            rank=None if number is None else number * len(ports) + place,
-            incarnation=f"{pod['metadata'].get('uid', '')}/{restarts}",
-            waits=_waits(pod),
-        )
-
-
-def _waits(pod: Json) -> str:
+def waits_of(pod: Json) -> str:
     """Return why nothing can listen in it yet, '' where something may."""
     name, states = name_of(pod), [each.get("state") or {} for each in _containers(pod)]
     if any("running" in state for state in states):
@@ -191,37 +144,25 @@ def _unscheduled(pod: Json) -> str:
     return ""
 
 
-def _number(pod: Json) -> int | None:
-    """Return the number in the pod's description: its RANK, or its index."""
-    for container in (pod.get("spec") or {}).get("containers") or []:
-        for variable in container.get("env") or []:
-            if variable.get("name") == "RANK" and str(variable.get("value")).isdecimal():
-                return int(variable["value"])
-    metadata = pod["metadata"]
-    notes = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-    return next((int(notes[key]) for key in INDEXES if str(notes.get(key)).isdecimal()), None)
+def is_superseded(pod: Json, *, by: Json) -> bool:
+    """Whether the other of two pods in one place counts: it is not being deleted, or is newer."""
+    return _age(by) > _age(pod)
 
 
-def _ordinals(pods: list[Json]) -> list[int | None]:
-    """Return the numbers at the end of their names, if these differ in nothing else."""
-    found = [ORDINAL.fullmatch(name_of(pod)) for pod in pods]
-    matches = [match for match in found if match]
-    if len(matches) < len(pods) or len({match[1] for match in matches}) != 1:
-        return []
-    return [int(match[2]) for match in matches]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts `trainer-10` after `trainer-9`."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
-    ]
+def incarnation_of(pod: Json) -> str:
+    """Return what differs between two processes of one pod."""
+    restarts = sum(int(each.get("restartCount", 0)) for each in _containers(pod))
+    return f"{pod['metadata'].get('uid', '')}/{restarts}"
 
 
 def _age(pod: Json) -> tuple[bool, str]:
-    """Return a sort key: prefer a pod that is not being deleted, then a newer one."""
     metadata = pod["metadata"]
     return not metadata.get("deletionTimestamp"), str(metadata.get("creationTimestamp", ""))
+
+
+def _notes(pod: Json, name: str) -> Json:
+    notes = pod["metadata"].get(name)
+    return notes if isinstance(notes, dict) else {}
 
 
 def _status(pod: Json) -> Json:

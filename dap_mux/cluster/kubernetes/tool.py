@@ -17,6 +17,7 @@ import anyio
 from dap_mux.cluster.kubernetes.pods import Json
 from dap_mux.errors import NothingToConnect, UsageError
 from dap_mux.tunnel.children import CommandResult, next_line, run_command, running_child
+from dap_mux.user_files import parse_json
 
 PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
@@ -48,6 +49,13 @@ CONTAINER_GONE: Final = re.compile(
     "no running task|CONTAINER_EXITED",
     re.IGNORECASE,
 )
+# The cluster has no such kind of object, and one is not to be read.
+NO_KIND: Final = "the server doesn't have a resource type"
+FORBIDDEN: Final = re.compile("forbidden", re.IGNORECASE)
+
+
+class NoSuchObject(NothingToConnect):
+    """The namespace has no object of this name."""
 
 
 class ContainerGone(NothingToConnect):
@@ -85,7 +93,7 @@ class Tool:
         if answer.code:
             raise self._complaint("get pods", answer)
         try:
-            pods: list[Json] = json.loads(answer.out)["items"]
+            pods: list[Json] = parse_json(answer.out)["items"]
             return [pod for pod in pods if pod["metadata"]["name"]]
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{self.name} get pods: malformed response") from None
@@ -98,23 +106,44 @@ class Tool:
                 f"no namespace {name!r}: `{self.name} get namespaces` lists the existing ones"
             )
 
-    async def end_of_job(self, name: str) -> str:
-        """Describe how a job ended: `has failed: BackoffLimitExceeded`.
+    async def read(self, resource: str, name: str, operator: str) -> Json | None:
+        """Return an object of a kind that an operator installs; None without the permission.
 
-        '' while it continues, if there is none, and without the permission to ask.
+        Raises `NoSuchObject`, `NothingToConnect` also where the cluster has no such kind.
         """
-        answer = await run_command([*self.base, "get", "job", name, "-o", "json"])
-        if answer.code:
-            return ""
+        answer = await run_command([*self.base, "get", resource, name, "-o", "json"])
+        if not answer.code:
+            return self._object(resource, answer.out)
+        if NO_KIND in answer.err:
+            raise NothingToConnect(
+                f"the cluster has no {resource}, which {operator} installs; is it the right "
+                f"cluster? `{self.name} config get-contexts` lists those that you can name, "
+                "as in k8s:job/train@CONTEXT"
+            )
+        if "NotFound" in answer.err:
+            plural = resource.partition(".")[0]
+            raise NoSuchObject(
+                f"there is no {name!r} among the {plural} of this namespace: "
+                f"`{self.command('get', resource)}` lists them; another namespace goes before a "
+                f"slash: k8s:NAMESPACE/{plural[:-1]}/{name}"
+            )
+        if FORBIDDEN.search(answer.err):
+            return None
+        raise self._complaint(f"get {resource}", answer)
+
+    async def read_if_allowed(self, resource: str, name: str) -> Json:
+        """Return an object; an empty one if there is none, and without the permission to ask."""
+        answer = await run_command([*self.base, "get", resource, name, "-o", "json"])
+        return {} if answer.code else self._object(resource, answer.out)
+
+    def _object(self, resource: str, text: str) -> Json:
         try:
-            conditions = json.loads(answer.out)["status"].get("conditions") or []
-            true = {each["type"]: each for each in conditions if each["status"] == "True"}
-        except (ValueError, KeyError, TypeError):
-            raise UsageError(f"{self.name} get job: malformed response") from None
-        if "Failed" in true:
-            reason = true["Failed"].get("reason")
-            return "has failed" + (f": {reason}" if reason else "")
-        return "is complete" if "Complete" in true else ""
+            found = parse_json(text)
+        except ValueError:
+            found = None
+        if isinstance(found, dict):
+            return found
+        raise UsageError(f"{self.name} get {resource}: malformed response")
 
     def command(self, *words: str) -> str:
         """Return a command line for the user, with the same cluster and namespace."""

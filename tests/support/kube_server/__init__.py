@@ -2,6 +2,7 @@
 
 - `cluster`  pods with networks of their own, which start, end and start again: what is served.
 - `api`      the server: lists, watches, and the two kinds of connection into a pod.
+- `custom_resources`  the kinds of operators, and their objects.
 - `spdy`     SPDY/3.1, which kubectl tunnels through a WebSocket for `port-forward`.
 
 Only what dap-mux asks of a cluster, as kubectl 1.31 and later ask for it.

@@ -13,6 +13,7 @@ from typing import Any, Final
 from aiohttp import WSMsgType, web
 
 from tests.support.kube_server.cluster import ADDRESS, Cluster, Pod
+from tests.support.kube_server.custom_resources import refuse
 from tests.support.kube_server.spdy import Spdy
 
 Json = dict[str, Any]
@@ -75,6 +76,7 @@ class KubeServer:
         yield web.get("/api/v1", self._resources)
         yield web.get("/apis/batch/v1", self._batch)
         yield web.get("/apis/batch/v1/namespaces/{namespace}/jobs/{job}", self._job)
+        yield from self.cluster.custom.routes()
         yield web.get("/api/v1/namespaces", self._namespaces)
         yield web.get("/api/v1/namespaces/{namespace}", self._namespace)
         yield web.get(pods, self._pods)
@@ -100,7 +102,8 @@ class KubeServer:
     async def _groups(self, request: web.Request) -> web.Response:
         version = {"groupVersion": "batch/v1", "version": "v1"}
         batch = {"name": "batch", "versions": [version], "preferredVersion": version}
-        return web.json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": [batch]})
+        groups = [batch, *self.cluster.custom.groups()]
+        return web.json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 
     async def _batch(self, request: web.Request) -> web.Response:
         job = {"name": "jobs", "singularName": "job", "namespaced": True, "kind": "Job",
@@ -262,13 +265,6 @@ def chosen(request: web.Request, pod: Json) -> bool:
 
 def pairs(text: str) -> dict[str, str]:
     return dict(one.replace("==", "=").split("=", 1) for one in text.split(",") if one)
-
-
-def refuse(code: int, reason: str, message: str) -> web.Response:
-    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-    return web.json_response(
-        {**body, "message": message, "reason": reason, "code": code}, status=code
-    )
 
 
 def missing(request: web.Request) -> web.Response:

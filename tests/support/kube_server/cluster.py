@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.hosts.private_network import connect_in, private_network
+from tests.support.kube_server.custom_resources import CustomResources
 from tests.support.processes.waiting import until
 
 Json = dict[str, Any]
@@ -47,6 +48,8 @@ class Pod:
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
     log: Path = Path(os.devnull)
     exec_allowed: bool = True
+    controlled: bool = False
+    """Whether an operator made it, and makes another where it fails."""
     unscheduled: str = ""
     """Why no node takes it."""
 
@@ -124,7 +127,7 @@ class Pod:
     def json(self) -> Json:
         """The pod as the API shows it; a job makes another where one of its pods fails."""
         job = self.labels.get("job-name")
-        owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": job,
+        owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": job or "", "uid": job or "",
                    "controller": True}]  # fmt: skip
         env = [{"name": name, "value": value} for name, value in self.env.items()]
         container = {"name": "main", "image": "python", "env": env}
@@ -145,7 +148,7 @@ class Pod:
                 "labels": dict(self.labels),
                 "annotations": dict(self.annotations),
                 "creationTimestamp": _CREATED,
-                "ownerReferences": owners if job else [],
+                "ownerReferences": owners if job or self.controlled else [],
             },
             "spec": {"nodeName": "node1", "restartPolicy": "OnFailure", "containers": [container]},
             "status": {
@@ -164,6 +167,7 @@ class Cluster:
         self.namespace = namespace
         self.pods: dict[str, Pod] = {}
         self.jobs: dict[str, Json] = {}
+        self.custom = CustomResources(namespace)
         self.changes: list[Json] = []  # all there were; how many is a list's version
         self._changed = asyncio.Event()  # of the next one
         self._folder = folder
@@ -176,12 +180,13 @@ class Cluster:
         labels: Mapping[str, str],
         env: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
+        controlled: bool = False,
     ) -> Pod:
         """Create a pod, which is Pending until something is started in it."""
         self._made += 1
         network, address = f"pod-{os.getpid()}-{self._made}", f"10.78.0.{1 + self._made}"
         pod = Pod(name, address, network, labels, annotations or {}, env or {}, self._tell)
-        pod.namespace = self.namespace
+        pod.namespace, pod.controlled = self.namespace, controlled
         pod.uid, pod.log = self._made, self._folder / f"{name}.log"
         self.pods[name] = pod
         _plug_in(network, address, f"pod{self._made}")
