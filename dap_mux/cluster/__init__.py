@@ -5,6 +5,8 @@
 - `local`     starts N processes on this machine.
 - `launcher`  starts a launcher, whose Python programs become ranks.
 - `slurm`     the tasks of a SLURM job; `slurm_commands` runs SLURM's commands.
+- `kubernetes` pods, and jobs of Kubernetes and its training operators.
+- `openpai`   the tasks of an OpenPAI job.
 - `ssh`       ranks on a host's loopback.
 - `pid`       running processes; `python_process` inspects them, `injection` brings debugpy in.
 

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 from dap_mux.cluster.ranks_file import RanksFile
@@ -31,7 +32,6 @@ ADDRESS = re.compile(
     r":(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|\+(?P<count>[0-9]+))?",
     re.ASCII,
 )
-PLANNED_SCHEMES = ("dask", "monarch", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,14 @@ class NamedRanks:
         return [replace(one, group=self.group) if self.group else one for one in records]
 
 
-def read_endpoint(word: str) -> NamedRanks:
-    """Parse an endpoint; a rank's number is None where it is not given. Raises `UsageError`."""
+def read_endpoint(word: str, python: Path | None = None) -> NamedRanks:
+    """Parse an endpoint; a rank's number is None where it is not given. Raises `UsageError`.
+
+    `python`: that of the job, for engines that are asked by it.
+    """
     match = GROUP.fullmatch(word)
     group, text = (match["group"], match["rest"]) if match else (None, word)
-    source = _source_of(text)
+    source = _source_of(text, python)
     if source is not None:
         return NamedRanks(word=word, group=group, source=source)
     named = NamedRanks(word=word, group=group)
@@ -87,6 +90,8 @@ def _refuse_duplicates(records: Iterable[RankRecord]) -> None:
                 f"duplicate rank {record.rank} of group {record.group}: "
                 f"{other.endpoint} and {record.endpoint}"
             )
+        if record.waits:
+            continue  # it has no address yet
         twin = addresses.setdefault(record.endpoint, record)
         if twin is not record:
             raise UsageError(
@@ -99,22 +104,21 @@ def _name(record: RankRecord) -> str:
     return f"rank {record.rank} of group {record.group}"
 
 
-def _source_of(text: str) -> Source | None:
+def _source_of(text: str, python: Path | None) -> Source | None:
     """Return the source for a scheme; a host with the name of a scheme must include its domain."""
     if text.startswith("@"):
         return RanksFile(text[1:])
     match = SCHEME.fullmatch(text)
     if match is None or match["scheme"] == "localhost":
         return None
-    return source_of(SourceSpec(match["scheme"], match["rest"]))
+    return source_of(SourceSpec(match["scheme"], match["rest"], python))
 
 
 def _ranks_of(text: str, word: str) -> list[RankRecord]:
-    scheme = SCHEME.fullmatch(text)
-    if scheme is not None and scheme["scheme"] in PLANNED_SCHEMES:
+    if text.startswith("monarch:"):
         raise UsageError(
-            f"{word}: {scheme['scheme']} is not supported yet; name the ranks "
-            f"by address ({EXAMPLES})"
+            f"{word}: a Monarch job has no address that lists its procs; start it with "
+            "`dap-mux run -- python JOB.py`, or let its procs connect to `dap-mux attach dial:N`"
         )
     address = ADDRESS.fullmatch(text)
     if address is None:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeGuard
+from typing import Final, NoReturn, TypeGuard
 
+from dap_mux.engine.endpoint import NO_TRAITS, Traits, read_traits
 from dap_mux.errors import UsageError
 from dap_mux.user_files import parse_json, read_regular
 
 DEFAULT_GROUP = "job"
 LAST_PORT = 65535
+_UNFIT: Final = re.compile(r"[^\w.-]", re.ASCII)
+
+
+def group_name(name: str) -> str:
+    """Return a cluster's own name as the name of a group: it begins with a letter."""
+    fit = _UNFIT.sub("-", name)
+    return fit if fit[:1].isalpha() or fit[:1] == "_" else f"group-{fit}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +44,7 @@ class RankRecord:
     ready: bool = False
     incarnation: str = ""
     waits: str = ""
+    traits: Traits = NO_TRAITS
 
     @property
     def endpoint(self) -> str:
@@ -70,6 +80,7 @@ def record_of(entry: object, where: str) -> RankRecord:
         coords=fields.coords(),
         world_size=fields.number("world_size"),
         remote_root=fields.text("remoteRoot"),
+        traits=fields.traits(),
     )
 
 
@@ -107,6 +118,12 @@ class _Fields:
         if isinstance(value, dict) and all(map(_is_natural, value.values())):
             return value
         raise self._wrong("coords", 'an object such as {"dp": 0, "tp": 1}')
+
+    def traits(self) -> Traits:
+        try:
+            return read_traits(self._entry)
+        except ValueError as error:
+            raise UsageError(f"{self._where}: {error}") from None
 
     def missing(self, key: str) -> NoReturn:
         raise UsageError(f"{self._where}: {key} is missing")

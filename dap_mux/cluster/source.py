@@ -8,9 +8,10 @@ the entry point `k8s` of the group `dap_mux.sources` names. Ours are registered 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from dap_mux.cluster.records import RankRecord
@@ -22,6 +23,8 @@ class SourceSpec:
 
     scheme: str
     rest: str
+    python: Path | None = None  # that of the job, where the user has named one
+    options: Mapping[str, object] = field(default_factory=dict)  # that no user has typed
 
     def __str__(self) -> str:
         """Return it as typed, without a group."""
@@ -91,6 +94,14 @@ class ReportingSource(Protocol):
 
     def exit_code(self, record: RankRecord) -> int | None:
         """Return the exit code of a rank that `watch` no longer yields, if known."""
+
+
+@runtime_checkable
+class PauseAwareSource(Protocol):
+    """A `Source` that has to know when ranks are stopped, as a cluster gives up on silent ones."""
+
+    def paused(self, *, stopped: bool) -> None:
+        """Any rank is stopped in the debugger from now on, or none is."""
 
 
 @asynccontextmanager

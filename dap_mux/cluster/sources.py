@@ -10,9 +10,12 @@ from dap_mux.cluster.source import Source, SourceSpec
 GROUP: Final = "dap_mux.sources"
 # The same as in pyproject.toml, for editable installs that are older than that.
 BUILT_IN: Final = {
+    "dask": "dap_mux.cluster.framework_source:FrameworkSource",
     "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
     "oc": "dap_mux.cluster.kubernetes:Kubernetes",
+    "openpai": "dap_mux.cluster.openpai:OpenPai",
     "pid": "dap_mux.cluster.pid:Pids",
+    "ray": "dap_mux.cluster.framework_source:FrameworkSource",
     "slurm": "dap_mux.cluster.slurm:Slurm",
     "ssh": "dap_mux.cluster.ssh:Ssh",
 }

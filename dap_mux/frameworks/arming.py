@@ -1,0 +1,102 @@
+"""Makes a worker process a rank, and ends that again.
+
+Engines ship this module to their workers by value, so it imports nothing of dap-mux before
+`arm` has unpacked it there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import importlib.util
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+PREFIX = "dap-mux-rank-"
+OLDEST = (3, 10)
+
+
+def arm(bundle: bytes, settings: dict[str, Any]) -> dict[str, Any]:
+    """Let a debugger attach to this process; return `{host, port, pid, python}`.
+
+    `bundle` is a `rank_bundle`. `settings`: `rank`, `world_size` and `group` of this process,
+    `host` and `port` to listen on (127.0.0.1, and a free one); all may be missing. A second call
+    finds the port open. Raises RuntimeError, with what helps.
+    """
+    if sys.version_info < OLDEST:
+        raise RuntimeError(f"{sys.executable} is older than Python 3.10, which dap-mux needs")
+    if "dap_mux.rank" not in sys.modules:
+        unpack(bundle)
+    environ = importlib.import_module("dap_mux.rank.environ")
+    api = importlib.import_module("dap_mux.rank.api")
+    place = environ.Place(settings.get("rank"), settings.get("world_size"))
+    setup = api.Setup(
+        place=place,
+        host=settings.get("host", "127.0.0.1"),
+        port=settings.get("port", 0),
+        quiet=True,
+        by_engine=True,
+        hold=0,
+    )
+    try:
+        host, port = api.start(setup)
+    except (ValueError, importlib.import_module("dap_mux.rank.in_process").CannotListen) as error:
+        raise RuntimeError(str(error)) from error
+    return {"host": host, "port": port, "pid": os.getpid(), "python": sys.executable}
+
+
+def disarm() -> None:
+    """Let no debugger attach any more; a debugger that is attached loses its connection."""
+    api = sys.modules.get("dap_mux.rank.api")
+    if api is not None:
+        api.stop_listening()
+
+
+def unpack(bundle: bytes) -> None:
+    """Make `dap_mux` importable, for good, and debugpy where this Python has none."""
+    _remove_leftovers()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    atexit.register(_remove_of, os.getpid(), folder)
+    with zipfile.ZipFile(io.BytesIO(bundle)) as packed:
+        packed.extractall(folder)
+    _load_package("dap_mux", folder / "dap_mux")
+    spare = folder / "debugpy_of_dap_mux" / "debugpy"
+    if importlib.util.find_spec("debugpy") is None:
+        if not spare.is_dir():
+            raise RuntimeError(f"it has no debugpy: {sys.executable} -m pip install debugpy")
+        _load_package("debugpy", spare)
+
+
+def _remove_of(owner: int, folder: Path) -> None:
+    """Remove the folder at the end of its own process, not of a forked child."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _load_package(name: str, folder: Path) -> None:
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def _remove_leftovers() -> None:
+    """Remove the folders of this user's processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        pid = folder.name.removeprefix(PREFIX).split("-")[0]
+        try:
+            if pid.isdigit() and folder.stat().st_uid == os.getuid():
+                os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue
