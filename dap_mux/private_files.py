@@ -19,7 +19,7 @@ from dap_mux.errors import Refused, UsageError
 from dap_mux.user_files import open_regular
 
 TOKEN_BYTES: Final = 32
-_TOKEN: Final = re.compile(r"[!-~]{43,1024}")  # 43 letters of base64 hold 32 bytes
+_ONE_WORD: Final = r"[!-~]{43,1024}"  # 43 letters of base64 hold 32 bytes
 _POSIX: Final = sys.platform != "win32"
 
 
@@ -37,7 +37,7 @@ def read_token(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"the token file {path} cannot be read: {error.strerror}") from None
     _check_folder(path)
-    if not _TOKEN.fullmatch(text):
+    if not re.fullmatch(_ONE_WORD, text):
         raise Refused(
             f"{path} holds no valid token: {TOKEN_BYTES} random bytes as one word of at least 43 "
             "characters. Delete it, and the next session creates a valid one"
@@ -117,7 +117,7 @@ def foreign(status: os.stat_result) -> bool:
 
 
 def _check_folder(path: Path) -> None:
-    """Who may write in the folder may put another file in the place of this one."""
+    """Refuse a folder in which other users can replace the file."""
     mode = path.parent.stat().st_mode
     if _POSIX and mode & 0o022 and not mode & stat.S_ISVTX:
         raise Refused(

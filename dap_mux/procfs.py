@@ -24,7 +24,7 @@ _PROC: Final = Path("/proc")
 _TCP_TABLES: Final = ("tcp", "tcp6")
 _ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
 _STARTED: Final = 19  # index of starttime among the fields of stat from the third on
-_SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
+_SOCKET: Final = r"socket:\[(\d+)\]"
 
 Process = int | str
 """A pid, or `self`."""
@@ -224,6 +224,6 @@ def socket_inodes(pid: Process) -> set[str]:
     with suppress(OSError):
         for entry in (folder(pid) / "fd").iterdir():
             with suppress(OSError):
-                if match := _SOCKET.fullmatch(str(entry.readlink())):
+                if match := re.fullmatch(_SOCKET, str(entry.readlink())):
                     found.add(match[1])
     return found

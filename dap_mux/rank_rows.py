@@ -32,7 +32,8 @@ def id_of(row: Row) -> DebuggeeId:
 
 def qualified_function(row: Row) -> str:
     """Return `module.function`, as Monarch writes it."""
-    return ".".join(part for part in (row["module"], row["function"]) if part)
+    module, function = row["module"] or "", row["function"] or ""
+    return f"{module}.{function}" if module and function else module or function
 
 
 def reason(row: Row) -> str:

@@ -11,14 +11,16 @@ next session starts, or when somebody looks for sessions.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from dap_mux.errors import NothingToConnect, UsageError
 from dap_mux.private_files import check_private, foreign, new_file, own_folder
@@ -28,7 +30,7 @@ from dap_mux.user_files import open_regular, parse_json
 VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
 START_TOLERANCE = 2.0
-HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})")
+HOST_PORT = r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})"
 LOCALHOST = "localhost"
 _AT_LOCALHOST = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104  # compared, not listened on
 NO_SESSION_FILE = (OSError, ValueError, KeyError, TypeError)
@@ -43,24 +45,31 @@ def _pid_namespace() -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class SessionFile:
+class SessionFile(Struct, frozen=True):
     """One running session. `pid` 0: known by its address only."""
 
     host: str
     port: int
     pid: int = field(default_factory=os.getpid)
     unix: str | None = None
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
     groups: tuple[str, ...] = ("job",)
     started: float = 0.0
     namespace: str = field(default_factory=_pid_namespace)
     version: int = VERSION
 
+    def __repr__(self) -> str:
+        """Return what tells it from others; the token shows itself nowhere."""
+        return f"SessionFile({self.address!r}, pid={self.pid})"
+
     @property
     def address(self) -> str:
         """`host:port`, as `--listen` and SESSION arguments take it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def with_token(self, token: str | None) -> SessionFile:
+        """Return it with this token if its file has told none."""
+        return replace(self, token=self.token or token)
 
     def public(self) -> dict[str, object]:
         """Return what others of this user may be told, ready for JSON; never the token."""
@@ -79,7 +88,8 @@ class SessionFile:
         own_folder(folder)
         _remove_left_behind(folder)
         started = self.started or start_time(self.pid) or time.time()
-        text = json.dumps(asdict(replace(self, started=started)), indent=1)
+        whole = msgspec.json.encode(asdict(replace(self, started=started)))
+        text = msgspec.json.format(whole, indent=1).decode()
         handle, new = new_file(folder, f".{self.pid}-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -146,7 +156,7 @@ def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
     """
     if text is None:
         return _only(running(folder))
-    match = HOST_PORT.fullmatch(text)
+    match = re.fullmatch(HOST_PORT, text)
     if match is None:
         return _from_path(Path(text))
     wanted = SessionFile(host=match[1] or match[2], port=int(match[3]), pid=0)

@@ -7,7 +7,6 @@ is nested more deeply than a parser can follow is malformed, like anything else 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from pathlib import Path
@@ -54,6 +53,8 @@ def read_regular(path: Path) -> str:
 
 def parse_json(text: str) -> Any:
     """Parse JSON. Raises ValueError, also where it is nested too deeply."""
+    import json  # noqa: PLC0415  (it takes 2 ms, and an adapter that starts has nothing to parse)
+
     try:
         return json.loads(text)
     except RecursionError:

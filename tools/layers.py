@@ -57,10 +57,10 @@ LAYERS: dict[str, Layer] = {
     "printable": Layer(ours=(), pure=True),
     "protocol": Layer(ours=("errors",), theirs=("msgspec",), pure=True),
     "suggestions": Layer(ours=(), pure=True),
-    "rank_sets": Layer(ours=("errors", "suggestions"), pure=True),
+    "rank_sets": Layer(ours=("errors", "suggestions"), theirs=("msgspec",), pure=True),
     "rank_rows": Layer(ours=("rank_sets",), pure=True),
     "rank_values": Layer(ours=(), pure=True),
-    "pathmap": Layer(ours=("errors", "rank_sets"), pure=True),
+    "pathmap": Layer(ours=("errors", "rank_sets"), theirs=("msgspec",), pure=True),
     "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
     # its source is sent to ranks that may have no dap-mux
     "injected": Layer(ours=(), bare=True),
@@ -71,13 +71,23 @@ LAYERS: dict[str, Layer] = {
         theirs=("_pydev_bundle", "_pydevd_bundle", "debugpy", "pydevd"),
         bare=True,
     ),
+    # runs in the job's own Python, with the engine named in each module's name
+    "frameworks": Layer(
+        ours=("injected", "rank"),
+        theirs=("cloudpickle", "debugpy", "distributed", "monarch", "ray"),
+        bare=True,
+    ),
+    # by name, as it needs the job's Monarch
+    "monarch": Layer(ours=(), bare=True),
     "shell": Layer(ours=(*MIDDLE, "procfs"), theirs=("anyio", "msgspec", "uvloop")),
     # what it has to say to ranks of another Python, in their own words
     "cluster": Layer(
         ours=(
             *MIDDLE,
+            "frameworks",
             "injected",
             "open_files",
+            "private_files",
             "procfs",
             "temporary_folders",
             "tunnel",
@@ -95,14 +105,17 @@ LAYERS: dict[str, Layer] = {
     "client": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("anyio", "msgspec")),
     # tomllib joined the standard library in Python 3.11
     "config": Layer(
-        ours=("errors", "rank_sets", "suggestions", "user_files"), theirs=("tomli", "tomllib")
+        ours=("errors", "rank_sets", "suggestions", "user_files"),
+        theirs=("msgspec", "tomli", "tomllib"),
     ),
     "open_files": Layer(ours=()),
     "procfs": Layer(ours=()),
     "temporary_folders": Layer(ours=("procfs",)),
     "user_files": Layer(ours=()),
     "private_files": Layer(ours=("errors", "user_files")),
-    "session_files": Layer(ours=("errors", "private_files", "procfs", "user_files")),
+    "session_files": Layer(
+        ours=("errors", "private_files", "procfs", "user_files"), theirs=("msgspec",)
+    ),
     "session": Layer(
         ours=(
             *MIDDLE,
@@ -187,6 +200,7 @@ LAYERS: dict[str, Layer] = {
 ENGINE_ROOMS = (
     "engine",
     "routes",
+    "on_demand",
     "events",
     "events.output",
     "commands.debug_console",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser, BooleanOptionalAction, _ActionsContainer
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from dap_mux.config import OPTIONS, Option
 
@@ -22,7 +23,7 @@ DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
 
-class Command(NamedTuple):
+class Command(Struct, frozen=True):
     """One command. `call` is `module:function` below `dap_mux.cli`, None if not implemented yet.
 
     `failure` is the exit code for failures that have no code of their own.
@@ -70,7 +71,17 @@ def _attach(parser: ArgumentParser) -> None:
         "endpoints",
         nargs="+",
         metavar="ENDPOINT",
-        help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; or GROUP=ENDPOINT",
+        help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
+        "k8s:job/NAME (or pytorchjob/, mpijob/, jobset/, rayjob/), openpai:URL/USER/JOB, "
+        "slurm:JOBID, ssh:HOST, pid:NUMBER or dial:COUNT; or GROUP=ENDPOINT",
+    )
+    _options(parser, "attach")
+
+
+def _rerun(parser: ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", help="the task's key, as the driver's error names it")
+    parser.add_argument(
+        "endpoint", metavar="ENDPOINT", help="its cluster, dask:tcp://HOST:8786 for example"
     )
     _options(parser, "attach")
 
@@ -145,6 +156,21 @@ def _compare(parser: ArgumentParser) -> None:
     _options(parser, "compare")
 
 
+def _stacks(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux stacks [SESSION] [RANKS] [--threads all] [--library] [--json] [OPTIONS]"
+    parser.add_argument("arguments", nargs="*", metavar="ARG", help=f"{SESSION}; a rank set")
+    parser.add_argument(
+        "--threads",
+        choices=("main", "all"),
+        default="main",
+        dest="which_threads",
+        help="a rank's main thread only (default), or all of its Python threads",
+    )
+    parser.add_argument("--library", action="store_true", help="show the frames of libraries")
+    _json(parser)
+    _options(parser, "stacks")
+
+
 def _doctor(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux doctor [SESSION|ENDPOINT...] [--file FILE:LINE] [--python COMMAND] [--json]"
@@ -166,6 +192,7 @@ def _doctor(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--python",
+        dest="pythons",
         action="append",
         default=[],
         metavar="COMMAND",
@@ -223,6 +250,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("attach", "debug ranks that are already running", _attach, "session_commands:attach"),
     Command(
+        "rerun",
+        "run a task of a Dask cluster again here, with its inputs",
+        _rerun,
+        "session_commands:rerun",
+        failure=125,
+    ),
+    Command(
         "adapter",
         "speak DAP on stdin and stdout, for an editor",
         _adapter,
@@ -234,7 +268,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("console", "open a terminal console for a session", _console, "console:main"),
     Command("cast", "send a command to many ranks", _cast, "cast:cast"),
     Command("compare", "compare an expression across ranks", _compare, "cast:compare"),
-    Command("stacks", "show all ranks' stacks as one tree (not implemented yet)", _not_implemented),
+    Command("stacks", "show all ranks' stacks as one tree", _stacks, "stacks:main"),
     Command("why", "show which ranks wait for which (not implemented yet)", _not_implemented),
     Command("lsp", "language server for editors: ranks and values in the text", _lsp, "lsp:main"),
     Command("doctor", "diagnose why something does not work", _doctor, "doctor:main"),

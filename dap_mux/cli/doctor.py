@@ -23,7 +23,7 @@ def main(args: Namespace) -> int:
 
     from dap_mux.doctor.gather import DoctorOptions
 
-    options = DoctorOptions(tuple(args.targets), tuple(args.file), tuple(args.python), Path.cwd())
+    options = DoctorOptions(tuple(args.targets), tuple(args.file), tuple(args.pythons), Path.cwd())
     return anyio.run(_examine, options, load_config(args), args.json)
 
 

@@ -39,4 +39,5 @@ def execute(function: Callable[[T], Awaitable[int]], options: T) -> int:
     try:
         return anyio.run(run, options, backend="asyncio", backend_options=backend)
     finally:
+        gc.freeze()  # the process ends with all of it
         gc.enable()

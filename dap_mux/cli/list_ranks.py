@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def split_session(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def names_session(text: str) -> bool:
     """Whether an argument reads as HOST:PORT or as a session file's path."""
-    match = HOST_PORT.fullmatch(text)
+    match = re.fullmatch(HOST_PORT, text)
     return (
         text.endswith(".json")
         or "/" in text

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from dap_mux.cli.execution import execute, load_config
 from dap_mux.cli.start import without_collections
-from dap_mux.config import AdapterOptions, AttachOptions, Config, LaunchOptions, RunOptions
+from dap_mux.config import (
+    AdapterOptions,
+    AttachOptions,
+    Config,
+    LaunchOptions,
+    RerunOptions,
+    RunOptions,
+)
 from dap_mux.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,6 +62,14 @@ def attach(args: Namespace) -> int:
         from dap_mux.session.attach import attach_ranks
 
     return execute(attach_ranks, AttachOptions(load_config(args), tuple(args.endpoints)))
+
+
+def rerun(args: Namespace) -> int:
+    """Run a task of a cluster again, as a rank."""
+    with without_collections():
+        from dap_mux.session.rerun import rerun_task
+
+    return execute(rerun_task, RerunOptions(load_config(args), args.key, args.endpoint))
 
 
 def adapter(args: Namespace) -> int:

@@ -17,6 +17,7 @@ from dap_mux.client.wire import Json, Tap, Wire
 
 Arguments = Mapping[str, Any]
 T = TypeVar("T")
+DEFAULT_FILTERS: Final[tuple[str, ...]] = ("default",)
 _DEFAULT_TIMEOUT_S: Final = 30.0  # shorter than a test's limit, so that the error names the event
 
 
@@ -110,7 +111,7 @@ class DapClient:
         Raises `RequestFailed`, `ConnectionLost` or, after `timeout` seconds, `TimeoutError`.
         """
         sent = self.send(command, arguments, take=take)
-        return _body(await _within(timeout, sent, f"the response to {command}"))
+        return _body(await _response_within(timeout, sent, command))
 
     # Events
 
@@ -179,7 +180,8 @@ class DapClient:
     ) -> Json:
         """Initialize, attach (or launch) and configure; return the capabilities.
 
-        `breakpoints` maps a path to lines or SourceBreakpoints. The response to `attach` comes
+        `breakpoints` maps a path to lines or SourceBreakpoints; `exception_filters` may be
+        `DEFAULT_FILTERS`, those that are marked so. The response to `attach` comes
         only after `configurationDone` (DAP, "Launch Sequencing"), so nothing waits for it before.
         """
         capabilities = await self.request("initialize", _introduction(client_id), timeout=timeout)
@@ -191,8 +193,10 @@ class DapClient:
         )
         if _refused(attached):
             _body(attached.result())  # raises with the server's message
+        if exception_filters is DEFAULT_FILTERS:
+            exception_filters = default_filters(capabilities)
         await self._configure(breakpoints or {}, exception_filters, timeout)
-        _body(await _within(timeout, attached, "the response to attach"))
+        _body(await _response_within(timeout, attached, "attach"))
         return capabilities
 
     async def _configure(
@@ -279,6 +283,12 @@ def _fail(future: asyncio.Future[Json], failure: BaseException) -> None:
         future.exception()  # retrieved: the loop should not log it for an abandoned request
 
 
+def default_filters(capabilities: Json) -> list[str]:
+    """Return the exception filters that are on unless the user chooses otherwise."""
+    filters = capabilities.get("exceptionBreakpointFilters") or []
+    return [one["filter"] for one in filters if one.get("default")]
+
+
 def _refused(future: asyncio.Future[Json]) -> bool:
     return future.done() and (future.exception() is not None or not future.result()["success"])
 
@@ -303,6 +313,20 @@ def _introduction(client_id: str) -> Json:
         "supportsProgressReporting": True,
         "supportsInvalidatedEvent": True,
     }
+
+
+async def _response_within(
+    timeout: float | None, response: asyncio.Future[Json], command: str
+) -> Json:
+    """Wait with a timeout, without the task and the turns of the loop that `_within` takes."""
+    if timeout is None:
+        return await response
+    text = f"no the response to {command} within {timeout} s"
+    late = asyncio.get_running_loop().call_later(timeout, _fail, response, TimeoutError(text))
+    try:
+        return await response
+    finally:
+        late.cancel()
 
 
 async def _within(timeout: float | None, awaitable: Awaitable[T], what: str) -> T:

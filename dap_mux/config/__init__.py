@@ -8,7 +8,13 @@ the nearest pyproject.toml, the user's config file; then the default. `options` 
 
 from __future__ import annotations
 
-from dap_mux.config.command_options import AdapterOptions, AttachOptions, LaunchOptions, RunOptions
+from dap_mux.config.command_options import (
+    AdapterOptions,
+    AttachOptions,
+    LaunchOptions,
+    RerunOptions,
+    RunOptions,
+)
 from dap_mux.config.config import Config, Origin, Row
 from dap_mux.config.options import OPTIONS, Option
 from dap_mux.config.values import Address
@@ -22,6 +28,7 @@ __all__ = [
     "LaunchOptions",
     "Option",
     "Origin",
+    "RerunOptions",
     "Row",
     "RunOptions",
 ]

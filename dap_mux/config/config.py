@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dap_mux.config.options import BY_NAME, OPTIONS, Option
 from dap_mux.config.sources import (
@@ -27,14 +29,14 @@ from dap_mux.user_files import NoHome
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True):
     """The source of a value, and its name in messages."""
 
     strength: Strength
     label: str
 
 
-class Row(NamedTuple):
+class Row(Struct, frozen=True):
     """One line of `dap-mux config show`."""
 
     name: str
@@ -42,8 +44,7 @@ class Row(NamedTuple):
     origin: str
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Struct, frozen=True):
     """Times are in seconds, sizes in bytes.
 
     `log_dir` None is a new temporary folder, `mesh` None a plain row of ranks.
@@ -52,13 +53,15 @@ class Config:
     listen: Address
     base_port: int
     dial_listen: Address
+    python: Path | None
     mesh: Mesh | None
     log_dir: Path | None
     verbosity: int
+    log: Mapping[str, int] | None
     wait: bool
     view: Literal["auto", "ranks", "classes"]
     scope: Literal["auto", "rank", "class", "all"]
-    threads: Literal["main", "all"]
+    threads: Literal["auto", "main", "user", "all"]
     classes_above: int
     settle: float
     step_grace: float
@@ -109,7 +112,9 @@ class Config:
         """Return each option's value, as a string, number or boolean, and its origin."""
         return [
             Row(
-                option.name, _show(option, getattr(self, option.name)), self.origins[option.name][1]
+                option.name,
+                _show(option, getattr(self, option.name)),
+                self.origins[option.name].label,
             )
             for option in OPTIONS
         ]

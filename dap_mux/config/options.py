@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from dap_mux.config.values import (
     ADDRESS,
     FILE,
     FOLDER,
+    LEVELS,
     MESH,
     PORT,
+    PROGRAM,
     TRUTH,
     Address,
     Kind,
@@ -21,10 +25,10 @@ from dap_mux.config.values import (
 
 ALL = ("run", "attach", "adapter")
 RUN = ("run",)
-JOIN = ("list", "console", "cast", "compare", "lsp", "doctor")
+JOIN = ("list", "console", "cast", "compare", "stacks", "lsp", "doctor")
 
 
-class Option(NamedTuple):
+class Option(Struct, frozen=True):
     """`attribute` is the key in launch.json, `commands` those that take the flag.
 
     The key in a TOML file is `name`, with hyphens or underscores.
@@ -52,6 +56,9 @@ OPTIONS: tuple[Option, ...] = (
            "--dial-listen", "DAP_MUX_DIAL_LISTEN", "dialListen",
            ("attach", "run"),
            "where ranks that dial out connect (attach dial:N, run --dial -- LAUNCHER)"),
+    Option("python", PROGRAM, None,
+           "--python", "DAP_MUX_PYTHON", "clusterPython",  # debugpy has a `python` of its own
+           ("attach", "adapter"), "the Python of the job, for dask: and ray:"),
     Option("mesh", MESH, None,
            "--mesh", "DAP_MUX_MESH", "mesh",
            ALL, "how ranks are laid out, the last dimension varying fastest"),
@@ -61,6 +68,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("verbosity", count(0, 3), 0,
            "-v", "DAP_MUX_VERBOSITY", "verbosity",
            ALL, "more messages: -v, -vv or -vvv"),
+    Option("log", LEVELS, None,
+           "--log", "DAP_MUX_LOG", "log",
+           ALL, "the level of some components' messages: rank.3=debug,client=info"),
     Option("wait", TRUTH, True,
            "--wait", "DAP_MUX_WAIT", "wait",
            RUN, "ranks wait for a debugger before their first line"),
@@ -70,9 +80,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("scope", choice("auto", "rank", "class", "all"), "auto",
            "--scope", "DAP_MUX_SCOPE", "scope",
            ALL, "what a step, continue or pause acts on"),
-    Option("threads", choice("main", "all"), "main",
+    Option("threads", choice("auto", "main", "user", "all"), "auto",
            "--threads", "DAP_MUX_THREADS", "threads",
-           ALL, "show a rank's main thread only, or all of its Python threads"),
+           ALL, "the rows of a rank: one, one for each thread in user code, or all Python threads"),
     Option("classes_above", count(1, 1_000_000), 64,
            "--classes-above", "DAP_MUX_CLASSES_ABOVE", "classesAbove",
            ALL, "with view auto, show classes if there are more ranks than this"),

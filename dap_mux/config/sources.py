@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from dap_mux.config.options import BY_NAME, OPTIONS
 from dap_mux.errors import UsageError
@@ -25,7 +26,7 @@ class Strength(IntEnum):
     FLAG = 5
 
 
-class Source(NamedTuple):
+class Source(Struct, frozen=True):
     """Raw values by option name. `label` names the source; relative paths are under `base`."""
 
     strength: Strength
@@ -45,7 +46,9 @@ class Source(NamedTuple):
 
 
 # Secrets, trust, and files that we would read or write on behalf of the project.
-NOT_FOR_PROJECTS = frozenset({"insecure", "log_dir", "tls_ca", "tls_cert", "tls_key", "token_file"})
+NOT_FOR_PROJECTS = frozenset(
+    {"insecure", "log_dir", "python", "tls_ca", "tls_cert", "tls_key", "token_file"}
+)
 DEFAULTS = Source(Strength.DEFAULT, {option.name: option.default for option in OPTIONS}, "default")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
@@ -15,6 +16,8 @@ from dap_mux.user_files import expand_home
 T = TypeVar("T")
 Plain = str | int | float | bool | None
 
+_COMPONENT = r"client|console|dial|engine|rank(?:\.[0-9]+)?|session"
+_LEVELS = {"error": 40, "warning": 30, "info": 20, "debug": 10}  # as in `logging`
 _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001}
 _SIZES = {"": 1, "KiB": 1024, "MiB": 1024**2}
 _TRUTH_VALUES = {"1": True, "true": True, "yes": True, "on": True}
@@ -39,8 +42,7 @@ class Address(NamedTuple):
         return cls((match[1] or "127.0.0.1").strip("[]"), int(match[2]))
 
 
-@dataclass(frozen=True)
-class Kind(Generic[T]):
+class Kind(Struct, Generic[T], frozen=True):
     """`read` raises ValueError unless `allowed`; `show` returns a string, number or boolean."""
 
     allowed: str
@@ -131,6 +133,22 @@ def _read_mesh(raw: object) -> Mesh:
         raise ValueError(raw) from error
 
 
+def _read_levels(raw: object) -> dict[str, int]:
+    """Read `rank.3=debug,client=info`, components of the log with their levels."""
+    levels = {}
+    for each in _text(raw).split(","):
+        component, _, level = each.strip().partition("=")
+        if not re.fullmatch(_COMPONENT, component) or level not in _LEVELS:
+            raise ValueError(raw)
+        levels[component] = _LEVELS[level]
+    return levels
+
+
+def _show_levels(levels: dict[str, int]) -> str:
+    words = {level: word for word, level in _LEVELS.items()}
+    return ",".join(f"{component}={words[level]}" for component, level in levels.items())
+
+
 def _read_path(raw: object) -> Path:
     if not isinstance(raw, str) or not raw.strip():
         raise ValueError(raw)
@@ -146,5 +164,12 @@ ADDRESS = Kind(
     str,
 )
 MESH = Kind("dimensions and sizes like dp=2,tp=4", "DIMS", _read_mesh, str)
+LEVELS = Kind(
+    "client, console, dial, engine, rank, rank.N or session, with error, warning, info or debug",
+    "COMPONENT=LEVEL,...",
+    _read_levels,
+    _show_levels,
+)
 FOLDER = Kind("a folder", "FOLDER", _read_path, str)
+PROGRAM = Kind("a program", "PROGRAM", _read_path, str)
 FILE = Kind("a file", "FILE", _read_path, str)

@@ -49,6 +49,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
         query_commands.compare,
     ),
     Command(
+        "stacks",
+        "stacks [RANKS]",
+        "show where ranks are, as one tree; stops none",
+        query_commands.stacks,
+    ),
+    Command(
         "break",
         "break FILE:LINE [, CONDITION]",
         "set a breakpoint; 'ranks(0:4): loss > 3' is a condition",

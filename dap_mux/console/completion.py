@@ -28,6 +28,7 @@ RANK_SET_COMMANDS: Final = (
     "focus",
     "pause",
     "release",
+    "stacks",
     "wait",
 )
 MAX_FILES: Final = 200

@@ -64,8 +64,12 @@ def read_stdin() -> LineQueue:
 class PromptWriter:
     """Writes text for a `PlainScreen`, and keeps the prompt on a line of its own after it."""
 
-    def __init__(self, send: Callable[[str], object]) -> None:
+    def __init__(
+        self, send: Callable[[str], object], flush: Callable[[], object] = lambda: None
+    ) -> None:
+        """`flush` is called behind each prompt: the user waits for it, and nothing follows."""
         self._send = send
+        self._flush = flush
         self._prompt: Callable[[], str] = str  # "": no prompt
         self._shown = False
 
@@ -96,6 +100,7 @@ class PromptWriter:
         if text := self._prompt():
             self._send(text)
             self._shown = True
+            self._flush()
 
 
 async def converse(
@@ -130,9 +135,16 @@ async def _line_or_end(
 ) -> str | None:
     """Return the next line, or None if the console ends before it comes."""
     line = asyncio.ensure_future(next_line)
-    try:
-        both: set[asyncio.Task[Any]] = {line, ended}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        return line.result() if line.done() else None
-    finally:
+
+    def stop(_: object) -> None:
         line.cancel()
+
+    ended.add_done_callback(stop)
+    try:
+        return await line
+    except asyncio.CancelledError:
+        if ended.done():
+            return None
+        raise
+    finally:
+        ended.remove_done_callback(stop)

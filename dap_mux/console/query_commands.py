@@ -10,6 +10,7 @@ from dap_mux.console.context import REQUEST_TIMEOUT_S, SESSION_TIMEOUT_S, Contex
 from dap_mux.console.rank_tracker import stopped_rows
 from dap_mux.console.results import show_compare
 from dap_mux.console.session_client import SessionClient
+from dap_mux.console.stack_tree import show_stacks
 from dap_mux.console.tables import parse_list_arguments, ranks_table
 from dap_mux.errors import UsageError
 from dap_mux.rank_rows import Row
@@ -89,6 +90,14 @@ async def compare(console: Context, rest: str) -> None:
     arguments, timeout_s = parse_compare_arguments(rest), REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
     body = await console.client.request("compare", arguments, timeout_s=timeout_s)
     show_compare(console.screen, body)
+
+
+async def stacks(console: Context, rest: str) -> None:
+    """`stacks [RANKS]`."""
+    arguments = {"ranks": with_group(rest or "all")}
+    timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
+    body = await console.client.request("stacks", arguments, timeout_s=timeout_s)
+    show_stacks(console.screen, body)
 
 
 def parse_compare_arguments(rest: str) -> dict[str, object]:

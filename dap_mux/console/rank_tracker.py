@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from dap_mux.rank_rows import Row, id_of
 from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Change: TypeAlias = "tuple[Row | None, Row]"
 """A rank's row before, if it was known, and now."""
@@ -34,10 +34,11 @@ class RankTracker:
 
     def _store(self, row: Row) -> Row | None:
         """Store a row and return the one before; workers that have exited are dropped."""
-        id = id_of(row)
         if row["worker"] is None:
-            before, self.rows[rank_of(id)] = self.rows.get(rank_of(id)), row
+            rank = row["group"], row["rank"]
+            before, self.rows[rank] = self.rows.get(rank), row
             return before
+        id = id_of(row)
         before = self.workers.pop(id, None)
         if row["state"] != "exited":
             self.workers[id] = row
@@ -88,8 +89,9 @@ def settled(row: Row) -> bool:
 def stopped_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the rows that the rank set `stopped` selects: of ranks, and of their workers."""
     rows = list(rows)
-    ranks = {id_of(row) for row in rows if row["worker"] is None and row["state"] == "stopped"}
-    return [row for row in rows if rank_of(id_of(row)) in ranks]
+    mains = (row for row in rows if row["worker"] is None and row["state"] == "stopped")
+    ranks = {(row["group"], row["rank"]) for row in mains}
+    return [row for row in rows if (row["group"], row["rank"]) in ranks]
 
 
 def short_location(row: Row) -> str:

@@ -102,7 +102,7 @@ async def _run_console(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, join: Join
 ) -> None:
     output = _BufferedWriter(writer)
-    prompts = PromptWriter(output.write)
+    prompts = PromptWriter(output.write, output.flush)
     lines = _LineReader(reader)
     screen = PlainScreen(prompts.write)
     screen.say(BANNER)
@@ -150,7 +150,7 @@ async def _first_command(
 
 
 class _BufferedWriter:
-    """Sends a response together with the prompt, which follows one turn of the event loop later.
+    """Sends a response together with the prompt that follows it, which flushes.
 
     Each write wakes the reader, which costs more than the rest of a short response.
     """
@@ -160,7 +160,7 @@ class _BufferedWriter:
         self._pieces: list[str] = []
 
     def write(self, text: str) -> None:
-        """Write in two turns of the loop, with what is added until then."""
+        """Write at the next flush, and in two turns of the loop where none comes before."""
         if not self._pieces:
             call_soon = asyncio.get_running_loop().call_soon
             call_soon(call_soon, self.flush)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from dap_mux.client import ConnectionLost, DapClient
+from dap_mux.client.client import DEFAULT_FILTERS, default_filters
 from dap_mux.console.rank_tracker import Change, RankTracker
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_rows import Row
 
 DEFAULT_TIMEOUT_S: Final = 10.0
-EXCEPTION_FILTERS: Final = ("uncaught",)  # post-mortem debugging, Monarch's default
+FILTERS_KEY: Final = "exceptionBreakpointFilters"
 BreakpointsByPath: TypeAlias = Mapping[str, list[dict[str, Any]]]
 
 
@@ -99,7 +100,7 @@ class SessionClient:
         await self._dap.handshake(
             {"events": ["ranks"], **credentials},
             breakpoints=breakpoints,
-            exception_filters=EXCEPTION_FILTERS,
+            exception_filters=DEFAULT_FILTERS,
             client_id="dap-mux console",
         )
         self._attached = True
@@ -120,6 +121,9 @@ class SessionClient:
         elif name == "output":
             for observer in self._observers:
                 observer.output(body)
+        elif name == "capabilities" and FILTERS_KEY in body.get("capabilities", {}):
+            filters = {"filters": default_filters(body["capabilities"])}
+            self._dap.send("setExceptionBreakpoints", filters)
         elif name == "terminated":
             self._end("the session has ended: all ranks are gone")
 

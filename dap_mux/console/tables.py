@@ -48,32 +48,24 @@ def _class_cells(members: list[Row]) -> tuple[str, ...]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    number = str(row["rank"]) if row["worker"] is None else f"{row['rank']}/{row['worker']}"
-    place = str(row["coords"] or ""), row["host"], qualified_function(row), row["line"]
-    cells = row["group"], number, *place, row["state"], reason(row)
-    return tuple("" if cell is None else one_line(str(cell)) for cell in cells)
+    shown = row.get("actor") or {**row, "name": row["group"]}
+    number = str(shown["rank"]) if row["worker"] is None else f"{shown['rank']}/{row['worker']}"
+    line = "" if row["line"] is None else str(row["line"])
+    place = str(shown["coords"] or ""), row["host"] or "", qualified_function(row), line
+    cells = shown["name"], number, *place, row["state"], reason(row)
+    return cells if "".join(cells).isprintable() else tuple(map(one_line, cells))
 
 
 def grid(table: Table) -> str:
     """Draw a table with the same characters as Monarch."""
-    columns = list(zip(table.head, *table.rows, strict=True))
-    widths = [
-        max(len(column[0]) + _PADDING, *map(len, column[1:])) if table.rows else len(column[0]) + 2
-        for column in columns
-    ]
-    lines = [_rule(widths, "-"), _line(table.head, widths, table.right), _rule(widths, "=")]
-    for row in table.rows:
-        lines += [_line(row, widths, table.right), _rule(widths, "-")]
-    return "\n".join(lines)
+    columns = zip(table.head, *table.rows, strict=True)
+    widths = [max(len(column[0]) + _PADDING, *map(len, column)) for column in columns]
+    cells = (f"%{width if at in table.right else -width}s" for at, width in enumerate(widths))
+    rule, double = _rule(widths, "-"), _rule(widths, "=")
+    line = f"| {' | '.join(cells)} |\n"
+    rows = [line % row + rule for row in table.rows]
+    return "\n".join([rule, line % table.head + double, *rows])
 
 
 def _rule(widths: Iterable[int], dash: str) -> str:
     return "+" + "+".join(dash * (width + 2) for width in widths) + "+"
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:
-    padded = (
-        cell.rjust(width) if index in right else cell.ljust(width)
-        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "| " + " | ".join(padded) + " |"

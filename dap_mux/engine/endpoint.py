@@ -3,11 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+MAX_PATTERNS: Final = 32
+MAX_PATTERN: Final = 128  # characters
+MAX_PATH: Final = 4096  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Traits(Struct, frozen=True):
+    """What the source of a rank knows of it, and no user has to say.
+
+    `user_threads`: patterns (`*Task-Threads*`) of the names of threads that run user code: those
+    that stand in it get rows of their own.
+    `swallows_exceptions`: its framework catches what user code raises, so no process ends of it: a
+    rank stops where an exception leaves user code, unless clients have chosen otherwise.
+    `copy`: a folder of the user's, and where this rank runs in a copy of it; or nothing.
+    """
+
+    user_threads: tuple[str, ...] = ()
+    swallows_exceptions: bool = False
+    copy: tuple[str, str] = ("", "")
+
+
+NO_TRAITS: Final = Traits()
+
+
+def read_traits(record: Mapping[str, Any]) -> Traits:
+    """Read the traits of a rank's record, which is untrusted.
+
+    `userThreads`: true (any thread) or a list of patterns; `swallowsExceptions`: true or false;
+    `localRoot` with `remoteRoot`: a folder and its copy. Raises ValueError, naming the field.
+    """
+    swallows = record.get("swallowsExceptions") or False
+    if not isinstance(swallows, bool):
+        raise ValueError("swallowsExceptions must be true or false")
+    return Traits(_user_threads(record.get("userThreads") or []), swallows, _copy(record))
+
+
+def _copy(record: Mapping[str, Any]) -> tuple[str, str]:
+    local, remote = record.get("localRoot"), record.get("remoteRoot")
+    if not local:
+        return ("", "")
+    for name, root in (("localRoot", local), ("remoteRoot", remote)):
+        if not (isinstance(root, str) and root.startswith("/") and len(root) <= MAX_PATH):
+            raise ValueError(f"{name} must be the full path of a folder")
+    return str(local), str(remote)
+
+
+def _user_threads(patterns: object) -> tuple[str, ...]:
+    if patterns is True:
+        return ("*",)
+    if not (isinstance(patterns, list) and len(patterns) <= MAX_PATTERNS):
+        raise ValueError(f"userThreads must be true or at most {MAX_PATTERNS} names of threads")
+    if not all(isinstance(one, str) and 0 < len(one) <= MAX_PATTERN for one in patterns):
+        raise ValueError(f"userThreads must be names of threads, of 1 to {MAX_PATTERN} characters")
+    return tuple(patterns)
+
+
+class Endpoint(Struct, frozen=True):
     """One debugpy endpoint.
 
     `remote_root`: what a ranks file says of where the sources are there.
@@ -33,6 +88,7 @@ class Endpoint:
     incarnation: str = ""
     dials: bool = False
     watched: bool = False
+    traits: Traits = NO_TRAITS
 
     def __str__(self) -> str:
         """Return `host:port`, with brackets around an IPv6 host; `dial` before a first call."""

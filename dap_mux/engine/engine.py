@@ -11,24 +11,16 @@ from dap_mux.engine.clients.client_inputs import ClientInputs
 from dap_mux.engine.clients.initialize import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices
-from dap_mux.engine.commands.debug_console.console import Console
-from dap_mux.engine.commands.debug_console.evaluate import Evaluation
-from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
-from dap_mux.engine.commands.debug_console.hover import HoverEvaluator
-from dap_mux.engine.commands.debug_console.merged_values import Values
-from dap_mux.engine.commands.requests.cast import Cast
-from dap_mux.engine.commands.requests.compare import Compare
-from dap_mux.engine.commands.requests.groups import Groups
 from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
 from dap_mux.engine.commands.requests.session_requests import SessionRequests
-from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
+from dap_mux.engine.evaluate.actors import Actors
 from dap_mux.engine.evaluate.collective_timeouts import CollectiveTimeouts
-from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.evaluate.library_watch import LibraryWatch
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.events.dispatch import dispatch
 from dap_mux.engine.events.output.rank_output import RankOutput
+from dap_mux.engine.events.pauses import Pauses
 from dap_mux.engine.events.rank_events import RankEvents
 from dap_mux.engine.events.rank_requests import answer_request
 from dap_mux.engine.events.ranks_event import RanksEvent
@@ -38,6 +30,7 @@ from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.messages.requests import Requests
+from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.outputs import Output
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
@@ -45,6 +38,7 @@ from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.subprocesses import HEARD
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.settings import Settings
+from dap_mux.engine.source_files.code_texts import CodeTexts
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.listeners import RankMoves
@@ -68,6 +62,7 @@ class Engine:
         core = self.core = SessionState(injected, settings or Settings())
         self.view = View(core)
         self.files = Files(core)
+        self.code_texts = CodeTexts(core, self.files)
         self.breakpoints = Breakpoints(core, self.files)
         self.edits = BreakpointEdits(core, self.breakpoints)
         self.client_events = ClientEvents(core, self.view, self.breakpoints)
@@ -87,6 +82,7 @@ class Engine:
             self.capabilities,
             self.output,
         )
+        self._rank_events.actor_told.add(Actors(core, self.meshes, self.edits).told)
 
     def _add_listeners(self) -> None:
         """Those that follow the ranks' moves, and what moves them."""
@@ -97,7 +93,13 @@ class Engine:
         self.meshes = Meshes(core, self.view, self.client_events, ranks_event)
         self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
         self._moves = RankMoves(
-            (ranks_event, self.stop_waiters, self.collective_timeouts, self.libraries)
+            (
+                ranks_event,
+                self.stop_waiters,
+                self.collective_timeouts,
+                self.libraries,
+                Pauses(core),
+            )
         )
         self.control = Control(
             core,
@@ -131,24 +133,25 @@ class Engine:
 
     def _add_commands(self) -> None:
         """Those that answer requests beyond the ranks' own (`routes`)."""
-        core, meshes, edits = self.core, self.meshes, self.edits
+        core = self.core
         requests = Requests[Parts](core, ROUTES, self)
         self._client_inputs = ClientInputs(core, requests.hear, self.leave)
         self.job = JobRestart(core)
         self.inspector = Inspector(core, self.view, self.client_events, Sources(core, self.files))
         self.commands = SessionRequests(
-            core, self.view, meshes, self.control, self.lifecycle, self.client_events
+            core, self.view, self.meshes, self.control, self.lifecycle, self.client_events
         )
-        fan_out = FanOutEvaluator(core, self.stop_waiters)
-        self.cast = Cast(core, meshes, fan_out, self.stop_waiters, self.control, edits)
-        self.compare = Compare(core, fan_out, meshes)
-        self.groups = Groups(core, meshes, edits)
-        self.all_breakpoints = AllBreakpoints(core, self.breakpoints, edits)
-        values = Values(core, AggregateVariables(core))
-        evaluator = RankSetEvaluator(core, fan_out, meshes, values)
-        console = Console(core, self.view, meshes, values, evaluator, requests.on_behalf)
-        hovers = HoverEvaluator(core, self.inspector, fan_out, values)
-        self.evaluation = Evaluation(core, self.inspector, console, values, evaluator, hovers)
+        self.all_breakpoints = AllBreakpoints(core, self.breakpoints, self.edits)
+        self.on_demand = OnDemand(
+            core,
+            self.view,
+            self.meshes,
+            self.control,
+            self.edits,
+            self.stop_waiters,
+            inspector=self.inspector,
+            on_behalf=requests.on_behalf,
+        )
 
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.
@@ -194,6 +197,7 @@ class Engine:
             case inputs.RankKnown():
                 self.view.id_of(event.rank)  # rows keep the order in which ranks became known
                 self.lifecycle.known(event.rank, event.endpoint)
+                self.capabilities.rank_known(event.endpoint.traits)
             case inputs.RankExited() | inputs.RankFailed():
                 self._ends(event)
             case inputs.LinkUp() | inputs.LinkDown():
@@ -231,8 +235,8 @@ class Engine:
                 self._restarted(event)
             case inputs.RanksFound():
                 self._ranks_found(event)
-            case inputs.LocalHash():
-                self.files.answered(event)
+            case inputs.LocalHash() | inputs.LocalText():
+                self._of_local_file(event)
             case inputs.Listening():
                 self.core.address = event.address
             case inputs.Notice():
@@ -241,6 +245,12 @@ class Engine:
                 self.session_end.shut_down(event.reason)
             case _:
                 inputs.assert_never(event)
+
+    def _of_local_file(self, event: inputs.LocalHash | inputs.LocalText) -> None:
+        if isinstance(event, inputs.LocalHash):
+            self.files.answered(event)
+        else:
+            self.code_texts.read(event)
 
     def _restarted(self, event: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False
@@ -252,6 +262,23 @@ class Engine:
         if event.settings:
             self.core.adopt(event.settings)
         self.attach.ranks_found(event.number, event.problem)
+
+    def collect(self, link: int, message: Message) -> bool:
+        """Take an answer of one of many ranks that were asked the same, if that is all there is.
+
+        False where more may come of it: it is an input then. Lean: a thousand answer at once.
+        """
+        rank = self.core.links.get(link)
+        if rank is None or message.type != "response":
+            return False
+        pending = rank.connection.pending
+        owed = pending.get(message.request_seq) if len(pending) == 1 else None
+        if owed is None or owed.collect is None or not message.success:
+            return False
+        if owed.command != message.command or not owed.collect(rank, message.body):
+            return False
+        pending.clear()
+        return True
 
     def is_quiet(self, link: int, last: Message) -> bool:
         """Whether a rank that said `last` waits for our next question: it owes no more answers."""
@@ -282,7 +309,7 @@ class Engine:
         except PeerFault as error:
             self.core.warn("rank", f"dropped a malformed {message.event!r} event: {error}", rank)
 
-    # What becomes of ranks (`lifecycle.Watcher`)
+    # The ends of ranks (`lifecycle.Watcher`)
 
     def configuring(self, rank: Rank) -> None:
         """The rank takes breakpoints now, and does not run on before its `configurationDone`."""
@@ -318,5 +345,5 @@ class Engine:
         self.session_end.consider()
 
     def moved(self, rank: Rank) -> None:
-        """What `list` shows of a rank has changed."""
+        """Tell the listeners that a rank's row in `list` has changed."""
         self._moves.moved(rank)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 # The name of the file that they are compiled as. pydevd takes files whose names begin like this for
 # its own, so a step of the user's does not end in them; `<string>` would be the user's.
 FILE_NAME: Final = "<builtin dap_mux>"
 
 
-class InjectedSources(NamedTuple):
+class InjectedSources(Struct, frozen=True):
     """The source of each; the session reads them, for the engine reads no files."""
 
     adapter_keeper: str
@@ -21,15 +23,21 @@ class InjectedSources(NamedTuple):
     farewell: str
     file_probe: str
     logpoints: str
+    missing_files: str
+    monarch_actors: str
     output_redirect: str
     pdb_views: str
     process_identity: str
     pydevd_patches: str
+    ray_breakpoints: str
+    send_queue: str
+    stacks: str
     stop_details: str
     tensor_summary: str
     timeout_probe: str
     torch_state: str
     tracing: str
+    user_threads: str
 
 
 def call(source: str, function: str, *arguments: str) -> str:

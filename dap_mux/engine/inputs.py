@@ -113,7 +113,7 @@ class JobRestarted(Struct, frozen=True, gc=False):
 
 
 class RanksFound(Struct, frozen=True, gc=False):
-    """What a client's `attach` or `launch` named is known now (`RankKnown`), or why it is not.
+    """The ranks that a client's `attach` or `launch` named are known (`RankKnown`), or why not.
 
     `settings` are those with the client's own attributes in them; None leaves all as it is.
     """
@@ -175,6 +175,13 @@ class LocalHash(Struct, frozen=True, gc=False):
     digests: dict[str, str]
 
 
+class LocalText(Struct, frozen=True, gc=False):
+    """Answers `ReadLocal`: "" where there is no such file on this machine, or it is too large."""
+
+    token: int
+    text: str
+
+
 class Listening(Struct, frozen=True, gc=False):
     """The session listens for clients at this `HOST:PORT`."""
 
@@ -200,7 +207,7 @@ class Shutdown(Struct, frozen=True, gc=False):
 OfClient: TypeAlias = ClientConnected | ClientBabbled | ClientGone | ClientStalled | ClientReads
 OfRank: TypeAlias = RankKnown | RankExited | RankFailed | LinkUp | LinkDown | ProcessSeen
 OfSession: TypeAlias = (
-    JobEnded | JobRestarted | RanksFound | LocalHash | Listening | Notice | Shutdown
+    JobEnded | JobRestarted | RanksFound | LocalHash | LocalText | Listening | Notice | Shutdown
 )
 Input: TypeAlias = LinkSaid | ClientSaid | Deadline | OfClient | OfRank | OfSession
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -18,20 +19,24 @@ class ToClient(Struct, frozen=True, gc=False):
 
 
 class ToRank(Struct, frozen=True, gc=False):
-    """Send a message over the link: a whole one, or one that many ranks get, with its `seq`.
-
-    That one is made when it is sent: a thousand of them at once would be many megabytes.
-    """
+    """Send this message body over the link."""
 
     link: int
-    whole: bytes = b""
-    shared: Broadcast | None = None
-    seq: int = 0
+    body: bytes
 
-    @property
-    def body(self) -> bytes:
-        """The message's body."""
-        return self.whole if self.shared is None else self.shared.body(self.seq)
+
+class ToRanks(Struct, frozen=True, gc=False):
+    """Send one message to many ranks: over each of these links, with the `seq` beside it.
+
+    It is made when it is sent: a thousand of them at once would be many megabytes.
+    """
+
+    message: Broadcast
+    links: list[tuple[int, int]]
+
+    def each(self) -> Iterator[ToRank]:
+        """Yield what is sent over each link."""
+        return (ToRank(link, self.message.body(seq)) for link, seq in self.links)
 
 
 class Admitted(Struct, frozen=True, gc=False):
@@ -78,7 +83,7 @@ class WatchProcess(Struct, frozen=True, gc=False):
 
 
 class UnwatchProcess(Struct, frozen=True, gc=False):
-    """What becomes of that process is not of interest any more; late news do no harm."""
+    """Stop watching that process; a late `ProcessSeen` does no harm."""
 
     token: int
 
@@ -105,11 +110,19 @@ class FindRanks(Struct, frozen=True, gc=False):
 
 
 class HashLocal(Struct, frozen=True, gc=False):
-    """What do these files of a client hold? Always answered with `LocalHash(token)`."""
+    """Hash these files of a client; always answered with `LocalHash(token)`."""
 
     token: int
     client: int
     paths: tuple[str, ...]
+
+
+class ReadLocal(Struct, frozen=True, gc=False):
+    """Read this file of a client; always answered with `LocalText(token)`."""
+
+    token: int
+    client: int
+    path: str
 
 
 class EndJob(Struct, frozen=True, gc=False):
@@ -118,6 +131,12 @@ class EndJob(Struct, frozen=True, gc=False):
 
 class RestartJob(Struct, frozen=True, gc=False):
     """A client asked for the job anew: end every rank, start each again and tell of it."""
+
+
+class Paused(Struct, frozen=True, gc=False):
+    """The debugger holds some rank stopped from now on (`stopped`), or none any more."""
+
+    stopped: bool
 
 
 class Finished(Struct, frozen=True, gc=False):
@@ -142,6 +161,7 @@ class Log(Struct, frozen=True, gc=False):
 Output: TypeAlias = (
     ToClient
     | ToRank
+    | ToRanks
     | Admitted
     | CloseClient
     | Connect
@@ -152,8 +172,10 @@ Output: TypeAlias = (
     | CancelDeadline
     | FindRanks
     | HashLocal
+    | ReadLocal
     | EndJob
     | RestartJob
+    | Paused
     | Finished
     | Tell
     | Log

@@ -14,15 +14,12 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.initialize import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.commands.debug_console.evaluate import Evaluation
-from dap_mux.engine.commands.requests.cast import Cast
-from dap_mux.engine.commands.requests.compare import Compare
-from dap_mux.engine.commands.requests.groups import Groups
 from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
 from dap_mux.engine.commands.requests.session_requests import SessionRequests
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.events.restart import JobRestart
 from dap_mux.engine.messages.requests import Handler, Route
+from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.stops.control import Control
 from dap_mux.protocol import arguments as dap
@@ -40,12 +37,9 @@ class Parts(Protocol):
     all_breakpoints: AllBreakpoints
     control: Control
     inspector: Inspector
-    evaluation: Evaluation
     properties: DebuggerProperties
     commands: SessionRequests
-    groups: Groups
-    compare: Compare
-    cast: Cast
+    on_demand: OnDemand
 
 
 def _owner(parts: Parts) -> Handler:
@@ -113,13 +107,13 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     ),
     "scopes": Route(_owner, dap.FrameArguments, observers=True),
     "variables": Route(
-        lambda parts: parts.evaluation.variables,
+        lambda parts: parts.on_demand.evaluation.variables,
         dap.VariablesArguments,
         ("supportsValueFormattingOptions", "supportsClipboardContext"),
         observers=True,
     ),
     "setVariable": Route(
-        lambda parts: parts.evaluation.set_variable,
+        lambda parts: parts.on_demand.evaluation.set_variable,
         dap.SetVariableArguments,
         ("supportsSetVariable",),
     ),
@@ -134,12 +128,12 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
         observers=True,
     ),
     "completions": Route(
-        lambda parts: parts.evaluation.completions,
+        lambda parts: parts.on_demand.evaluation.completions,
         dap.CompletionsArguments,
         ("supportsCompletionsRequest",),
     ),
     "evaluate": Route(
-        lambda parts: parts.evaluation.evaluate,
+        lambda parts: parts.on_demand.evaluation.evaluate,
         dap.EvaluateArguments,
         ("supportsEvaluateForHovers",),
         observers=True,
@@ -177,12 +171,19 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "session": Route(lambda parts: parts.commands.address, observers=True),
     "list": Route(lambda parts: parts.commands.list_ranks, own.ListArguments, observers=True),
     "breakpoints": Route(lambda parts: parts.all_breakpoints.all, observers=True),
-    "compare": Route(lambda parts: parts.compare.compare, own.CompareArguments, observers=True),
+    "compare": Route(
+        lambda parts: parts.on_demand.compare.compare, own.CompareArguments, observers=True
+    ),
+    "stacks": Route(
+        lambda parts: parts.on_demand.stacks.stacks, own.StacksArguments, observers=True
+    ),
     "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
     "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
     "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),
-    "cast": Route(lambda parts: parts.cast.cast, own.CastArguments, observers=True),
-    "groups": Route(lambda parts: parts.groups.groups, own.GroupsArguments, observers=True),
+    "cast": Route(lambda parts: parts.on_demand.cast.cast, own.CastArguments, observers=True),
+    "groups": Route(
+        lambda parts: parts.on_demand.groups.groups, own.GroupsArguments, observers=True
+    ),
     "release": Route(lambda parts: parts.commands.release, own.RanksArguments),
     "drop": Route(lambda parts: parts.commands.drop, own.RanksArguments),
 }

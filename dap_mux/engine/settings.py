@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dap_mux.rank_sets import Mesh
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Times in seconds. `owns_job`: the ranks were started by us, so a client may end them.
+    `threads`: the rows of a rank: `main`, `user`, `all`, or `auto` (`user` where the source of the
+    ranks knows their task threads, else `main`).
     `folder` stands for a client's workspace that it does not name.
     `lingers`: how long the session waits after its last rank for its launcher, or its pod, to
     start ranks again; inf: until the job is over.
@@ -20,7 +22,7 @@ class Settings:
 
     view: str = "auto"
     scope: str = "auto"
-    threads: str = "main"
+    threads: str = "auto"
     classes_above: int = 64
     settle: float = 0.05
     line_patience: float = 0.3  # of output: for the rest of a line, before its pieces are shown
@@ -46,4 +48,9 @@ class Settings:
     seed: int = 0
     meshes: Mapping[str, Mesh] = field(default_factory=dict)
     default_group: str = "job"
-    key: str = field(default="", repr=False)
+    key: str = ""
+
+    def __repr__(self) -> str:
+        """Say everything but the secret."""
+        shown = (name for name in self.__struct_fields__ if name != "key")
+        return f"Settings({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"

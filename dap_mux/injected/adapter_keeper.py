@@ -136,7 +136,7 @@ class Keeper:
         give_up()
 
     def _run_on(self) -> None:
-        """What debugpy does about `disconnect`: no breakpoints any more, and go on."""
+        """Do as debugpy does at a `disconnect`: remove all breakpoints, and continue."""
         api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI()
         with self._debugger._main_lock:  # noqa: SLF001
             self._debugger.enable_output_redirection(False, False)

@@ -41,7 +41,7 @@ LEAVE_WITHIN_S = 10.0
 
 
 def survive_broken_clients() -> None:
-    """What cannot be written to a client is dropped: the end of its connection is noticed anyway.
+    """Drop what cannot be written to a client: the end of its connection is noticed anyway.
 
     But for requests, whose senders would wait for an answer.
     """

@@ -18,18 +18,26 @@ FILE_NAME = "<builtin dap_mux>"
 _modules: dict[str, dict[str, Any]] = {}
 
 
-def attach(debugger: Any, sources: dict[str, str], debug_children: bool, over: str) -> str:
+def attach(
+    debugger: Any,
+    sources: dict[str, str],
+    debug_children: bool,
+    over: str,
+    user_threads: bool = False,
+) -> str:
     """Patch `debugger`, a PyDB; what fails stays as debugpy has it.
 
     `sources`: those of the other modules, by name; `over`: the event that announces the program's
-    end. Returns whether TCP_NODELAY is set, whether child processes are seen to, and which process
-    this is.
+    end; `user_threads`: whether threads in user code are told. Returns whether TCP_NODELAY is set,
+    whether child processes are seen to, and which process this is.
     """
     children = "debug_children" if debug_children else "leave_children_alone"
     no_delay = _succeeds(send_without_delay, debugger)
     children_seen_to = _succeeds(run, sources, ("child_processes", children, ()))
     for patch in patches(debugger, sources["adapter_program"], over):
         _succeeds(run, sources, patch)
+    if user_threads:
+        _succeeds(run, sources, ("user_threads", "tell_user_threads", (debugger,)))
     process = run(sources, ("process_identity", "process_identity", ()))
     return f"{no_delay} {children_seen_to} {process}"
 
@@ -38,6 +46,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
     """Every patch of the debugger, in the order in which they are applied."""
     return [
         ("stop_details", "stop_with_stack", (debugger,)),
+        ("missing_files", "keep_breakpoints", (debugger,)),
         ("pydevd_patches", "end_wait_once_configured", (debugger,)),
         ("pydevd_patches", "resume_while_detached", (debugger,)),
         ("pydevd_patches", "forget_steps", (debugger,)),
@@ -45,7 +54,11 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("pydevd_patches", "drop_stale_evaluates", (debugger,)),
         ("pydevd_patches", "single_write", (debugger,)),
         ("pydevd_patches", "compile_watches_once", (debugger,)),
+        ("pydevd_patches", "wake_for_timeouts_only", (debugger,)),
+        ("send_queue", "answers_first", (debugger,)),
         ("output_redirect", "keep_redirectors", ()),
+        ("ray_breakpoints", "stop_in_users_frame", ()),
+        ("monarch_actors", "tell_actors", (debugger,)),
         ("farewell", "announce_end", (debugger, over)),
         ("adapter_keeper", "keep_adapter", (debugger, adapter_program)),
         ("conditions", "compile_once", (debugger,)),

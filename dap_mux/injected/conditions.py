@@ -12,11 +12,11 @@ from traceback import extract_stack, format_exception, format_exception_only
 from typing import Any
 
 WINDOW_S = 1.0
-"""What a condition takes is measured over this time, again and again."""
+"""The period over which the cost of a condition is measured, in seconds."""
 
 
 class Cost:
-    """What one condition takes: how often it is evaluated a second, and which part of that time."""
+    """The cost of one condition: evaluations a second, and the share of time that they take."""
 
     def __init__(self, code: Any) -> None:
         self.code = code

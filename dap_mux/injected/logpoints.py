@@ -22,11 +22,11 @@ FIRST_LINES = 10
 KEPT_AS = "dap_mux_logpoints"
 """The debugger's attribute that holds what is installed, so that it is installed once."""
 LOGPOINT = "1"
-"""What pydevd calls stdout for a logpoint; for a line that the program prints it is a number."""
+"""pydevd's name for stdout in a logpoint's output; for the program's own it is a number."""
 
 
 class Logpoint:
-    """What one logpoint has said in the current second, and what of it is still to be told."""
+    """The messages of one logpoint in the current second, and those still to be sent."""
 
     def __init__(self, expression: str) -> None:
         self.code = _compiled(expression)

@@ -172,3 +172,26 @@ def compile_watches_once(_debugger: Any) -> None:
     if not hasattr(values.compile_as_eval, "cache_info"):
         cached = lru_cache(MAX_COMPILED_WATCHES)(values.compile_as_eval)
         values.compile_as_eval = cached  # type: ignore[attr-defined]
+
+
+def wake_for_timeouts_only(_debugger: Any) -> None:
+    """Wake the thread that watches time limits no earlier than the next limit.
+
+    Each evaluation has one, and wakes that thread to tell it of the limit (debugpy warns of slow
+    evaluations); then it competes with the evaluation itself. It is awake for the earliest of the
+    limits in its list anyway, those of evaluations that are over included.
+    """
+    thread = import_module("_pydevd_bundle.pydevd_timeout")._TimeoutThread  # noqa: SLF001
+    add = thread.add_on_timeout_handle
+
+    def add_and_wake_if_earliest(self: Any, handle: Any) -> None:
+        with self._lock:
+            handles = self._handles
+            if handles and handles[0].abs_timeout <= handle.abs_timeout:
+                handles[1:] = [one for one in handles[1:] if not one.disposed]
+                handles.append(handle)
+                return
+        add(self, handle)
+
+    if add.__name__ == "add_on_timeout_handle":
+        thread.add_on_timeout_handle = add_and_wake_if_earliest

@@ -1,7 +1,8 @@
 """Stops and steps of a rank in few messages: each costs debugpy and its adapter 0.5 ms of CPU.
 
-The event of a stop has the stack in it, as `stackTrace` would answer, and the text of the line. A
-rank that was told to step sends no `continued` when it starts, for which DAP does not ask.
+The event of a stop has the stack in it, as `stackTrace` would answer, the text of the line, and the
+name of the thread, as `threads` would. A rank that was told to step sends no `continued` when it
+starts, for which DAP does not ask.
 
 It lasts until the next `disconnect`, the session's or the adapter's when a connection breaks: other
 debuggers get debugpy's own events. Private interfaces of debugpy, so whoever calls this must expect
@@ -26,11 +27,12 @@ def stop_with_stack(debugger: Any) -> None:
     no_command = import_module("_pydevd_bundle.pydevd_net_command").NULL_NET_COMMAND
     plain_stop, plain_resume = getattr(type(factory), STOP), getattr(type(factory), RESUME)
 
-    def stop(py_db: Any, thread_id: str, *rest: Any) -> Any:
-        command = plain_stop(factory, py_db, thread_id, *rest)
+    def stop(py_db: Any, thread_id: str, thread: Any, *rest: Any) -> Any:
+        command = plain_stop(factory, py_db, thread_id, thread, *rest)
         try:
             event = command.as_dict
-            body = {**event["body"], **_stack(factory, py_db, thread_id)}
+            stack = _stack(factory, py_db, thread_id)
+            body = {**event["body"], **stack, "threadName": thread.name}
             return type(command)(command.id, 0, {**event, "body": body}, is_json=True)
         except Exception:  # noqa: BLE001  (the session asks for the stack instead)
             return command

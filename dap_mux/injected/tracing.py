@@ -121,7 +121,7 @@ class _Settrace:
         start(self._debugger, self._untrace_stragglers, self._times_off)
 
     def _untrace_stragglers(self, times_off: int) -> None:
-        """What a trace function of debugpy's returns now becomes that of its frame.
+        """Make a frame keep the trace function that debugpy's now returns.
 
         So it replaced ours where it was called before, and a loop without calls kept it.
         """

@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.rank_sets import Mesh
 
-_DIM: Final = re.compile(r"[^\W\d]\w{0,63}")
+_DIM: Final = r"[^\W\d]\w{0,63}"
 _MAX_MESHES: Final = 64  # meshes of one rank that are looked at, and dimensions of one mesh
 
 
-class _Told(NamedTuple):
+class _Told(Struct, frozen=True):
     """One mesh as one rank reports it; `at` is empty if the rank is not in it."""
 
     dims: tuple[tuple[str, int], ...]
@@ -101,7 +103,7 @@ def _read(report: object) -> Iterable[_Told]:
         names, sizes, at = item
         if not (_are(str, names) and _are(int, sizes) and len(names) == len(sizes)):
             continue
-        fits = all(_DIM.fullmatch(name) for name in names) and all(size > 0 for size in sizes)
+        fits = all(re.fullmatch(_DIM, name) for name in names) and all(size > 0 for size in sizes)
         if names and fits and len(set(names)) == len(names) <= _MAX_MESHES:
             dims = tuple(zip(names, sizes, strict=True))
             inside = _are(int, at) and len(at) == len(dims)

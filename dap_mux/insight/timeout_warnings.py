@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from dap_mux.insight.timeouts import RAISED_TIMEOUT_S, Collective, TimeoutReport
 from dap_mux.rank_sets import RankId, fold
@@ -17,7 +19,7 @@ _MINUTE, _HOUR = 60, 3600
 K = TypeVar("K")
 
 
-class TimeoutWarning(NamedTuple):
+class TimeoutWarning(Struct, frozen=True):
     """`kind` is `collective`, `slurm` or `problem`; `left`: s until the job ends, if known."""
 
     kind: str

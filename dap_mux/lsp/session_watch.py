@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -44,8 +44,7 @@ class SessionWatch:
         """Return the session that is running now. Raises NothingToConnect, Refused, UsageError."""
         name = self.wanted.session
         if name and name != ONLY:
-            found = find(name, self._folder)
-            return replace(found, token=found.token or self.wanted.token)
+            return find(name, self._folder).with_token(self.wanted.token)
         sessions = self._running()
         if not sessions or (name == ONLY and len(sessions) > 1):
             return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.pathmap.spelling import below, join, pure, slashed
 from dap_mux.rank_sets import RankId, RankSet, RankSetError, World
@@ -13,7 +15,7 @@ from dap_mux.rank_sets import RankId, RankSet, RankSetError, World
 HERE: Final = "."
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """One entry as the user meant it: roots are absolute; `remote` may be "."."""
 
     local: str
@@ -48,19 +50,21 @@ class Entry(NamedTuple):
         return 0 if self.ranks else 1 if self.hosts else 2
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """The properties of a rank that mappings depend on.
 
     `remote_root` comes from a ranks file; `cwd` is its working folder, "" while unknown.
+    `local_root`: the folder of which `remote_root` is a copy, "" for the workspace.
     """
 
     rank: RankId
     hosts: tuple[str, ...] = ()
     remote_root: str = ""
     cwd: str = ""
+    local_root: str = ""
 
 
-class RankPaths(NamedTuple):
+class RankPaths(Struct, frozen=True):
     """The mappings of one rank, in the order in which they are tried."""
 
     roots: tuple[tuple[str, str], ...] = ()
@@ -100,7 +104,7 @@ class RankPaths(NamedTuple):
         return path
 
 
-class PathMap(NamedTuple):
+class PathMap(Struct, frozen=True):
     """All entries of a session. `folder` is the value of "." and `${workspaceFolder}`.
 
     `leans`: an entry depends on it; `guessed`: the client did not name it.
@@ -115,17 +119,17 @@ class PathMap(NamedTuple):
         """Return one rank's mappings; the root that its ranks file names beats the user's."""
         chosen = [entry for entry in self.entries if entry.applies(place, world)]
         if place.remote_root:
-            chosen = list(self._overridden(chosen, place.remote_root))
+            chosen = list(self._overridden(chosen, place))
         return RankPaths(
             tuple((e.local, _known(e.remote, place)) for e in _ordered(_exact(chosen)))
         )
 
-    def _overridden(self, entries: list[Entry], root: str) -> Iterator[Entry]:
-        """Give `root` to the entry for the workspace, failing that to the first."""
-        local = next((e.local for e in entries if e.local == self.folder), None)
+    def _overridden(self, entries: list[Entry], place: Place) -> Iterator[Entry]:
+        """Give its remote root to the entry for the workspace, failing that to the first."""
+        local = place.local_root or next((e.local for e in entries if e.local == self.folder), "")
         local = local or next((e.local for e in entries), self.folder)
         if local:
-            yield Entry(local, root)
+            yield Entry(local, place.remote_root)
         yield from (entry for entry in entries if entry.local != local)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +14,7 @@ from dap_mux.rank_sets import parse as parse_ranks
 
 EXAMPLE: Final = '[{"localRoot": "${workspaceFolder}", "remoteRoot": "/remote/path"}]'
 UNKNOWN: Final = "it cannot be resolved here; give the full path"
-_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE: Final = r"\$\{([^}]*)\}"
 _FOLDERS: Final = ("workspaceFolder", "workspaceRoot")
 
 
@@ -76,7 +75,7 @@ class _Reader:
         value = self._value.get(key)
         if not isinstance(value, str) or not value:
             raise self._bad(key, value, f"it must be a path, as in {EXAMPLE}")
-        return _VARIABLE.sub(lambda found: self._variable(key, value, found[1]), value)
+        return re.sub(_VARIABLE, lambda found: self._variable(key, value, found[1]), value)
 
     def _variable(self, key: str, value: str, name: str) -> str:
         if name not in (*_FOLDERS, "workspaceFolderBasename"):
@@ -113,5 +112,7 @@ class _Reader:
 
 
 def _shown(value: object) -> str:
+    import json  # noqa: PLC0415  (as `user_files` has it: only mistakes are shown)
+
     text = json.dumps(value, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Final
 
-WINDOWS: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+WINDOWS: Final = r"[A-Za-z]:[\\/]|\\\\"
 
 
 def below(root: str, path: str) -> tuple[str, ...] | None:
@@ -32,7 +32,7 @@ def slashed(root: str) -> str:
 
 def is_windows(path: str) -> bool:
     """Whether it is a Windows path: `C:\\x`, `c:/x`, or a share."""
-    return WINDOWS.match(path) is not None
+    return re.match(WINDOWS, path) is not None
 
 
 def pure(path: str) -> type[PurePath]:

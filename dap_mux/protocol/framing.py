@@ -8,12 +8,14 @@ default, never allocated ahead, and no header but Content-Length and Content-Typ
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from dap_mux.errors import PeerFault
 
 MAX_HEADER: Final = 16 * 1024
 MAX_BODY: Final = 16 * 1024 * 1024
+_HEADER: Final = b"Content-Length: %d\r\n\r\n"
 _NEWLINE: Final = b"\r\n"
 _USUAL: Final = re.compile(rb"Content-Length: ([0-9]{1,12})\r\n\r\n")  # the usual header
 _LENGTH: Final = b"content-length"
@@ -26,12 +28,15 @@ class FramingError(PeerFault):
 
 def encode_frame(body: bytes) -> bytes:
     """Return `body` (one JSON message, UTF-8) behind its header."""
-    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    return b"%b%b" % (_HEADER % len(body), body)
 
 
-def encode_frames(bodies: list[bytes]) -> bytes:
-    """Return these messages, to be written in one go."""
-    return encode_frame(bodies[0]) if len(bodies) == 1 else b"".join(map(encode_frame, bodies))
+@lru_cache(maxsize=1024)
+def _header_of(size: int) -> bytes:
+    """Return the usual header of the only message of this size, header included; b"" for none."""
+    longest = max(0, size - len(_HEADER % 0))
+    bodies = range(max(0, longest - len(str(longest))), longest + 1)
+    return next((head for body in bodies if len(head := _HEADER % body) + body == size), b"")
 
 
 class Framer:
@@ -58,6 +63,20 @@ class Framer:
         if self._need >= 0:
             return "body"
         return "header" if self._buffer else ""
+
+    def whole(self, data: bytes) -> bytes | None:
+        """Return the body if `data` is one message, and nothing else is waited for; else None.
+
+        Then it is to be fed. Lean: most reads are like that, and a thousand come at once.
+        """
+        size = len(data)
+        header = _header_of(size)
+        if not header or not data.startswith(header) or size > self._max_body:
+            return None  # `feed` says whether it is too long without its header
+        if self._need >= 0 or self._buffer:
+            return None
+        self._begun = True
+        return data[len(header) :]
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the bodies that `data` completes; raise `FramingError` at the first wrong byte."""

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Raw
 
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.framing import encode_frame
 
 NO_RAW: Final = Raw()
 EMPTY: Final = Raw(b"{}")
@@ -20,9 +21,7 @@ _MAX_SEQ: Final = 2**53
 _FIRST: Final = 1
 _MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
 _PAIR: Final = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_ESCAPE: Final = re.compile(
-    rb"\\(?:%b|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)" % _PAIR, re.DOTALL
-)
+_ESCAPE: Final = rb"(?s)\\(?:%b|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)" % _PAIR
 
 
 class MessageError(PeerFault):
@@ -81,18 +80,28 @@ class Response(msgspec.Struct, omit_defaults=True, tag_field="type", tag="respon
 class Broadcast:
     """A request to many peers: encoded once, with each peer's own `seq` put in."""
 
-    __slots__ = ("_head", "_tail")
+    __slots__ = ("_frame", "_head", "_seq", "_tail")
 
     def __init__(self, command: str, arguments: Raw | dict[str, Any]) -> None:
         whole = encode(Request(_FIRST, command, arguments))
         self._head, _, self._tail = whole.partition(_MARK)
+        self._seq, self._frame = 0, b""  # of the last one
+
+    def frame(self, seq: int) -> bytes:
+        """Return the message for one peer behind its header.
+
+        The last one is kept: most peers have been asked as much as the one before.
+        """
+        if seq != self._seq:
+            self._seq, self._frame = seq, encode_frame(self.body(seq))
+        return self._frame
 
     def body(self, seq: int) -> bytes:
         """Return the message for one peer."""
         return b'%b"seq":%d%b' % (self._head, seq, self._tail)
 
 
-_decoder: Final = msgspec.json.Decoder(Message)
+_decode: Final = msgspec.json.Decoder(Message).decode
 _any_decoder: Final = msgspec.json.Decoder()
 _encoder: Final = msgspec.json.Encoder()
 
@@ -104,22 +113,21 @@ def decode(body: bytes) -> Message:
             body.decode()  # what stays `Raw` is passed on unread, so it must be text already
         message = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"not a DAP message: {error}", *_request_in(body)) from None
+        message = _decode_halves(body, error)
     if not (message.event if message.type == "event" else message.command):
         seq = message.seq if message.type == "request" else None
         raise MessageError(f"not a DAP message: {message.type} without a name", seq)
     return message
 
 
-def _decode(body: bytes) -> Message:
-    try:
-        return _decoder.decode(body)
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError:
-        if b"\\u" not in body:
-            raise
-        return _decoder.decode(_ESCAPE.sub(_whole_character, body))
+def _decode_halves(body: bytes, error: Exception) -> Message:
+    """Decode what failed by this, if halves of characters were all that was wrong with it."""
+    if type(error) is msgspec.DecodeError and b"\\u" in body:
+        try:
+            return _decode(re.sub(_ESCAPE, _whole_character, body))
+        except (msgspec.DecodeError, RecursionError) as other:
+            error = other
+    raise MessageError(f"not a DAP message: {error}", *_request_in(body)) from None
 
 
 def _whole_character(escape: re.Match[bytes]) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final, TypeVar, cast
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -20,6 +20,8 @@ from dap_mux.protocol.messages import plain
 T = TypeVar("T")
 Object = dict[str, Any]
 MALFORMED: Final = "malformed response"
+MAX_NAME: Final = 256  # characters, of an actor
+MAX_NUMBER: Final = 2**31
 
 
 class Source(Struct):
@@ -108,11 +110,25 @@ class SourceText(Struct):
     content: str | None = None
 
 
+class ActorTold(Struct):
+    """An actor in a rank; without a name it is the rank itself.
+
+    `mesh`: its dimensions, their sizes, and its place in them.
+    """
+
+    name: Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+    rank: Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)]
+    mesh: tuple[list[str], list[int], list[int]]
+
+
 class Stopped(Stack):
-    """The `stopped` event, with the stack where the rank is patched to send it."""
+    """The `stopped` event; with stack and name of its thread where the rank is patched to tell."""
 
     reason: str | None = None
     threadId: int | None = None
+    userThreads: list[Thread] | None = None
+    threadName: str | None = None
+    actor: ActorTold | None = None
     description: str | UnsetType | None = UNSET  # these are passed on as they come
     text: str | UnsetType | None = UNSET
     hitBreakpointIds: list[int] | UnsetType | None = UNSET
@@ -179,6 +195,12 @@ class Served(Struct):
     debugpy: str = ""
 
 
+class Marked(Struct):
+    """Our `dapMuxMark` event: so much output was sent before it (`dap_mux.injected.send_queue`)."""
+
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class ChildWaits(Struct):
     """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
 
@@ -203,6 +225,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
     "debugpySockets": Sockets,
     "debugpyAttach": ChildWaits,
     "dapMuxServed": Served,
+    "dapMuxMark": Marked,
 }
 
 
@@ -234,6 +257,14 @@ def event_body(event: str, body: Raw) -> Object:
 def fields(body: Object, kind: type[T]) -> T:
     """Return what the engine reads of a body that `event_body` has checked."""
     return msgspec.convert(body, kind)
+
+
+def read_data(data: object, kind: type[T]) -> T:
+    """Return the data of a telemetry event of ours. Raises `PeerFault`."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise PeerFault(str(error)) from None
 
 
 def stopped_body(body: Raw) -> tuple[Stopped, Object]:

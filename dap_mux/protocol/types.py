@@ -6,7 +6,7 @@ DAP's requests are in `arguments`; all of them are checked before a handler sees
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -36,6 +36,7 @@ __all__ = [
     "ListArguments",
     "RanksArguments",
     "ScopeArguments",
+    "StacksArguments",
     "ThreadArguments",
     "ToleranceArguments",
     "ValueArguments",
@@ -89,6 +90,13 @@ class ListArguments(Struct):
 
     ranks: str = "all"
     states: list[str] = []
+
+
+class StacksArguments(Struct):
+    """Our `stacks`."""
+
+    ranks: str = "all"
+    threads: Literal["main", "all"] = "main"
 
 
 class FocusArguments(Struct):

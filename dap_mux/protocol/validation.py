@@ -34,11 +34,12 @@ _TAKEN: Final = frozenset({"self", "update_ids_from_dap"})
 _DOUBTFUL: Final = (b"null", b'"self"', b'"update_ids_from_dap"', b"\\u00")
 _NUMBERS: Final = bytes.maketrans(b"123456789E", b"000000000e")  # to find long ones at C's speed
 _LONG: Final = (b"0" * 16, b"e000")
-_EXPECTED: Final = re.compile(r"Expected `(?P<wanted>[^`]*)`(?:, got `(?P<got>[^`]*)`)?")
-_BOUND: Final = re.compile(r"Expected `\w+` (?P<sign>>=|<=|>|<) (?P<bound>[^ ]+)")
-_MISSING: Final = re.compile(r"missing required field `(?P<name>[^`]*)`")
-_ENUM: Final = re.compile(r"Invalid enum value (?P<value>.*)")
-_PLACE: Final = re.compile(r"(?P<why>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
+# How msgspec words its errors. Compiled where one is met: most sessions meet none.
+_EXPECTED: Final = r"Expected `(?P<wanted>[^`]*)`(?:, got `(?P<got>[^`]*)`)?"
+_BOUND: Final = r"Expected `\w+` (?P<sign>>=|<=|>|<) (?P<bound>[^ ]+)"
+_MISSING: Final = r"missing required field `(?P<name>[^`]*)`"
+_ENUM: Final = r"Invalid enum value (?P<value>.*)"
+_PLACE: Final = r"(?s)(?P<why>.*?)(?: - at `\$\.?(?P<path>.*)`)?"
 _TYPES: Final = {
     "int": "an integer",
     "str": "a string",
@@ -195,16 +196,17 @@ def _fields(kind: type[Struct]) -> tuple[dict[str, Mend], frozenset[str]]:
 
 def _readable(error: str) -> str:
     """Rephrase an error of msgspec, which names Python's types, in terms of JSON."""
-    place = _PLACE.fullmatch(error)
+    place = re.fullmatch(_PLACE, error)
     why, path = (place["why"], place["path"] or "") if place else (error, "")
-    missing = _MISSING.search(why)
+    missing = re.search(_MISSING, why)
     if missing:
         return f"{path}.{missing['name']} is missing".removeprefix(".")
     return f"{'arguments' if path in ('', '[...]') else path} {_what(why)}"
 
 
 def _what(why: str) -> str:
-    bound, enum, expected = _BOUND.match(why), _ENUM.match(why), _EXPECTED.match(why)
+    bound, enum = re.match(_BOUND, why), re.match(_ENUM, why)
+    expected = re.match(_EXPECTED, why)
     if "out of range" in why:
         return "holds a number that is too large"
     if "matching regex" in why:

@@ -22,6 +22,7 @@ that a rank pays for nothing but its debugger.
 - `ready`   the record of where this rank listens, written once `listen` has returned.
 - `debugger_wait` waits for a debugger, within a time limit.
 - `post_mortem` holds the rank at an uncaught exception so that it can be inspected.
+- `breakpoint_hook` keeps other hooks of `breakpoint()`.
 - `forked_child` removes debugpy's hooks from a forked child, which has no debugger threads.
 - `detection`, `launched`, `hook` find the ranks among the processes that a launcher starts.
 - `frameworks` libraries that reveal the rank of a process where no launcher does.

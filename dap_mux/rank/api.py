@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import debugpy  # noqa: T100
 
 from dap_mux.rank import post_mortem
+from dap_mux.rank.breakpoint_hook import give_breakpoint_back, keep_breakpoint_hook
 from dap_mux.rank.debugger_wait import (
     OnTimeout,
     on_timeout_of,
@@ -32,6 +34,7 @@ from dap_mux.rank.listen import (
     refuse_old_debugpy,
 )
 from dap_mux.rank.listen import listen as listen_on
+from dap_mux.rank.own_port import stop_listening as close_port
 from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
@@ -47,7 +50,7 @@ from dap_mux.rank.ready import (
 
 
 class _Started:
-    """What this process has already started."""
+    """The state of this process: whether it listens already."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -84,6 +87,10 @@ class Setup:
     stop_on_entry: bool = False
     quiet: bool = False
     """Whether the starter of this process tells the user where it listens."""
+    traits: Mapping[str, object] = field(default_factory=dict)
+    """More fields of its record: what its framework knows, such as `userThreads`."""
+    by_engine: bool = False
+    """Whether an engine tells the session where this process listens: nothing else does then."""
     hold: float | None = post_mortem.DEFAULT_LIMIT_S
     """Seconds that an uncaught exception is held, unless `DAP_MUX_POST_MORTEM` says otherwise."""
 
@@ -121,6 +128,17 @@ def listen(port: int | None = None, *, host: str = "127.0.0.1") -> tuple[str, in
     launched = os.environ.get(RENDEZVOUS) or os.environ.get(ADDRESS)
     hold = post_mortem.DEFAULT_LIMIT_S if launched else 0
     return start(Setup(host=host, port=port, hold=hold))
+
+
+def stop_listening() -> None:
+    """Let no debugger attach any more, until `start` is called again; one that is attached leaves.
+
+    A rank that listens through debugpy's adapter (on Windows), or dials, keeps its connection.
+    """
+    with _started.lock:
+        _started.address = None
+        close_port()
+        give_breakpoint_back()
 
 
 def wait_for_client(timeout: float | None = None, on_timeout: OnTimeout | None = None) -> bool:
@@ -161,7 +179,8 @@ def _listen_once(place: Place, setup: Setup) -> tuple[str, int]:
     with _started.lock:
         if _started.address is None:
             limit = post_mortem.limit_of(os.environ, setup.hold)
-            _started.address = _listen(place, setup)
+            with keep_breakpoint_hook():
+                _started.address = _listen(place, setup)
             if limit is not None:
                 told = _told_of_failures(setup)
                 post_mortem.arm(place, limit, "{}:{}".format(*_started.address), told)
@@ -176,7 +195,7 @@ def _listen(place: Place, setup: Setup) -> tuple[str, int]:
         say(place, "already runs under debugpy; attach a debugger where that listens")
         prepare_debugger()
         return setup.host, 0
-    target = target_of(os.environ)
+    target = None if setup.by_engine else target_of(os.environ)
     if target is not None:
         return _dial(place, target, setup)
     first = first_port(os.environ, place, setup.port, setup.base_port)
@@ -198,8 +217,8 @@ def _dial(place: Place, target: Target, setup: Setup) -> tuple[str, int]:
     """The session knows from the call itself; whoever waits for a file learns that it was."""
     if not setup.quiet:
         say(place, f"connects to the debug session at {target}")
-    address = dial(place, target)
-    record, folder = record_of(place, *address), os.environ.get(RENDEZVOUS)
+    address = dial(place, target, setup.traits)
+    record, folder = record_of(place, *address, setup.traits), os.environ.get(RENDEZVOUS)
     if setup.ready_file is not None:
         write_ready_file(setup.ready_file, record)
     if setup.quiet and folder and Path(folder).is_dir():  # our launcher's; not on other hosts
@@ -213,11 +232,11 @@ def _announce(place: Place, address: tuple[str, int], setup: Setup) -> None:
     Only now: who connects to an adapter that is still starting can kill the rank (measured).
     """
     host, port = address
-    record = record_of(place, host, port)
+    record = record_of(place, host, port, setup.traits)
     if setup.ready_file is not None:
         write_ready_file(setup.ready_file, record)
     folder = os.environ.get(RENDEZVOUS)
-    if folder:
+    if folder and not setup.by_engine:
         write_to_rendezvous(Path(folder), record)
     if not setup.quiet:
         word = word_of_this_pod(port) or f"{record['host']}:{port}"

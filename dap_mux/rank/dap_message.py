@@ -11,7 +11,7 @@ MAX_MESSAGE = 64 * 1024  # bytes of one message
 
 
 class NoMessage(ValueError):
-    """What the peer sends is no message of the Debug Adapter Protocol."""
+    """The peer sent something other than a message of the Debug Adapter Protocol."""
 
 
 def read_message(

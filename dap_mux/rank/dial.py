@@ -23,7 +23,7 @@ from dap_mux.rank.environ import Place
 from dap_mux.rank.in_process import CannotListen, Connection, Source, listen_to
 from dap_mux.rank.listen import prepare_debugger
 from dap_mux.rank.options import seconds
-from dap_mux.rank.ready import record_of
+from dap_mux.rank.ready import NO_TRAITS, record_of
 from dap_mux.rank.token_proof import Refused, introduce
 
 ADDRESS = "DAP_MUX_DIAL"
@@ -93,12 +93,12 @@ def _token_of(environ: Mapping[str, str]) -> str:
     return token
 
 
-def dial(place: Place, target: Target) -> tuple[str, int]:
+def dial(place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS) -> tuple[str, int]:
     """Start debugpy, and return the session's address once it has accepted the connection.
 
     Raises `CannotDial` if it does not within `target.timeout` seconds, or refuses.
     """
-    line = Line(place, target)
+    line = Line(place, target, traits)
     try:
         listen_to(line, (target.host, target.port))
     except CannotListen as error:
@@ -121,12 +121,15 @@ class Line(Source):
     `settled`: the first call has come to an end, good or (`problem`) bad.
     """
 
-    def __init__(self, place: Place, target: Target) -> None:
+    def __init__(
+        self, place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS
+    ) -> None:
         super().__init__()
         self.settled = threading.Event()
         self.problem = ""
         self._place = place
         self._target = target
+        self._traits = traits
         self._given_up = threading.Event()
 
     def getsockname(self) -> tuple[str, int]:
@@ -134,7 +137,7 @@ class Line(Source):
         return self._target.host, self._target.port
 
     def give_up(self) -> None:
-        """Nobody is called any more."""
+        """Stop connecting to the session."""
         self._given_up.set()
 
     def close(self) -> None:
@@ -169,7 +172,8 @@ class Line(Source):
             self.settled.set()
 
     def _registration(self) -> dict[str, object]:
-        return {**record_of(self._place, socket.gethostname(), 0), "port": None}
+        record = record_of(self._place, socket.gethostname(), 0, self._traits)
+        return {**record, "port": None}
 
 
 def _call(target: Target, registration: dict[str, object]) -> Connection:

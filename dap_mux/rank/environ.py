@@ -18,6 +18,9 @@ class Place:
     local_rank: int | None = None
     local_world_size: int | None = None
     launcher: str | None = None
+    # Only where the launcher is a program that lays ranks out itself:
+    group: str | None = None
+    coords: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ import sys
 import threading
 from contextlib import suppress
 
+from dap_mux.rank.breakpoint_hook import give_breakpoint_back
+
 
 def run_on_without_debugger() -> None:
     """Take debugpy's hooks out of this process. Private interfaces of debugpy."""
-    sys.breakpointhook = sys.__breakpointhook__
+    give_breakpoint_back()
     threading.settrace(None)
     with suppress(Exception):
         if sys.version_info >= (3, 12) and sys.monitoring.get_tool(sys.monitoring.DEBUGGER_ID):

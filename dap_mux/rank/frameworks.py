@@ -1,4 +1,4 @@
-"""Libraries that say which rank a process is, where no launcher has: torch, mpi4py and jax.
+"""Libraries that say which rank a process is, where no launcher has: torch, mpi4py, jax, Dask, …
 
 A process that is no rank yet watches for their start, and becomes a rank in it: before the
 library meets the other ranks where the program passes its rank, else right behind it, in any case
@@ -16,16 +16,26 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from dap_mux.rank import dask_driver
+
+MONARCH = "monarch._src.actor.proc_mesh"
+MONARCH_CORE = "monarch._rust_bindings"
+MONARCH_LIMITS = {"HYPERACTOR_MESH_SUPERVISION_WATCHDOG_TIMEOUT": "1day"}
+"""Time limits of Monarch's that a stopped rank exceeds; each is read when its core is loaded."""
+RAY = "ray._private.worker"
 Tell: TypeAlias = Callable[[str, int, int], object]
 """Called with the library's name, this process's rank and the number of ranks."""
 _Given: TypeAlias = "tuple[int, int] | None"
 
 
-def watch_import(loader: Any, name: str, tell: Tell) -> None:
+def watch_import(loader: Any, name: str, tell: Callable[..., Any]) -> None:
     """Have `tell` called once the module `name`, which `loader` is about to run, starts its ranks.
 
     A loader that lets nothing be set on it stays as it is, and the process is no rank.
     """
+    if name == MONARCH_CORE:
+        os.environ.update(MONARCH_LIMITS)
+        return
     execute = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
@@ -87,9 +97,42 @@ def _watch_mpi(module: Any, tell: Tell) -> None:
         _wrap(module, name, lambda _: None, known, said)
 
 
-_WATCH: dict[str, Callable[[Any, Tell], None]] = {
+def _watch_ray(module: Any, tell: Callable[[Any, str], Any]) -> None:
+    """Watch `ray.init`: Ray imports and calls what RAY_RUNTIME_ENV_HOOK names.
+
+    No other process has this hook, so the variable is the user's own while Ray starts any.
+    """
+    variable = "RAY_RUNTIME_ENV_HOOK"
+    users = os.environ.get(variable)
+    hook: Any = ModuleType("dap_mux_ray")
+    sys.modules[hook.__name__] = hook
+
+    def adapt(runtime_env: Any) -> Any:
+        os.environ.pop(variable)
+        if users:
+            os.environ[variable] = users
+        return tell(runtime_env, users or "")
+
+    def name_our_hook() -> None:
+        os.environ[variable] = f"{hook.__name__}.adapt"
+
+    hook.adapt = adapt
+    name_our_hook()
+    module._post_init_hooks.append(name_our_hook)  # noqa: SLF001
+
+
+def _watch_monarch(module: Any, tell: Callable[[Any], Any]) -> None:
+    """Watch the module by which a driver of Monarch spawns procs."""
+    tell(module)
+
+
+_WATCH: dict[str, Callable[[Any, Any], None]] = {
+    "distributed.client": dask_driver.watch_client,
+    "distributed.deploy.cluster": dask_driver.watch_cluster,
     "jax.distributed": _watch_jax,
+    MONARCH: _watch_monarch,
     "mpi4py.MPI": _watch_mpi,
+    RAY: _watch_ray,
     "torch.distributed.distributed_c10d": _watch_torch,
 }
 

@@ -19,7 +19,7 @@ from typing import Any
 from dap_mux.injected import adapter_program
 
 LENGTH = struct.Struct("!?I")
-"""What comes with a client: whether this process stays for good, and how much has been read."""
+"""The header sent with a client: whether this process stays for good, and the bytes read so far."""
 TAKEN = b"k"
 LAST_WORDS_LIMIT_S = 5.0
 
@@ -58,7 +58,7 @@ class HandedClients:
         return self._address
 
     def close(self) -> None:
-        """Nothing but `control` is open, and that is the rank's."""
+        """Do nothing: only `control` is open, and that belongs to the rank."""
 
     def serve(self, handler: Callable[[socket.socket], Any]) -> None:
         """Give every client to `handler`, in threads of their own."""

@@ -161,7 +161,7 @@ def _tell_when_nobody_reads(connection: Connection) -> None:
 def _run_on() -> None:
     """The debugger is gone, perhaps while we are stopped: no breakpoints any more, and go on.
 
-    What debugpy does about `disconnect`; nothing but a `disconnect` makes it do so here.
+    debugpy itself does so only after a `disconnect` request.
     """
     with suppress(Exception):
         child_processes.leave_children_alone()
@@ -170,6 +170,16 @@ def _run_on() -> None:
     with debugger._main_lock:  # noqa: SLF001
         debugger.enable_output_redirection(False, False)
         api.request_disconnect(debugger, resume_threads=True)
+        _drop_messages(debugger.writer)
+
+
+def _drop_messages(writer: Any) -> None:
+    """Discard queued messages, so that a program that still prints can end with no one reading.
+
+    Where a daemon thread is alive debugpy waits with the end until this queue is empty (measured).
+    A new connection has a writer of its own.
+    """
+    vars(writer).update(add_command=lambda command: None, empty=lambda: True)
 
 
 def _pause_all_threads() -> None:

@@ -9,20 +9,29 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dap_mux.rank.dask_driver import DRIVER_THREADS
 from dap_mux.rank.detection import MARK, claimed_place, said_place
 from dap_mux.rank.environ import Place, place_of
-from dap_mux.rank.frameworks import watch_import
+from dap_mux.rank.frameworks import MONARCH, RAY, watch_import
 from dap_mux.rank.interrupts import dying_of_ctrl_c
 
 HOOK_OPTIONS = "DAP_MUX_HOOK"
 OWN_FAILURE_CODE = 125
+GROUPS = {"dask": "client"}
+"""The group of a library's processes, where it is not that of all ranks."""
+TRAITS: Mapping[str, Mapping[str, object]] = {
+    "dask": {"userThreads": DRIVER_THREADS, "swallowsExceptions": True}
+}
+"""The traits of a library's processes. An editor reads the default exception filters before any
+worker is there, so the driver has those of its workers."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,24 @@ def watch(loader: Any, name: str, call: Callable[..., None]) -> None:
 
     `call` calls a function of this module, whatever has become of it by then.
     """
-    watch_import(loader, name, partial(call, "told_by"))
+    watch_import(loader, name, partial(call, BEGINNINGS.get(name, "told_by")))
+
+
+def ray_begins(runtime_env: Any, users_hook: str) -> Any:
+    """A driver of Ray calls `ray.init()`: return the runtime environment for its workers."""
+    # By name: it is above the parts of a rank.
+    driver = import_module("dap_mux.frameworks.ray_driver")
+    return driver.adapt_runtime_env(runtime_env, users_hook, _orders())
+
+
+def monarch_begins(proc_mesh: Any) -> None:
+    """A driver of Monarch has imported the module by which it will spawn procs."""
+    spawns = import_module("dap_mux.frameworks.monarch_spawns")  # by name, as above
+    spawns.debug_driver_and_procs(proc_mesh, _orders())
+
+
+BEGINNINGS = {MONARCH: "monarch_begins", RAY: "ray_begins"}
+"""The functions here that are told when these modules begin."""
 
 
 def told_by(library: str, rank: int, world_size: int) -> None:
@@ -70,7 +96,8 @@ def told_by(library: str, rank: int, world_size: int) -> None:
     if MARK in os.environ:
         return
     own = place_of({**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world_size)})
-    become(replace(own, launcher=library), _orders())
+    group = own.group or GROUPS.get(library)
+    become(replace(own, launcher=library, group=group), _orders(), TRAITS.get(library))
 
 
 def _orders() -> HookOptions:
@@ -83,21 +110,24 @@ def _is_worker() -> bool:
     return processes is not None and processes.parent_process() is not None
 
 
-def become(place: Place, orders: HookOptions) -> None:
-    """Make this process a rank: returns when its program may start."""
+def become(place: Place, orders: HookOptions, traits: Mapping[str, object] | None = None) -> None:
+    """Make this process a rank: returns when its program may start.
+
+    `traits`: what its framework knows; see `dap_mux.rank.api.Setup`.
+    """
     os.environ[MARK] = str(os.getpid())  # before anything starts a child, as debugpy does
     _borrow("dap_mux", Path(__file__).parents[1])  # for good: programs may call `dap_mux.settrace`
     try:
         with dying_of_ctrl_c():
             _find_debugpy(place, orders)
-            _start(place, orders)
+            _start(place, orders, traits or {})
     except SystemExit as end:
         _end(end.code if isinstance(end.code, int) else OWN_FAILURE_CODE)
     except Exception as error:  # noqa: BLE001  (Python would go on, and nobody would come)
         _fail(place, f"cannot be debugged: {error}")
 
 
-def _start(place: Place, orders: HookOptions) -> None:
+def _start(place: Place, orders: HookOptions, traits: Mapping[str, object]) -> None:
     from dap_mux.rank.api import Setup, start  # noqa: PLC0415  (it needs debugpy)
     from dap_mux.rank.debugger_wait import on_timeout_of, timeout_of  # noqa: PLC0415
 
@@ -110,6 +140,7 @@ def _start(place: Place, orders: HookOptions) -> None:
             on_timeout=on_timeout_of(os.environ),
             stop_on_entry=orders.stop_on_entry,
             quiet=True,
+            traits=traits,
         )
     )
 

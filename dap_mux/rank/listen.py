@@ -20,7 +20,7 @@ from dap_mux.injected import (
 from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.hidden_frames import hide_our_frames
 from dap_mux.rank.in_process import CannotListen
-from dap_mux.rank.own_port import listen_at
+from dap_mux.rank.own_port import has_been_opened, listen_at
 
 OLDEST_DEBUGPY = (1, 8, 0)
 SUPPORTED_DEBUGPY = (
@@ -94,7 +94,7 @@ def _listen_by_an_adapter(host: str, port: int) -> tuple[str, int] | None:
 def is_debugged() -> bool:
     """Whether this process already runs under a debugger that was not started by us."""
     pydevd = sys.modules.get("pydevd")
-    return pydevd is not None and pydevd.get_global_debugger() is not None
+    return not has_been_opened() and pydevd is not None and pydevd.get_global_debugger() is not None
 
 
 def prepare_debugger() -> None:

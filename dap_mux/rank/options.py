@@ -10,7 +10,7 @@ from dap_mux.rank.ports import DEFAULT_BASE_PORT
 
 USAGE_CODE = 2
 TIMEOUT_CODE = 124
-"""Nobody attached in time; `timeout(1)` uses the same code."""
+"""No debugger attached in time; `timeout(1)` uses the same code."""
 OWN_FAILURE_CODE = 125
 ON_TIMEOUT = ("exit", "continue")
 

@@ -41,11 +41,12 @@ READ_AT_ONCE = 4096  # bytes
 FREE_WITHIN_S = 2.0  # of a connection that has ended, as debugpy may be busy with its last request
 LEAVING_WITHIN_S = 0.3  # of one whose end may still have to be noticed
 LINGER_S = 2.0
+CLOSED = -1  # the file number of a closed socket
 
 
 @dataclass(frozen=True)
 class _Caller:
-    """What the first request says of its sender."""
+    """The sender of a connection's first request, as far as that request describes it."""
 
     is_session: bool
     key: str
@@ -84,7 +85,21 @@ class OwnPort(Source):
     def start(self) -> None:
         """Accept connections from now on; raises OSError if somebody else has the port."""
         self._listener.listen(BACKLOG)
-        self._thread(self._accept_all, "dap-mux port")
+        self._thread(self._accept_all, "dap-mux port", self._listener)
+
+    def reopen(self, listener: socket.socket) -> None:
+        """Accept connections on this socket, after `shut`; raises OSError as `start` does."""
+        self._listener, self._address = listener, listener.getsockname()[:2]
+        self.start()
+
+    def shut(self) -> None:
+        """Accept no connections any more; the debugger that is attached loses its own."""
+        with self._deciding:
+            self._stop_accepting()
+            self._end_holder()
+            adapter, self._adapter = self._adapter, None
+            if adapter is not None:
+                adapter.end()
 
     # For debugpy
 
@@ -108,10 +123,13 @@ class OwnPort(Source):
     def close(self) -> None:
         """The process ends."""
         super().close()
+        self._stop_accepting()
+        self._admitted.put(None)
+
+    def _stop_accepting(self) -> None:
         with suppress(OSError):  # which wakes whoever is in `accept`; closing alone does not
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._admitted.put(None)
 
     # For debuggers
 
@@ -119,13 +137,14 @@ class OwnPort(Source):
         thread = threading.Thread(target=target, name=name, args=arguments, daemon=True)
         hide_from_debugger(thread).start()
 
-    def _accept_all(self) -> None:
+    def _accept_all(self, listener: socket.socket) -> None:
         self.ready.wait()
-        while not self._closed.is_set():
+        while listener.fileno() != CLOSED:
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = listener.accept()
             except OSError:
-                self._closed.wait(FREE_WITHIN_S)  # no file handle is left, say
+                if listener.fileno() != CLOSED:  # no file handle is left, say
+                    self._closed.wait(FREE_WITHIN_S)
                 continue
             self._unread.append(connection)
             if len(self._unread) > MAX_UNREAD:
@@ -198,9 +217,13 @@ class OwnPort(Source):
     def _in_forked_child(self) -> None:
         """A child that outlives us must keep nothing of it open."""
         super()._in_forked_child()
-        os.close(self._listener.detach())
+        if self._listener.fileno() != CLOSED:
+            os.close(self._listener.detach())
         if self._adapter is not None:
             self._adapter.forget()
+
+
+_ports: list[OwnPort] = []  # at most one: debugpy is started once in a process
 
 
 def listen_at(listener: socket.socket, prepare: Callable[[], None]) -> tuple[str, int]:
@@ -210,15 +233,30 @@ def listen_at(listener: socket.socket, prepare: Callable[[], None]) -> tuple[str
 
     Raises OSError if somebody else has the port, and `CannotListen`.
     """
+    if _ports:
+        _ports[0].reopen(listener)
+        return _ports[0].getsockname()
     port = OwnPort(listener)
     port.start()
     address = port.getsockname()
     listen_to(port, address)
+    _ports.append(port)
     with suppress(Exception):
         _hang_up_after_disconnect()
     prepare()
     port.ready.set()
     return address
+
+
+def stop_listening() -> None:
+    """Let no debugger in any more, until `listen_at` is called again."""
+    for port in _ports:
+        port.shut()
+
+
+def has_been_opened() -> bool:
+    """Whether this process's debugger was started here."""
+    return bool(_ports)
 
 
 def _hang_up_after_disconnect() -> None:

@@ -1,4 +1,4 @@
-"""What a rank in a Kubernetes pod is called from outside, where its loopback means nothing."""
+"""The name by which a rank in a Kubernetes pod is reached from outside."""
 
 from __future__ import annotations
 

@@ -6,25 +6,33 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from dap_mux.rank.environ import Place
 
 DEFAULT_GROUP = "job"
+NO_TRAITS: Mapping[str, object] = {}
 EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  (read, not bound)
 RENDEZVOUS = "DAP_MUX_RENDEZVOUS"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def record_of(place: Place, host: str, port: int) -> dict[str, object]:
-    """This rank's entry of a ranks file; a host that others can reach, where it has one."""
+def record_of(
+    place: Place, host: str, port: int, traits: Mapping[str, object] = NO_TRAITS
+) -> dict[str, object]:
+    """This rank's entry of a ranks file; a host that others can reach, where it has one.
+
+    `traits`: more fields, of what a framework knows (`userThreads`).
+    """
     return {
-        "group": os.environ.get("DAP_MUX_GROUP") or DEFAULT_GROUP,
+        **traits,
+        "group": place.group or os.environ.get("DAP_MUX_GROUP") or DEFAULT_GROUP,
         "rank": place.rank,
         "host": socket.gethostname() if host in EVERY_ADDRESS else host,
         "port": port,
         "pid": os.getpid(),
-        "coords": None,
+        "coords": place.coords,
         "world_size": place.world_size,
     }
 

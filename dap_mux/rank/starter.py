@@ -1,4 +1,4 @@
-"""Who has started this job, and whether that process has gone.
+"""The process that started this job, and whether it has gone.
 
 A job that an editor has launched, and that no debugger has configured yet, has nobody who would
 ever do so once its debug adapter has gone, killed with the editor, say: its ranks end then. They
@@ -19,14 +19,14 @@ _DEAD = "ZXx"
 
 
 def starter_variables(environ: Mapping[str, str], *, ends_with_us: bool) -> dict[str, str]:
-    """What the environment of ranks has of it, on top of `environ`."""
+    """Return the variables that tell ranks of it, on top of `environ`."""
     if ends_with_us:
         return {STARTER: this_process()}
     return {STARTER: ""} if STARTER in environ else {}  # of the job that we are in ourselves
 
 
 def this_process() -> str:
-    """What STARTER says of the process that calls this; "" where the system does not tell."""
+    """Describe the calling process as STARTER does; "" where the system does not tell."""
     try:
         return f"{_machine()} {os.getpid()} {_fields(os.getpid())[_START]}"
     except (OSError, IndexError):

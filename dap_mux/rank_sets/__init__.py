@@ -5,7 +5,8 @@ goes through `tokens` and `grammar` into a tree of frozen nodes (`algebra`, `ind
 a `RankSet`. A tree knows no session: `RankSet.select` holds it against a `World`, a
 snapshot of the ranks, their states, meshes and named sets. `fold` goes the other way, from
 ranks to the shortest text, `prefix` finds the rank set at the head of a breakpoint's
-condition, and `completion` says what may stand at a column. All of it is pure.
+condition, and `completion` says what may stand at a column; `texts` imports all these when they
+are needed. All of it is pure.
 
 The grammar, loosest binding first (the order of Python's own operators):
 
@@ -42,21 +43,23 @@ Every mistake is a `RankSetError` that points at the column.
 
 from __future__ import annotations
 
-from dap_mux.rank_sets.completion import Completion, complete
 from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold
-from dap_mux.rank_sets.grammar import parse
-from dap_mux.rank_sets.leading import split_leading, with_group
 from dap_mux.rank_sets.mesh import Mesh
-from dap_mux.rank_sets.prefix import Prefix, split_prefix, substitute
-from dap_mux.rank_sets.tokens import is_name
+from dap_mux.rank_sets.texts import (
+    complete,
+    is_name,
+    parse,
+    split_leading,
+    split_prefix,
+    substitute,
+    with_group,
+)
 from dap_mux.rank_sets.world import STATES, RankId, RankSet, World
 
 __all__ = [
     "STATES",
-    "Completion",
     "Mesh",
-    "Prefix",
     "RankId",
     "RankSet",
     "RankSetError",

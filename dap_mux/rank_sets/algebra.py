@@ -5,7 +5,9 @@ Nodes compare by meaning: their place in the text (`place`) only serves messages
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.world import RankId, RankSet, Selection
@@ -26,7 +28,7 @@ class All(RankSet):
         if self.group is None:
             return frozenset(selection.world.ranks)
         group = selection.group(self.group, self.place)
-        return frozenset((group, rank) for rank in selection.world.numbers.get(group, ()))
+        return frozenset((group, rank) for rank in selection.world.named.get(group, ()))
 
     def __str__(self) -> str:
         return "all" if self.group is None else f"{self.group}:all"
@@ -40,10 +42,15 @@ class InState(RankSet):
     state: str
     place: Place = field(compare=False, repr=False)
 
+    @property
+    def varies(self) -> bool:
+        return True
+
     def members(self, selection: Selection) -> frozenset[RankId]:
         everyone = All(self.group, self.place).members(selection)
         states = selection.world.states
-        return frozenset(rank for rank in everyone if states.get(rank) == self.state)
+        ranks = selection.world.themselves(everyone)
+        return frozenset(rank for rank in ranks if states.get(rank) == self.state)
 
     def __str__(self) -> str:
         return self.state if self.group is None else f"{self.group}:{self.state}"
@@ -55,6 +62,10 @@ class Named(RankSet):
 
     name: str
     place: Place = field(compare=False, repr=False)
+
+    @property
+    def varies(self) -> bool:
+        return True  # the name may be given to another set, and that may vary
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         named = selection.world.names.get(self.name)
@@ -80,6 +91,10 @@ class Complement(RankSet):
 
     inner: RankSet
 
+    @property
+    def varies(self) -> bool:
+        return self.inner.varies
+
     def members(self, selection: Selection) -> frozenset[RankId]:
         return frozenset(selection.world.ranks) - _members(self.inner, selection)
 
@@ -90,6 +105,10 @@ class Complement(RankSet):
 @dataclass(frozen=True)
 class _Combination(RankSet):
     parts: tuple[RankSet, ...]
+
+    @property
+    def varies(self) -> bool:
+        return any(part.varies for part in self.parts)
 
 
 class Union(_Combination):
@@ -131,7 +150,7 @@ def _each(parts: tuple[RankSet, ...], selection: Selection) -> list[frozenset[Ra
 def _members(part: RankSet, selection: Selection) -> frozenset[RankId]:
     """Each set once: a short text may name the same one many times, and names lead to names."""
     if part not in selection.known:
-        selection.known[part] = part.members(selection)
+        selection.known[part] = selection.world.themselves(part.members(selection))
     return selection.known[part]
 
 

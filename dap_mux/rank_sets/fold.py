@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from dap_mux.rank_sets.world import RankId
@@ -13,9 +14,9 @@ def fold(ranks: Iterable[RankId], default_group: str = "job") -> str:
     The default group comes first, the others by name. A lone group goes unnamed, so the
     text parses back to the same ranks only where plain numbers mean that group.
     """
-    groups: dict[str, set[int]] = {}
+    groups: defaultdict[str, set[int]] = defaultdict(set)
     for group, rank in ranks:
-        groups.setdefault(group, set()).add(rank)
+        groups[group].add(rank)
     if len(groups) < 2:
         return "".join(map(fold_numbers, groups.values()))
     order = sorted(groups, key=lambda group: (group != default_group, group))

@@ -60,7 +60,7 @@ class Numbers(RankSet):
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         group = selection.group(self.group, self.place)
-        known = selection.world.numbers.get(group, frozenset())
+        known = selection.world.named.get(group, frozenset())
         if selection.strict:
             self._check(group, known)
         return frozenset((group, rank) for rank in _pick(self.indices, known))
@@ -111,7 +111,7 @@ class Coordinates(RankSet):
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         group = selection.group(self.group, self.place)
-        ranks = selection.world.numbers.get(group)
+        ranks = selection.world.named.get(group)
         if ranks is None and self.group is not None:
             return frozenset()  # a group that may yet come, mesh and all
         mesh = selection.world.meshes.get(group, Mesh(()))

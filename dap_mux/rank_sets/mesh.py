@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct
 
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets.errors import Place, RankSetError
 
-_DIM = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*=\s*(?P<size>0*[1-9][0-9]{0,8})\s*")
+_DIM = r"\s*(?P<name>[^\W\d]\w*)\s*=\s*(?P<size>0*[1-9][0-9]{0,8})\s*"
 
 
-@dataclass(frozen=True)
-class Mesh:
+class Mesh(Struct, frozen=True, dict=True):  # `dict`: for what is cached
     """Dimension names and sizes, and which rank is where.
 
     Row-major, the last dimension varying fastest with the rank, unless `places` gives each
@@ -23,7 +23,7 @@ class Mesh:
     """
 
     dims: tuple[tuple[str, int], ...]
-    places: Mapping[int, Mapping[str, int]] | None = field(default=None, hash=False)
+    places: Mapping[int, Mapping[str, int]] | None = None
 
     @classmethod
     def parse(cls, text: str) -> Mesh:
@@ -58,12 +58,15 @@ class Mesh:
             rank, places[name] = divmod(rank, size)
         return dict(reversed(places.items()))
 
+    def __hash__(self) -> int:
+        return hash(self.dims)  # a mapping of places has none
+
     def __str__(self) -> str:
         return ",".join(f"{name}={size}" for name, size in self.dims)
 
 
 def _read_dim(place: Place, part: str) -> tuple[str, int]:
-    match = _DIM.fullmatch(part)
+    match = re.fullmatch(_DIM, part)
     if match is None:
         raise RankSetError("expected a dimension and its size, as in dp=2,tp=4", place)
     return match["name"], int(match["size"])

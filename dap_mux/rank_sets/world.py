@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.mesh import Mesh
@@ -18,16 +19,20 @@ RankId: TypeAlias = tuple[str, int]
 STATES = ("waiting", "connecting", "running", "stopped", "pausing", "lost", "exited")
 """The names of a rank's states, in the order of a rank's life."""
 
+SUPPORTING_GROUPS = frozenset(("client", "scheduler"))
+"""Groups of an engine's own processes, which stand beside those that do the work."""
 
-@dataclass(frozen=True)
-class World:
-    """All known ranks, and their properties that rank sets can use."""
+
+class World(Struct, frozen=True, dict=True):  # `dict`: for what is cached
+    """All known ranks, sorted, and their properties that rank sets can use."""
 
     ranks: tuple[RankId, ...]
     meshes: Mapping[str, Mesh]
     states: Mapping[RankId, str]
     names: Mapping[str, RankSet]
     default_group: str = "job"
+    aliases: Mapping[RankId, RankId] = field(default_factory=dict)
+    """Further names of ranks: an actor of another mesh lives in the same process."""
 
     def __contains__(self, rank: RankId) -> bool:
         """Whether it is a known rank."""
@@ -36,31 +41,49 @@ class World:
     @cached_property
     def numbers(self) -> Mapping[str, frozenset[int]]:
         """Each group's ranks."""
-        groups: dict[str, set[int]] = {}
-        for group, rank in self.ranks:
-            groups.setdefault(group, set()).add(rank)
-        return {group: frozenset(ranks) for group, ranks in groups.items()}
+        return _by_group(self.ranks)
+
+    @cached_property
+    def named(self) -> Mapping[str, frozenset[int]]:
+        """The numbers that each group's name can be written with, further names included."""
+        return _by_group((*self.ranks, *self.aliases)) if self.aliases else self.numbers
+
+    def themselves(self, ranks: frozenset[RankId]) -> frozenset[RankId]:
+        """The ranks that are meant by these names."""
+        if not self.aliases:
+            return ranks
+        return frozenset(self.aliases.get(rank, rank) for rank in ranks)
 
     @property
     def home(self) -> str | None:
-        """The group of plain numbers: the only one, or the default; None if that is absent."""
-        if len(self.numbers) == 1:
-            return next(iter(self.numbers))
-        return self.default_group if self.default_group in self.numbers or not self.ranks else None
+        """The group of plain numbers: the only one, or the default; None if that is absent.
+
+        The processes that stand beside a job's ranks do not count where there are ranks.
+        """
+        groups = self.numbers.keys() - SUPPORTING_GROUPS
+        if len(groups or self.numbers) == 1:
+            return next(iter(groups or self.numbers))
+        return self.default_group if self.default_group in groups or not groups else None
 
 
-@dataclass(frozen=True)
-class Selection:
+def _by_group(ranks: Iterable[RankId]) -> dict[str, frozenset[int]]:
+    groups: dict[str, set[int]] = {}
+    for group, rank in ranks:
+        groups.setdefault(group, set()).add(rank)
+    return {group: frozenset(numbers) for group, numbers in groups.items()}
+
+
+class Selection(Struct, frozen=True):
     """One selection under way: the world, the named sets that led here, and what has been found."""
 
     world: World
     strict: bool
     trail: tuple[str, ...] = ()
-    known: dict[RankSet, frozenset[RankId]] = field(default_factory=dict, compare=False)
+    known: dict[RankSet, frozenset[RankId]] = field(default_factory=dict)
 
     def group(self, name: str | None, place: Place) -> str:
         """The group that a node means; the caller looks whether it has ranks."""
-        groups = self.world.numbers
+        groups = self.world.named
         if name is None:
             if self.world.home is None:
                 several = " or ".join(f"{group}:0" for group in sorted(groups))
@@ -80,7 +103,15 @@ class RankSet(ABC):
         Raises RankSetError for a rank, group, dimension or name that the world lacks; with
         `strict=False` absent ranks and groups are passed over, for they may yet come.
         """
-        return tuple(sorted(self.members(Selection(world, strict))))
+        members = world.themselves(self.members(Selection(world, strict)))
+        if len(members) == len(world.ranks):
+            return world.ranks  # which are sorted
+        return tuple(sorted(members))
+
+    @property
+    def varies(self) -> bool:
+        """Whether it may have other members at another time, in the same world."""
+        return False
 
     @abstractmethod
     def members(self, selection: Selection) -> frozenset[RankId]:

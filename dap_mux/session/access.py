@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from dap_mux.addresses import is_loopback
 from dap_mux.config import Config
@@ -21,14 +22,17 @@ SAFER_ALTERNATIVE = (
 )
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(Struct, frozen=True):
     """What a session's listeners require. `tcp` and `unix` have the same token."""
 
     tcp: Guard
     unix: Guard
     tls: ssl.SSLContext | None
-    secret: str = field(repr=False)
+    secret: str
+
+    def __repr__(self) -> str:
+        """The secret shows itself nowhere."""
+        return f"Access(tcp={self.tcp}, unix={self.unix}, tls={self.tls})"
 
 
 def access_of(config: Config) -> Access:

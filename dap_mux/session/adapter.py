@@ -10,12 +10,12 @@ asks for it.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from dap_mux.config import AdapterOptions, Config
 from dap_mux.engine import Settings, inputs
@@ -37,7 +37,7 @@ async def serve_adapter(options: AdapterOptions) -> int:
     Raises DapMuxError if the input is not DAP.
     """
     config = options.config
-    set_up_log(config.verbosity, config.log_dir)
+    set_up_log(config.verbosity, config.log_dir, config.log)
     settings = settings_of(config, ranks_from_client=True)
     avoid = range(config.base_port, config.base_port + 1024)
     async with (
@@ -115,7 +115,7 @@ class Finder:
         from dap_mux.session.attach_attributes import attach_endpoints
         from dap_mux.session.rank_sources import RankSources
 
-        sources = await RankSources.of(attach_endpoints(request.arguments))
+        sources = await RankSources.of(attach_endpoints(request.arguments), config.python)
         settings = replace(attach_settings(config, sources), ranks_from_client=True)
         sources.announce_ranks(self._session)
         self._tasks.start_soon(sources.run, self._session)

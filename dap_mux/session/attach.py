@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.config import AttachOptions, Config
@@ -26,9 +26,9 @@ MAX_NAMED: Final = 4  # endpoints in a line on the terminal
 async def attach_ranks(options: AttachOptions) -> int:
     """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0."""
     config = options.config
-    set_up_log(config.verbosity, config.log_dir)
+    set_up_log(config.verbosity, config.log_dir, config.log)
     dialing, endpoints = split_dial_endpoints(options.endpoints)
-    sources = await RankSources.of(endpoints)
+    sources = await RankSources.of(endpoints, config.python)
     groups = sorted({*sources.groups, *dialing})
     settings = attach_settings(config, sources, groups)
     async with (

@@ -20,11 +20,13 @@ from dap_mux.session.debugpy_attributes import refuse_attach_attributes
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
 FORWARDED: Final = ("k8s", "oc")
+BY_CHOICE: Final = (False, "ssh")
 # The values of `tunnel` that are allowed with each kind of cluster.
 OWN_TUNNELS: Final[dict[str, tuple[object, ...]]] = {
     "k8s": ("port-forward",),
     "oc": ("port-forward",),
-    "slurm": (False, "ssh"),
+    "openpai": BY_CHOICE,
+    "slurm": BY_CHOICE,
     "ssh": ("ssh",),
 }
 TUNNELS: Final = '"ssh", "ssh:HOST", "oc:NAMESPACE/POD" or "k8s:NAMESPACE/POD"'
@@ -64,11 +66,11 @@ def _connect(arguments: Arguments) -> str:
 
 
 def _by_own_way(word: str, tunnel: object) -> str:
-    """Endpoints of a cluster have a tunnel of their own; SLURM's have a choice of two."""
+    """Endpoints of a cluster have a tunnel of their own; some have a choice of two."""
     scheme = word.partition(":")[0].rpartition("=")[2]
     own = OWN_TUNNELS.get(scheme, (False,))
     if tunnel is None or tunnel in own:
-        by_ssh = scheme == "slurm" and tunnel == "ssh" and not word.endswith(",ssh")
+        by_ssh = own == BY_CHOICE and tunnel == "ssh" and not word.endswith(",ssh")
         return f"{word},ssh" if by_ssh else word
     ways = " or ".join(json.dumps(way) for way in own)
     raise UsageError(

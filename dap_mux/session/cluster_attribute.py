@@ -68,8 +68,23 @@ class Kind:
 def _pods(parts: Parts) -> str:
     namespace, context = _text(parts, "namespace"), _text(parts, "context")
     job, pod = _text(parts, "job"), _text(parts, "pod")
-    which = f"job/{job}" if job else f"pod/{pod}" if pod else _text(parts, "selector")
+    which = _job(job) if job else f"pod/{pod}" if pod else _text(parts, "selector")
     return (f"{namespace}/" if namespace else "") + which + (f"@{context}" if context else "")
+
+
+def _job(job: str) -> str:
+    """Return `job/train`, or `pytorchjob/train` as it is: an operator's job is named with its kind.
+
+    Another first part would be taken for a namespace.
+    """
+    kind, _, name = job.rpartition("/")
+    if not kind:
+        return f"job/{name}"
+    from dap_mux.cluster.kubernetes.job_kinds import KINDS  # noqa: PLC0415  (seldom used)
+
+    if kind not in KINDS:
+        raise UsageError(f"`cluster`: job {job!r} is of no known kind: {', '.join(KINDS)}")
+    return job
 
 
 def _slurm(parts: Parts) -> str:

@@ -190,6 +190,7 @@ class ReverseRanks:
                 ready=ready,
                 dials=True,
                 incarnation=f"call {next(self._numbers)}" if ready else "",
+                traits=process.traits,
             ),
         )
 

@@ -11,4 +11,4 @@ from dap_mux.injected import source_of
 @cache
 def injected_sources() -> InjectedSources:
     """Return the source of each module that the engine asks for."""
-    return InjectedSources(*map(source_of, InjectedSources._fields))
+    return InjectedSources(*map(source_of, InjectedSources.__struct_fields__))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from dap_mux.cluster.exit_reasons import ExitReasons
 from dap_mux.cluster.foreign_process import ForeignProcess
@@ -25,6 +26,7 @@ from dap_mux.rank_sets import RankId
 from dap_mux.session.dial_out import accept_reverse
 from dap_mux.session.failure_reports import POLL_INTERVAL_S, FailureReports
 from dap_mux.session.job import FILES_PER_OWN_RANK, InlineConsole, Job, greet, with_processes
+from dap_mux.session.launched_clusters import join_clusters
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
 from dap_mux.temporary_folders import log_folder
@@ -46,7 +48,7 @@ NO_RANK_YET = f"no rank has started within {{:g}} s: {_HOW_RANKS_ARE_FOUND}"
 
 async def run_launcher(options: LaunchOptions, console: InlineConsole | None = None) -> int:
     """Start the launcher, serve its ranks, and return its own exit code."""
-    set_up_log(options.config.verbosity, options.config.log_dir)
+    set_up_log(options.config.verbosity, options.config.log_dir, options.config.log)
     if console is None:
         return await _run_launcher(options, None, None)
     with log_folder(options.config.log_dir) as log_dir:  # the console has the terminal
@@ -60,11 +62,11 @@ async def _run_launcher(
     job = launcher_job(config, options.command, output)
     job.program()
     avoid = range(config.base_port, config.base_port + 1024)
-    settings = launcher_settings(config, options.command)
+    settings = launcher_settings(config, options.command, options.name)
     async with (
         open_session(config, settings, avoid=avoid) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
-        LaunchedJob(replace(job, env=variables)) as launched,
+        LaunchedJob(dataclasses.replace(job, env=variables)) as launched,
     ):
         text = f"one session for the ranks of {settings.job_name} on {session.address}"
         await greet(session, settings.job_name, text, waits=config.wait, console=bool(console))
@@ -99,10 +101,10 @@ def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) 
     )
 
 
-def launcher_settings(config: Config, command: tuple[str, ...]) -> Settings:
+def launcher_settings(config: Config, command: tuple[str, ...], name: str = "") -> Settings:
     """Return the engine's settings for a job whose ranks a launcher starts."""
     settings = settings_of(config, owns_job=True)
-    return replace(settings, lingers=inf, job_name=Path(command[0]).name)
+    return replace(settings, lingers=inf, job_name=name or Path(command[0]).name)
 
 
 class LauncherRanks:
@@ -121,6 +123,7 @@ class LauncherRanks:
         """Follow the ranks until the launcher has ended; return its exit code."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._report_ranks, job, tasks)
+            tasks.start_soon(join_clusters, self._session, self._launched.rendezvous)
             code = await self._until_ended(job)
             await self._end(code)
             tasks.cancel_scope.cancel()

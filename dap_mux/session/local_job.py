@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 
 from dap_mux.cluster.exit_reasons import ExitReasons
 from dap_mux.cluster.local import (
@@ -40,7 +41,7 @@ LOOPBACK = "127.0.0.1"
 
 async def run_job(options: RunOptions, console: InlineConsole | None = None) -> int:
     """Start the ranks, serve them, and return the job's own exit code."""
-    set_up_log(options.config.verbosity, options.config.log_dir)
+    set_up_log(options.config.verbosity, options.config.log_dir, options.config.log)
     with log_folder(options.config.log_dir) as log_dir:
         return await _run_job(options, console, log_dir)
 
@@ -53,7 +54,7 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     async with (
         open_session(config, settings, avoid=ports) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
-        LocalCluster(replace(job, env={**job.env, **variables})) as cluster,
+        LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
     ):
         count = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
         text = f"one session for {count} on {session.address}; logs in {job.log_dir}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -17,7 +18,13 @@ from anyio.abc import TaskGroup
 from dap_mux.cluster.endpoints import NamedRanks, number, read_endpoint
 from dap_mux.cluster.rank_registry import RankRegistry, id_of
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
-from dap_mux.cluster.source import OnReached, Reached, ReportingSource, Source
+from dap_mux.cluster.source import (
+    OnReached,
+    PauseAwareSource,
+    Reached,
+    ReportingSource,
+    Source,
+)
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
 from dap_mux.session.session import Session
@@ -44,13 +51,22 @@ class RankSources:
         ]
 
     @classmethod
-    async def of(cls, endpoints: Iterable[str]) -> RankSources:
-        """Read the endpoints and ask every source. Raises `DapMuxError`."""
-        named = [await _discovered(read_endpoint(endpoint)) for endpoint in endpoints]
+    async def of(cls, endpoints: Iterable[str], python: Path | None = None) -> RankSources:
+        """Read the endpoints and ask every source. Raises `DapMuxError`.
+
+        `python`: that of the job, for engines that are asked by it.
+        """
+        named = [await _discovered(read_endpoint(endpoint, python)) for endpoint in endpoints]
         records = number(record for one in named for record in one.records)
         rest = iter(records)
         numbered = [replace(one, records=[next(rest) for _ in one.records]) for one in named]
         return cls(numbered, records)
+
+    @classmethod
+    async def of_source(cls, named: NamedRanks) -> RankSources:
+        """Ask one source. Raises `DapMuxError`."""
+        found = await _discovered(named)
+        return cls([found], found.records)
 
     @property
     def local_ports(self) -> range:
@@ -70,12 +86,18 @@ class RankSources:
         for one in self._followed:
             one.announce_ranks(session)
 
-    async def run(self, session: Session) -> None:
-        """Follow every source until cancelled."""
+    async def run(self, session: Session, ended: Callable[[], None] | None = None) -> None:
+        """Follow every source until cancelled.
+
+        `ended` is called once all have ended that rule the session's end; it ends by default.
+        """
 
         def over() -> None:
             if all(one.over for one in self._followed if one.lingers):
-                session.driver.feed(inputs.JobEnded(None))
+                (ended or end_session)()
+
+        def end_session() -> None:
+            session.driver.feed(inputs.JobEnded(None))
 
         async with anyio.create_task_group() as tasks:
             for one in self._followed:
@@ -115,6 +137,8 @@ class _FollowedSource:
             session.tell(f"{self._named.word}: no ranks yet; waiting for them")
 
     async def run(self, session: Session, over: Callable[[], None]) -> None:
+        if isinstance(self._source, PauseAwareSource):
+            session.driver.watch_pauses(self._source)
         async with anyio.create_task_group() as tasks:
             self._reach(session, tasks)
             while True:

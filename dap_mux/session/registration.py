@@ -1,4 +1,4 @@
-"""What a rank says of itself when it connects to a session."""
+"""A rank's description of itself when it connects to a session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
+
+from dap_mux.engine.endpoint import NO_TRAITS, Traits, read_traits
 
 MAX_RANKS: Final = 65536  # of a group
 
@@ -20,6 +22,7 @@ class Registration:
     pid: int
     coords: dict[str, int]
     size: int
+    traits: Traits = NO_TRAITS
 
     @property
     def place(self) -> str:
@@ -45,7 +48,7 @@ def read_registration(said: Mapping[str, Any]) -> Registration:
     ):
         raise ValueError("invalid coords")
     places = {str(dim): place for dim, place in coords.items()}
-    return Registration(group, rank, host, pid, places, size)
+    return Registration(group, rank, host, pid, places, size, read_traits(said))
 
 
 def _is_number(value: object, limit: int) -> TypeGuard[int]:

@@ -1,4 +1,4 @@
-"""What every session has: an engine with its driver, listeners and a session file."""
+"""The common part of all sessions: an engine with its driver, listeners and a session file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
@@ -163,6 +164,7 @@ def endpoint_of(record: RankRecord) -> Endpoint:
         remote_root=record.remote_root or "",
         ready=record.ready,
         incarnation=record.incarnation,
+        traits=record.traits,
     )
 
 
@@ -174,7 +176,7 @@ def ending_signals() -> list[signal.Signals]:
     return signals
 
 
-class UnixSocket(NamedTuple):
+class UnixSocket(Struct, frozen=True):
     """The unix socket for this user's own programs, where the system supports it."""
 
     path: str | None

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -48,14 +48,19 @@ def _shows_colours() -> bool:
     return sys.stderr.isatty()
 
 
-def set_up_log(verbosity: int, log_dir: Path | None) -> None:
+def set_up_log(
+    verbosity: int, log_dir: Path | None, levels: Mapping[str, int] | None = None
+) -> None:
     """Log to standard error as `-v` says, and everything to `dap-mux.log` in `log_dir`.
 
-    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`. Messages of the
-    event loop are included.
+    Loggers are named by component and rank: `dap_mux.rank.3`, `dap_mux.client`; `levels` has those
+    that standard error shows at another level than `-v` says. Messages of the event loop are
+    included.
     """
     stream = _StandardError()
-    stream.setLevel(LOG_LEVELS[min(verbosity, 2)])
+    by_component = _ByComponent(LOG_LEVELS[min(verbosity, 2)], levels or {})
+    stream.setLevel(by_component.least)
+    stream.addFilter(by_component)
     stream.setFormatter(SafeFormatter("%(name)s: %(message)s"))
     handlers: list[logging.Handler] = [stream]
     if log_dir is not None:
@@ -63,13 +68,29 @@ def set_up_log(verbosity: int, log_dir: Path | None) -> None:
         file = logging.FileHandler(log_dir / "dap-mux.log", encoding="utf-8")
         file.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         handlers.append(file)
-    # What no handler takes is not even made: a thousand ranks say a lot.
+    # Records below this level are not even created: a thousand ranks log a lot.
     least = min(handler.level for handler in handlers)
     for name, level in (("dap_mux", max(least, logging.DEBUG)), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.propagate = False
         logger.handlers = handlers
+
+
+class _ByComponent(logging.Filter):
+    """Lets a record pass at the level of its component, or of the next above it."""
+
+    def __init__(self, level: int, levels: Mapping[str, int]) -> None:
+        super().__init__()
+        self._levels = {"": level} | {f"dap_mux.{name}": level for name, level in levels.items()}
+        self.least = min(self._levels.values())
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether it is shown."""
+        name = record.name
+        while name not in self._levels:
+            name = name.rpartition(".")[0]
+        return record.levelno >= self._levels[name]
 
 
 if TYPE_CHECKING:

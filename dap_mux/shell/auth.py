@@ -12,9 +12,10 @@ import os
 import secrets
 import socket
 import sys
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
+
+from msgspec import Struct, field
 
 from dap_mux import procfs
 from dap_mux.engine.admission import Token
@@ -28,8 +29,7 @@ def _unknown_token() -> Token:
     return Token(secrets.token_urlsafe(32))
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """The token that a listener asks for. `asks_all`: even of this user."""
 
     token: Token = field(default_factory=_unknown_token)

@@ -14,7 +14,8 @@ import anyio
 
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
-from dap_mux.protocol.framing import MAX_BODY
+from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
+from dap_mux.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.local_processes import LocalProcesses, is_over
@@ -30,7 +31,7 @@ PACE_S: Final = 0.05
 class Peer(Protocol):
     """A client's connection, as the driver sees it."""
 
-    def send(self, bodies: list[bytes]) -> None:
+    def send(self, frames: bytes) -> None:
         """Write whole messages."""
 
     def admitted(self) -> None:
@@ -50,8 +51,15 @@ class ReverseConnections(Protocol):
         """Make the connection of a rank the engine's link, or report `link_down`."""
 
 
-Writes: TypeAlias = "dict[Peer | RankLink, list[outputs.ToClient | outputs.ToRank]]"
+class PauseObserver(Protocol):
+    """A part that has to know whether any rank is stopped."""
 
+    def paused(self, *, stopped: bool) -> None:
+        """Any rank is stopped in the debugger from now on, or none is."""
+
+
+Writes: TypeAlias = "dict[Peer | RankLink, list[bytes]]"
+"""The frames that are to be written to each peer."""
 
 _CLOSES: Final = frozenset({outputs.CloseClient, outputs.CloseLink})
 
@@ -76,6 +84,7 @@ class Driver:
         self.end_requested = asyncio.Event()
         self.restart_requested = asyncio.Event()
         self.rank_searches: asyncio.Queue[outputs.FindRanks] = asyncio.Queue()
+        self._pause_observers: list[PauseObserver] = []
         self._reverse_connections: ReverseConnections | None = None
         self._loop = asyncio.get_running_loop()
         self._clients: dict[int, Peer] = {}
@@ -90,7 +99,7 @@ class Driver:
         self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
         self._numbers = 0
-        self._change = asyncio.Event()
+        self._change: asyncio.Event | None = None  # where somebody waits for the next one
         self._carry: dict[type, Callable[[Any], None]] = {
             outputs.Admitted: self._admitted,
             outputs.CloseClient: self._close_client,
@@ -101,9 +110,11 @@ class Driver:
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
             outputs.HashLocal: self._hash_local,
+            outputs.ReadLocal: self._read_local,
             outputs.EndJob: lambda output: self.end_requested.set(),
             outputs.RestartJob: lambda output: self.restart_requested.set(),
             outputs.FindRanks: self.rank_searches.put_nowait,
+            outputs.Paused: self._paused,
             outputs.Finished: lambda output: self.finished.set(),
             outputs.Tell: lambda output: tell(output.text),
             outputs.Log: _log,
@@ -115,10 +126,12 @@ class Driver:
         writes: Writes = {}
         for item in happened:
             for output in self.engine.receive(item):
-                if isinstance(output, outputs.ToRank):
-                    _add(writes, self._links.get(output.link), output)
-                elif isinstance(output, outputs.ToClient):
-                    _add(writes, self._clients.get(output.client), output)
+                if type(output) is ToRanks:
+                    self._to_ranks(writes, output)
+                elif type(output) is ToRank:
+                    _add(writes, self._links.get(output.link), encode_frame(output.body))
+                elif type(output) is ToClient:
+                    _add(writes, self._clients.get(output.client), encode_frame(output.body))
                 else:
                     kind = type(output)
                     if kind in _CLOSES:
@@ -126,6 +139,19 @@ class Driver:
                     self._carry[kind](output)
         if writes:
             _write(writes)
+
+    def _to_ranks(self, writes: Writes, output: outputs.ToRanks) -> None:
+        """To one rank in one write with the rest for it; to many at once, behind the rest."""
+        links, frame = self._links, output.message.frame
+        if len(output.links) == 1:
+            [(link, seq)] = output.links
+            _add(writes, links.get(link), frame(seq))
+            return
+        _write(writes)
+        for link, seq in output.links:
+            peer = links.get(link)
+            if peer is not None:
+                peer.send(frame(seq))
 
     # Clients
 
@@ -161,6 +187,11 @@ class Driver:
             self.feed(inputs.LocalHash(output.token, digests))
 
         self._files.digests(output.paths if peer and peer.is_near() else (), tell)
+
+    def _read_local(self, output: outputs.ReadLocal) -> None:
+        peer = self._clients.get(output.client)
+        path = output.path if peer and peer.is_near() else ""
+        self._files.text(path, lambda text: self.feed(inputs.LocalText(output.token, text)))
 
     # Ranks
 
@@ -206,7 +237,7 @@ class Driver:
         task.add_done_callback(partial(self._tried, link, late))
 
     def _give_up(self, link: int) -> None:
-        """Nobody has answered; where somebody has just done so, it is up."""
+        """Give up on a connection that took too long, unless it has just been made."""
         if link not in self._links:
             self._connecting[link].cancel()
             self.link_down(link, f"no connection within {CONNECT_TIMEOUT_S:g} s")
@@ -216,6 +247,14 @@ class Driver:
         self._connecting.pop(link, None)
         self._connect_more()
         self._changed()
+
+    def watch_pauses(self, observer: PauseObserver) -> None:
+        """Tell this observer whenever the first rank stops and the last one continues."""
+        self._pause_observers.append(observer)
+
+    def _paused(self, output: outputs.Paused) -> None:
+        for observer in self._pause_observers:
+            observer.paused(stopped=output.stopped)
 
     def accept_reverse(self, connections: ReverseConnections) -> None:
         """Take the links to ranks that connect to us from these connections."""
@@ -270,17 +309,23 @@ class Driver:
     async def no_clients(self) -> None:
         """Wait until every client has left."""
         while self._clients:
-            await self._change.wait()
+            await self._next_change()
 
     async def no_links(self) -> None:
         """Wait until no rank is connected."""
         while self._links or self._connecting or self._waiting:
-            await self._change.wait()
+            await self._next_change()
+
+    async def _next_change(self) -> None:
+        if self._change is None:
+            self._change = asyncio.Event()
+        await self._change.wait()
 
     def _changed(self) -> None:
         """Wake all waiters."""
-        self._change.set()
-        self._change = asyncio.Event()
+        change, self._change = self._change, None
+        if change is not None:
+            change.set()
 
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
@@ -301,19 +346,17 @@ class Driver:
                 await self.no_links()
 
 
-def _add(
-    writes: Writes, peer: Peer | RankLink | None, message: outputs.ToClient | outputs.ToRank
-) -> None:
+def _add(writes: Writes, peer: Peer | RankLink | None, frame: bytes) -> None:
     """Queue a message for a peer that is still connected."""
     if peer in writes:
-        writes[peer].append(message)
+        writes[peer].append(frame)
     elif peer is not None:
-        writes[peer] = [message]
+        writes[peer] = [frame]
 
 
 def _write(writes: Writes) -> None:
-    for peer, messages in writes.items():
-        peer.send([message.body for message in messages])
+    for peer, frames in writes.items():
+        peer.send(frames[0] if len(frames) == 1 else b"".join(frames))
     writes.clear()
 
 

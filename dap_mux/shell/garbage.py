@@ -4,7 +4,8 @@ A session of many ranks has hundreds of thousands of objects that live as long a
 nearly all others end by themselves as soon as they are not used. Python's collector would go
 through all of them again and again while they are made (measured: a quarter of the CPU of attaching
 4,096 ranks). So what is there at a quiet moment is set aside (`gc.freeze`), and only what is new is
-looked at in between. At the next quiet moment everything is looked at once: memory stays flat.
+looked at in between, every few seconds. At the next quiet moment everything is looked at once:
+memory stays flat.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from dap_mux.shell.timers import Timer, Timers
 CHECK_INTERVAL_S: Final = 2.0  # nothing was fed in one of these: the session is idle
 LEAST_PAUSE_S: Final = 30.0  # between two looks at everything, while the session is idle at times
 MOST_PAUSE_S: Final = 120.0  # where it never is
-# More objects than are made at once by a stop of many ranks; a full collection is a backstop.
-THRESHOLDS: Final = (10_000, 20, 20)
+MANY_NEW: Final = 10_000  # objects since the last look, from which on a check looks at them
+# A backstop: more objects than thousands of ranks are given when they are attached at once.
+THRESHOLDS: Final = (500_000, 20, 20)
 
 
 class Busy(Protocol):
-    """What tells whether the session works."""
+    """The part of the driver that shows whether the session is busy."""
 
     fed: int  # how many times
     timers: Timers
@@ -36,22 +38,20 @@ class GarbageCollection:
         self._timer: Timer | None = None
         self._seen = self._collected = 0  # of `fed`: at the last check, at the last collection
         self._pause = LEAST_PAUSE_S  # s since the last collection
-        self._before = gc.get_threshold(), gc.get_freeze_count()
+        self._before = gc.get_threshold()
 
     def start(self) -> None:
-        """What is imported is not looked at any more."""
+        """Exclude everything that is imported from later collections."""
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)
         self._wait()
 
     def stop(self) -> None:
-        """Leave the process as it was."""
+        """Leave the process to Python's own collector."""
         if self._timer is not None:
             self._timer.cancel()
-        thresholds, frozen = self._before
-        gc.set_threshold(*thresholds)
-        if not frozen:
-            gc.unfreeze()
+        gc.set_threshold(*self._before)
+        gc.unfreeze()
 
     def _wait(self) -> None:
         self._timer = self._session.timers.call_later(CHECK_INTERVAL_S, self._check)
@@ -66,4 +66,6 @@ class GarbageCollection:
             gc.collect()
             gc.freeze()
             self._collected, self._pause = fed, 0.0
+        elif gc.get_count()[0] > MANY_NEW:
+            gc.collect(0)
         self._wait()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from dap_mux.engine import Engine, inputs
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.framing import Framer, encode_frames
-from dap_mux.protocol.messages import decode
+from dap_mux.protocol.framing import Framer
+from dap_mux.protocol.messages import Message, decode
 from dap_mux.shell.liveness import LivenessMonitor
 from dap_mux.shell.sockets import acknowledge_now, file_of, options_of, prepare, write_now
 from dap_mux.shell.timers import Timer, Timers
@@ -21,7 +21,7 @@ CLOSE_DELAY_S: Final = 0.8  # see `_close_later`
 
 
 class LinkOwner(Protocol):
-    """What a link needs of the driver that owns it."""
+    """The part of the driver that a link needs."""
 
     engine: Engine
     max_message: int
@@ -82,18 +82,32 @@ class RankLink(asyncio.Protocol):
         if self._closing:
             return
         try:
-            said = [inputs.LinkSaid(self._link, decode(body)) for body in self._framer.feed(data)]
+            body = self._framer.whole(data)
+            if body is None:
+                said = list(map(decode, self._framer.feed(data)))
+            elif self._driver.engine.collect(self._link, message := decode(body)):
+                return  # it waits for our next question
+            else:
+                said = [message]
         except PeerFault as error:
             self._reason = f"the rank sent malformed data: {error}"
             self._close_later()
             return
+        self._hear(said)
+
+    def _hear(self, said: list[Message]) -> None:
+        """Pass messages on, and acknowledge them."""
+        driver, link = self._driver, self._link
         self._sent = False
-        self._driver.feed(*said)
+        if len(said) == 1:  # as nearly always
+            driver.feed(inputs.LinkSaid(link, said[0]))
+        else:
+            driver.feed(*[inputs.LinkSaid(link, message) for message in said])
         # What we send acknowledges it, and so does our next request after a response. Anything else
         # is acknowledged now: the rank may wait for that before it sends more.
         if self._sent:
             return
-        quiet = said and self._driver.engine.is_quiet(self._link, said[-1].message)
+        quiet = said and driver.engine.is_quiet(link, said[-1])
         if not quiet or self._framer.waiting_for:
             acknowledge_now(self._socket)
 
@@ -128,10 +142,11 @@ class RankLink(asyncio.Protocol):
             self._over = True
             self._driver.link_down(self._link, self._reason)
 
-    def send(self, bodies: list[bytes]) -> None:
+    def send(self, frames: bytes) -> None:
         """Write whole messages at once."""
-        if self._transport and not self._closing and not self._transport.is_closing():
-            write_now(self._transport, self._file, encode_frames(bodies))
+        transport = self._transport
+        if transport is not None and self._closing is None and not transport.is_closing():
+            write_now(transport, self._file, frames)
             self._sent = True
 
     def close(self) -> None:

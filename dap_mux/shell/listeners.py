@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError, PeerFault, UsageError
-from dap_mux.protocol.framing import Framer, encode_frames
+from dap_mux.protocol.framing import Framer
 from dap_mux.protocol.messages import MessageError, decode
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.liveness import LivenessMonitor
@@ -171,10 +171,10 @@ class ClientConnection(asyncio.Protocol):
         """Treat a half-closed connection as closed."""
         return False
 
-    def send(self, bodies: list[bytes]) -> None:
+    def send(self, frames: bytes) -> None:
         """Write whole messages at once."""
         if self._writer and not self._writer.is_closing():
-            write_now(self._writer, self._file, encode_frames(bodies))
+            write_now(self._writer, self._file, frames)
             if self._writer.get_write_buffer_size() > MAX_UNREAD:
                 self._stalled(f"{MAX_UNREAD >> 20} MiB are unread")
 

@@ -7,12 +7,14 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
+import tokenize
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Final, TypeAlias
 
 from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES
 
 Stamp: TypeAlias = tuple[int, int, int]
+MAX_TEXT_BYTES: Final = 1024 * 1024
 MAX_REMEMBERED: Final = 4096  # files
 # A file changed this recently may change again without its time showing it.
 MTIME_GRANULARITY_S: Final = 2.0  # s
@@ -30,7 +32,17 @@ class LocalFiles:
 
         A file is read in a thread: one on a network may take its time.
         """
-        task = asyncio.get_running_loop().create_task(self._answer(list(paths), then))
+        self._start(self._answer(list(paths), then))
+
+    def text(self, path: str, then: Callable[[str], None]) -> None:
+        """Call `then` in the event loop with the text of a file as Python reads it.
+
+        "" where there is no such file, or where it is too large or no text.
+        """
+        self._start(self._answer_text(path, then))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -41,6 +53,9 @@ class LocalFiles:
 
     async def _answer(self, paths: list[str], then: Callable[[dict[str, str]], None]) -> None:
         then(await asyncio.to_thread(self._all, paths) if paths else {})
+
+    async def _answer_text(self, path: str, then: Callable[[str], None]) -> None:
+        then(await asyncio.to_thread(_text_of, path))
 
     def _all(self, paths: list[str]) -> dict[str, str]:
         return {path: self._digest(path) for path in paths}
@@ -68,3 +83,15 @@ class LocalFiles:
             if settled:
                 self._known[path] = known
         return known[1]
+
+
+def _text_of(path: str) -> str:
+    try:
+        about = os.stat(path)  # noqa: PTH116
+        is_small = stat.S_ISREG(about.st_mode) and about.st_size <= MAX_TEXT_BYTES
+        if not is_small or not os.path.isabs(path):  # noqa: PTH117
+            return ""
+        with tokenize.open(path) as file:
+            return file.read()
+    except (OSError, SyntaxError, ValueError):
+        return ""

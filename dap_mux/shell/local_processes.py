@@ -10,7 +10,7 @@ from typing import Final
 
 from dap_mux import procfs
 
-_IDENTITY: Final = re.compile(r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})")
+_IDENTITY: Final = r"([0-9a-f-]{36}) (pid:\[[0-9]{1,20}\]) ([0-9]{1,10}) ([0-9]{1,20})"
 FIRST_POLL_INTERVAL_S: Final = 0.005  # doubling up to the longest
 MAX_POLL_INTERVAL_S: Final = 0.32
 
@@ -21,7 +21,7 @@ def is_over(process: str) -> bool:
     `process` is the identity that a rank reports: the boot id of its machine, its pid namespace,
     its pid in there, and its start in clock ticks since boot. It is untrusted.
     """
-    said = _IDENTITY.fullmatch(process)
+    said = re.fullmatch(_IDENTITY, process)
     if said is None or not _is_here(said[1], said[2]):
         return False
     found = procfs.stat(said[3])
@@ -32,7 +32,7 @@ def is_over(process: str) -> bool:
 
 def is_here(process: str) -> bool:
     """Whether a process is on this machine, so that its end can be seen."""
-    said = _IDENTITY.fullmatch(process)
+    said = re.fullmatch(_IDENTITY, process)
     return said is not None and _is_here(said[1], said[2])
 
 

@@ -64,15 +64,17 @@ async def running_child(
     *,
     env: Mapping[str, str] | None = None,
     one_stream: bool = False,
+    with_input: bool = False,
 ) -> AsyncIterator[Process]:
     """Run a program until the block is left; `one_stream` puts its errors into its output.
 
+    `with_input` gives it a standard input, to be written by the caller.
     `env` extends our own environment. Raises `UsageError` if it cannot be started.
     """
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if one_stream else subprocess.PIPE,
             env={**os.environ, **(env or {})},

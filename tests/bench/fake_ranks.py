@@ -61,10 +61,11 @@ _BODIES: Final = {
     "variables": _packed({"variables": _VARIABLES}),
 }
 _STOP: Final = {"threadId": 1, "preserveFocusHint": False, "allThreadsStopped": True}
+_PLACE: Final = {"stackFrames": _STACK, "lineText": "x = 1", "threadName": "MainThread"}
 _EVENTS: Final = {
     "debugpySockets": {"sockets": [{"host": "127.0.0.1", "port": 5678, "internal": True}]},
-    "stopped": {"reason": "breakpoint", **_STOP, "stackFrames": _STACK, "lineText": "x = 1"},
-    "stepped": {"reason": "step", **_STOP, "stackFrames": _STACK, "lineText": "x = 1"},
+    "stopped": {"reason": "breakpoint", **_STOP, **_PLACE},
+    "stepped": {"reason": "step", **_STOP, **_PLACE},
     "output": {"category": "stdout", "output": "step 17, loss 0.25\n", "source": {}},
     "thread": {"reason": "started", "threadId": 1},
 }

@@ -20,7 +20,7 @@ from tests.bench.attaching import attach
 from tests.bench.processes import Running, helper, proxy
 from tests.bench.wire import Json, Wire
 
-FIRST_STOP: Final = "first stop"  # in which a rank is asked for the name of its thread, too
+FIRST_STOP: Final = "first stop"  # by which its thread is new to the session
 PATH: Final = "/job/train.py"
 LINES: Final = range(6, 15)
 PRINTED: Final = 20  # lines that each rank prints

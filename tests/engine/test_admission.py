@@ -16,6 +16,7 @@ from dap_mux.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play
 from tests.engine.scenes import attach, attached, introduce
 from tests.support.fake_rank.injected_calls import INJECTED
+from tests.support.outputs import singly
 from tests.support.scripted.playbook import PATH
 
 SECRET: Final = "a-secret-that-no-transcript-may-hold"
@@ -81,7 +82,7 @@ def test_the_token_goes_no_further() -> None:
     out = said(engine, 2, "attach", token=SECRET, logToFile=True)
     [link] = [one.link for one in out if isinstance(one, outputs.Connect)]
     out += engine.receive(inputs.LinkUp(link))
-    to_rank = [json.loads(one.body) for one in out if isinstance(one, outputs.ToRank)]
+    to_rank = [json.loads(one.body) for one in singly(out) if isinstance(one, outputs.ToRank)]
     assert "attach" in [request["command"] for request in to_rank]
     assert to_rank[-1]["arguments"]["logToFile"] is True, "the rest does"
     assert SECRET not in repr(out)

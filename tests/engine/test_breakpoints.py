@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.rank_sets import Mesh
+from dap_mux.rank_sets import Mesh, RankId, RankSet
+from dap_mux.rank_sets.algebra import All
+from dap_mux.rank_sets.errors import Place
+from dap_mux.rank_sets.world import Selection
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, introduce
 from tests.support.fake_rank.rank import FakeRank
@@ -205,6 +208,31 @@ def test_again_after_a_reconnect(play: Play) -> None:
     book.wait(2)
     assert sent(book) == [[{"line": LINE}]] * 2
     assert len(client.of("initialized")) == 1
+
+
+def test_ranks_that_come_back_share_one_look_at_a_rank_set(play: Play) -> None:
+    """Else each of a thousand that attach would have it looked up in all of them."""
+    book = play(4)
+    client = attached(book)
+    set_one(client, condition="ranks(1-3): step == 2")
+    ((_, item),) = book.engine.breakpoints.store.items()
+    looks: list[RankSet] = []
+
+    class Counted(All):
+        """Every rank; it notes when it is looked up."""
+
+        def members(self, selection: Selection) -> frozenset[RankId]:
+            looks.append(self)
+            return super().members(selection)
+
+    item.sets = (Counted(None, Place("all", 0)),)
+    book.engine.breakpoints.edited(PATH)
+    for number in range(4):
+        book.lose(number)
+        book.wait(2)
+    assert all(map(has, book.ranks.values()))
+    told = len(book.ranks)  # one look at each answer, for what the client is told
+    assert len(looks) == 1 + told
 
 
 def test_moved_line(play: Play) -> None:

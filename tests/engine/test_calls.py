@@ -12,6 +12,7 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output
 from dap_mux.protocol.messages import decode
 from tests.support.fake_rank.injected_calls import INJECTED
+from tests.support.outputs import singly
 
 RANK = ("job", 0)
 
@@ -60,7 +61,7 @@ class Scene:
 
     def is_answered(self, link: int, out: Iterable[Output]) -> None:
         """The rank says yes to whatever it is asked, until it is asked nothing more."""
-        for output in out:
+        for output in singly(out):
             if isinstance(output, outputs.ToRank):
                 asked = msgspec.json.decode(output.body)
                 self.told.append(asked)

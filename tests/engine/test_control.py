@@ -420,6 +420,22 @@ def test_a_stop_that_tells_its_stack(play: Play) -> None:
     assert told["value"] == f"> {PATH}({LINE + 2})train()\n-> code: line {LINE + 2}"
 
 
+def test_a_first_stop_that_tells_its_thread(play: Play) -> None:
+    """Nobody is asked for the main thread's name; where another stops, the names tell which."""
+    book = play(2)
+    for rank in book.ranks.values():
+        rank.patchable = True
+    client = attached(book)
+    book.rank(0).hits(LINE)
+    book.rank(1).data.threads[7] = "loader"
+    book.rank(1).stops("breakpoint", LINE, thread=7)
+    book.pump()
+    entries = client.ask("list").body["ranks"]
+    assert [entry["thread"] for entry in entries] == ["MainThread", "loader"]
+    asked = [line for line in book.transcript.text().splitlines() if " < threads" in line]
+    assert asked == ["rank 1 < threads"]
+
+
 def test_a_stack_that_comes_late(play: Play) -> None:
     """Its answer is behind much output: the stop is told without, and `list` has it in the end."""
     book = play(2)

@@ -314,3 +314,19 @@ def test_two_clients_hear_the_same(play: Play) -> None:
         return client.of("stopped")
 
     assert stops(first)[0]["threadId"] == stops(second)[0]["threadId"] == book.thread(1)
+
+
+@ONE_OR_MORE
+def test_a_mark_in_the_output_is_confirmed(play: Play, count: int) -> None:
+    """Clients hear nothing of it; a rank that marks what is no number is not answered."""
+    book = play(count)
+    client = attached(book)
+    for marked in (12_300, 24_600, "many", -1):
+        everybody_says(book, "dapMuxMark", bytes=marked)
+    for rank in book.ranks.values():
+        asked = [text for text in rank.data.evaluated if "dapMuxMark " in text]
+        assert [text for text in asked if len(text) < 99] == [
+            "dapMuxMark 12300",
+            "dapMuxMark 24600",
+        ]
+    assert not client.of("dapMuxMark")

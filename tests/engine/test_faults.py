@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
@@ -20,8 +19,7 @@ from tests.support.scripted.playbook import PATH, Playbook
 DEFECT: Final = "internal error 1 (ZeroDivisionError: by a test)"
 
 
-@dataclass(frozen=True)
-class Brittle(Settings):
+class Brittle(Settings, frozen=True):
     """Settings that cannot be read while `broken` is not empty: a stand-in for any defect."""
 
     broken: tuple[list[str], ...] = ([],)

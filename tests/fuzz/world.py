@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from dap_mux.engine import inputs, outputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import MessageError, decode
+from tests.support.outputs import singly
 from tests.support.scripted.interleaving_actions import ACTIONS
 from tests.support.scripted.interleaving_fuzz import Storm, Wire
 
@@ -61,7 +62,7 @@ class World(Storm):
         assert not any(map(SAYS_NOTHING.search, told)), told
         if took > SLOWEST:
             raise TooSlow(f"{took:.3f} s for {happened!r:.2000}")
-        for output in done:
+        for output in singly(done):
             self._carry_out(output)
 
     def _check_alive(self, wire: Wire) -> None:

@@ -234,7 +234,8 @@ async def test_an_end_is_told_although_a_look_has_failed_halfway(
     pod = scene.pod(0)
     await pod.start("true", cwd=scene.user.folder)
     await source.discover()
-    scene.cluster.jobs[JOB] = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": JOB}}
+    scene.cluster.job(JOB)
+    scene.cluster.jobs[JOB]["status"] = {"conditions": [{}]}
     await pod.ended(within=LIMIT)
     with pytest.raises(DapMuxError, match="get job: malformed response"):
         await asyncio.wait_for(anext(source.watch()), LIMIT)

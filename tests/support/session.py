@@ -6,10 +6,10 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
@@ -21,6 +21,7 @@ from dap_mux.session.session import RELEASE_TIMEOUT_S
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
 from tests.support.clients.conversation import Conversation
+from tests.support.outputs import singly
 from tests.support.schema import Json, validate
 
 AT_ONCE: Final = frozenset({"continue", "pause", "next", "stepIn", "stepOut"})
@@ -49,7 +50,7 @@ class CheckedEngine(Engine):
         out = super().receive(happened)
         if isinstance(happened, inputs.ClientSaid) and command in AT_ONCE:
             assert _answers(happened, out), happened
-        for output in out:
+        for output in singly(out):
             if isinstance(output, ToRank):
                 validate(json.loads(output.body))
                 self.told.append(output.body)

@@ -32,6 +32,10 @@ PODS = re.compile("(?:a=)?(k8s|oc):(.*)")
         ({"cluster": {**OC, "namespace": "n", "pod": "p", "ranks": 4}}, ["oc:n/pod/p:5678+4"]),
         ({"cluster": {**OC, "job": "train", "port": 6000}}, ["oc:job/train:6000"]),
         (
+            {"cluster": {"namespace": "n", "job": "pytorchjob/ddp", "ranks": 2}},
+            ["k8s:n/pytorchjob/ddp:5678+2"],
+        ),
+        (
             {"cluster": {"selector": "app=train,tier=gpu", "context": "prod", "ranks": 2}},
             ["k8s:app=train,tier=gpu@prod:5678+2"],
         ),
@@ -94,6 +98,7 @@ def test_words(arguments: dict[str, Any], words: list[str]) -> None:
         ({"cluster": OC}, "`cluster`: oc needs pod or job or selector"),
         ({"cluster": {"pod": "p", "job": "j"}}, "needs pod or job or selector, not pod and job"),
         ({"cluster": {"kind": "ssh", "host": "h", "namespace": "n"}}, "ssh has no namespace"),
+        ({"cluster": {"job": "team/ddp"}}, "job 'team/ddp' is of no known kind: job, pytorchjob"),
         ({"cluster": {"pod": ["p"]}}, "pod must be a string, not ['p']"),
         ({"cluster": {"pod": "p", "ranks": "4"}}, "ranks must be a number from 1, not '4'"),
         ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, 'is reached by "port-forward", not'),

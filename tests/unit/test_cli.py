@@ -52,7 +52,9 @@ def run_words(*words: str) -> Namespace:
 
 
 def test_the_commands_of_the_design_exist() -> None:
-    design = "run attach console list cast stacks compare why adapter lsp doctor config sessions"
+    design = (
+        "run attach rerun console list cast stacks compare why adapter lsp doctor config sessions"
+    )
     assert set(BY_NAME) == set(design.split())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "mesh": ("dp=2,tp=4", Mesh((("dp", 2), ("tp", 4)))),
     "log_dir": ("/var/log/job", Path("/var/log/job")),
     "verbosity": ("2", 2),
+    "log": ("rank.3=debug,client=info", {"rank.3": logging.DEBUG, "client": logging.INFO}),
     "wait": ("no", False),
     "view": ("classes", "classes"),
     "scope": ("rank", "rank"),
@@ -32,6 +33,7 @@ GOOD: dict[str, tuple[str, object]] = {
     "step_grace": ("1.5", 1.5),
     "request_timeout": ("10s", 10.0),
     "max_message": ("1MiB", 1024**2),
+    "python": ("/opt/job/bin/python", Path("/opt/job/bin/python")),
     "token_file": ("/run/secrets/token", Path("/run/secrets/token")),
     "tls_cert": ("/etc/tls/cert.pem", Path("/etc/tls/cert.pem")),
     "tls_key": ("/etc/tls/key.pem", Path("/etc/tls/key.pem")),
@@ -45,6 +47,7 @@ BAD = {
     "mesh": "dp=0",
     "log_dir": " ",
     "verbosity": "4",
+    "log": "rank.three=debug",
     "wait": "maybe",
     "view": "rank",
     "scope": "everyone",
@@ -54,6 +57,7 @@ BAD = {
     "step_grace": "-1",
     "request_timeout": "soon",
     "max_message": "1KiB",
+    "python": " ",
     "token_file": " ",
     "tls_cert": "",
     "tls_key": " ",
@@ -76,7 +80,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_each_option_is_one_row_and_one_field() -> None:
     names = [option.name for option in OPTIONS]
-    held = [field.name for field in dataclasses.fields(Config) if field.name != "origins"]
+    held = [name for name in Config.__struct_fields__ if name != "origins"]
     assert sorted(names) == sorted(held) == sorted(GOOD) == sorted(BAD)
     for column in ("name", "flag", "variable", "attribute"):
         words = [getattr(option, column) for option in OPTIONS]
@@ -204,6 +208,7 @@ def test_the_users_file_follows_xdg(tmp_path: Path) -> None:
         ("[tool.dap-mux]\ninsecure = true", r"'insecure' cannot be set by a project; use --ins"),
         ("[tool.dap-mux]\ntoken-file = 'a'", r"'token_file' cannot be set by a project; use"),
         ("[tool.dap-mux]\ntls-ca = 'a'", r"'tls_ca' cannot be set by a project; use --tls-ca"),
+        ("[tool.dap-mux]\npython = 'a'", r"'python' cannot be set by a project; use --python"),
         ("[tool.dap-mux]\nlog-dir = 'a'", r"'log_dir' cannot be set by a project; use"),
         ("[tool.dap-mux]\ntls-key = 'a'", r"'tls_key' cannot be set by a project; use"),
         (f"x = {'[' * 100_000}", r"pyproject\.toml cannot be read: it is nested too deeply"),

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ def test_every_internal_link_leads_somewhere(page: Path) -> None:
         path = (page.parent / target).resolve() if target else page
         assert path.exists(), target
         assert not anchor or anchor in slugs(path), f"{target}#{anchor}"
+
+
+def test_every_test_named_on_a_page_exists() -> None:
+    named = {
+        test for page in PAGES for test in re.findall(r"`(test_\w+)`", page.read_text("utf-8"))
+    }
+    sources = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    there = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    there |= {test for text in sources for test in re.findall(r"def (test_\w+)\(", text)}
+    assert named <= there
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -179,6 +190,14 @@ def test_nothing_is_installed_by_a_name_that_is_not_published() -> None:
     by_name = re.compile(r"""install (?:-\S+ )*[\\"']*dap-mux(?:-cluster)?(?!-)\b""")
     for path in texts:
         assert not by_name.search(path.read_text(encoding="utf-8")), name(path)
+
+
+def test_no_engine_is_installed_with_us() -> None:
+    """A job brings its own; neither a plain install nor any extra needs another."""
+    required = metadata.requires("dap-mux-cluster") or []
+    names = {re.split(r"[^\w.-]", each)[0] for each in required}
+    assert {"debugpy", "pygls", "pytest"} <= names
+    assert not names & {"dask", "distributed", "monarch", "ray", "torch", "torchmonarch"}
 
 
 def test_the_table_of_versions_is_what_tests_install() -> None:

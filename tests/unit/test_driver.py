@@ -20,7 +20,7 @@ LIMIT = 30.0  # s; not a wait
 class Guest:
     """A client's connection."""
 
-    def send(self, bodies: list[bytes]) -> None:
+    def send(self, frames: bytes) -> None:
         """Take messages."""
 
     def admitted(self) -> None:

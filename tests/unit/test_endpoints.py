@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dap_mux.cluster.endpoints import PLANNED_SCHEMES, number, read_endpoint
+from dap_mux.cluster.endpoints import number, read_endpoint
 from dap_mux.cluster.records import RankRecord
+from dap_mux.engine.endpoint import Traits
 from dap_mux.errors import UsageError
 
 
@@ -83,8 +84,7 @@ def test_nothing_named_is_no_rank() -> None:
         ("node1:5681-5678", "5681 to 5678"),
         ("node1:5678+0", "empty range of ports"),
         ("::1:5678", "brackets"),
-        ("ray:head", "ray is not supported yet"),
-        ("trainer=ray:1234", "ray is not supported yet"),
+        ("trainer=monarch:1234", "has no address that lists its procs"),
         ("@nowhere/ranks.json", "cannot read the ranks file nowhere/ranks.json"),
     ],
 )
@@ -95,10 +95,11 @@ def test_nonsense_is_named(word: str, complaint: str) -> None:
     assert word.lstrip("@") in str(caught.value)
 
 
-@pytest.mark.parametrize("scheme", PLANNED_SCHEMES)
-def test_every_later_scheme_says_so(scheme: str) -> None:
-    with pytest.raises(UsageError, match="not supported yet"):
-        parse_endpoint(f"{scheme}:something")
+def test_monarch_has_no_endpoint_and_names_what_works() -> None:
+    with pytest.raises(
+        UsageError, match=r"`dap-mux run -- python JOB.py`.*`dap-mux attach dial:N`"
+    ):
+        parse_endpoint("monarch:something")
 
 
 def test_a_duplicate_rank_names_both() -> None:
@@ -135,6 +136,8 @@ def test_a_ranks_file_gives_what_it_holds(tmp_path: Path) -> None:
         "coords": {"dp": 1, "tp": 3},
         "world_size": 8,
         "remoteRoot": "/srv/app",
+        "localRoot": "/home/me/app",
+        "userThreads": ["*Task-Threads*"],
         "of a later version": True,
     }
     word = ranks_file(tmp_path, [full, {"host": "node2", "port": 1, "rank": None, "pid": None}])
@@ -148,6 +151,7 @@ def test_a_ranks_file_gives_what_it_holds(tmp_path: Path) -> None:
             coords={"dp": 1, "tp": 3},
             world_size=8,
             remote_root="/srv/app",
+            traits=Traits(user_threads=("*Task-Threads*",), copy=("/home/me/app", "/srv/app")),
         ),
         RankRecord(group="job", rank=0, host="node2", port=1),
     ]

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from dap_mux.cluster.kubernetes.job_kinds import KUBEFLOW_JOB
 from dap_mux.cluster.kubernetes.missed_pods import MissedPods
 from dap_mux.cluster.kubernetes.pod_failures import MAX_NAMED, PodFailures
+from dap_mux.cluster.kubernetes.pod_ranks import ranks_of
 from dap_mux.cluster.kubernetes.pod_source import read
-from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of, ranks_of
+from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of
 from dap_mux.cluster.kubernetes.tool import Tool, tool_for
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError
@@ -36,7 +38,16 @@ JOB = ("--selector", "job-name=")
          None, None, ONE),
         ("team/batch.kubernetes.io/job-name=ddp",
          (JOB[0], "batch.kubernetes.io/job-name=ddp"), "team", None, ONE),
+        ("team/ray.io/cluster=ray,ray.io/node-type=worker,tier=gpu@prod",
+         (JOB[0], "ray.io/cluster=ray,ray.io/node-type=worker,tier=gpu"), "team", "prod", ONE),
+        ("tier=gpu,ray.io/group=a:80", (JOB[0], "tier=gpu,ray.io/group=a"), None, None,
+         range(80, 81)),
         ("job/train@prod", (JOB[0], "job-name=train"), None, "prod", ONE),
+        ("pytorchjob/ddp", (JOB[0], f"{KUBEFLOW_JOB}=ddp"), None, None, ONE),
+        ("team/mpijob/ddp@prod:5678+2",
+         (JOB[0], f"{KUBEFLOW_JOB}=ddp"), "team", "prod", range(5678, 5680)),
+        ("jobset/js", (JOB[0], "jobset.sigs.k8s.io/jobset-name=js"), None, None, ONE),
+        ("team/rayjob/ray", (), "team", None, ONE),  # it has no cluster yet
         ("app=train@nccl-test/api-example-com:6443/me:5678+2", (JOB[0], "app=train"), None,
          "nccl-test/api-example-com:6443/me", range(5678, 5680)),
     ],
@@ -49,7 +60,7 @@ def test_a_word_names_pods(
     ports: range,
 ) -> None:
     wanted = read(SourceSpec("k8s", rest))
-    assert wanted.selection == selection
+    assert wanted.by(Tool(("kubectl",))).arguments == selection
     assert (wanted.namespace, wanted.context, wanted.ports) == (namespace, context, ports)
 
 
@@ -59,7 +70,10 @@ def test_a_word_names_pods(
         ("", "not a selection of pods"),
         ("job/", "not a selection of pods"),
         ("a/b/c/d", "not a selection of pods"),
+        ("a=b/c", "not a selection of pods"),
+        ("a=b,c/d/e=f", "not a selection of pods"),
         ("job/app=train", "not a selection of pods"),
+        ("jobset/", "not a selection of pods"),
         ("Trainer_0", "not a selection of pods"),
         ("--all", "not a selection of pods"),
         ("trainer-0:http", "not a selection of pods"),

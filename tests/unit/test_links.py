@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dap_mux.engine import Engine
-from dap_mux.protocol.framing import Framer
+from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.links import RankLink
 from tests.support.fake_rank.injected_calls import INJECTED
@@ -56,15 +56,15 @@ async def is_whole(busy: BusyRank) -> None:
 
 async def test_a_link_that_we_close(rank: tuple[BusyRank, RankLink]) -> None:
     busy, link = rank
-    link.send([LONG])
+    link.send(encode_frame(LONG))
     link.close()
-    link.send([b"too late"])
+    link.send(encode_frame(b"too late"))
     await is_whole(busy)
 
 
 async def test_a_rank_that_sends_garbage_meanwhile(rank: tuple[BusyRank, RankLink]) -> None:
     busy, link = rank
-    link.send([LONG])
+    link.send(encode_frame(LONG))
     link.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-    link.send([b"too late"])
+    link.send(encode_frame(b"too late"))
     await is_whole(busy)

@@ -129,6 +129,14 @@ def test_a_ranks_file_names_the_root_of_one_rank() -> None:
     assert paths(None, remote_root="/mnt").plain == []  # nobody knows the local side
 
 
+def test_a_rank_may_run_in_a_copy_of_a_folder_other_than_the_workspace() -> None:
+    value = [mapping("/libs", "/opt/libs"), mapping("${workspaceFolder}", ".")]
+    mapped = paths(value, folder=HOME, remote_root="/tmp/copy", local_root=f"{HOME}/src")
+    assert mapped.to_remote(f"{HOME}/src/a.py") == "/tmp/copy/a.py"
+    assert mapped.to_local("/tmp/copy/a.py") == f"{HOME}/src/a.py"
+    assert mapped.to_remote("/libs/a.py") == "/opt/libs/a.py"
+
+
 def test_a_dot_is_where_the_rank_runs() -> None:
     value = [mapping(HOME, ".")]
     assert paths(value).plain == [{"localRoot": f"{HOME}/", "remoteRoot": "."}]

@@ -19,6 +19,14 @@ def test_a_rank_as_it_should_be() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "patterns"),
+    [(None, ()), (False, ()), (True, ("*",)), (["*Task-Threads*"], ("*Task-Threads*",))],
+)
+def test_the_threads_that_run_user_code(said: object, patterns: tuple[str, ...]) -> None:
+    assert read_registration({**SAID, "userThreads": said}).traits.user_threads == patterns
+
+
+@pytest.mark.parametrize(
     ("what", "why"),
     [
         ({"group": "a b"}, "invalid group"),
@@ -33,6 +41,14 @@ def test_a_rank_as_it_should_be() -> None:
         ({"coords": {"tp": "x"}}, "coords"),
         ({"world_size": MAX_RANKS + 1}, "world_size"),
         ({"world_size": "8"}, "world_size"),
+        ({"localRoot": "src"}, "localRoot must be the full path of a folder"),
+        ({"localRoot": "/src"}, "remoteRoot must be the full path of a folder"),
+        ({"localRoot": "/src", "remoteRoot": 1}, "remoteRoot must be the full path"),
+        ({"swallowsExceptions": 1}, "swallowsExceptions must be true or false"),
+        ({"userThreads": 1}, "userThreads must be true or at most 32 names"),
+        ({"userThreads": ["x"] * 33}, "userThreads must be true or at most 32 names"),
+        ({"userThreads": [1]}, "userThreads must be names of threads"),
+        ({"userThreads": ["x" * 129]}, "userThreads must be names of threads"),
     ],
 )
 def test_nonsense_is_refused(what: dict[str, Any], why: str) -> None:

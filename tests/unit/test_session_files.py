@@ -8,10 +8,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dap_mux.errors import NothingToConnect, Refused, UsageError
 from dap_mux.procfs import start_time

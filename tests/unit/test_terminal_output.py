@@ -81,6 +81,23 @@ def test_what_we_log(
         assert not set(rest) & set(EVIL) - set(printable(EVIL)), "nor in a traceback"
 
 
+def test_components_with_a_level_of_their_own(
+    logs: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others keep the level of `-v`; the file has all in any case."""
+    set_up_log(0, tmp_path, {"rank.3": logging.DEBUG, "client": logging.ERROR})
+    names = ("rank.3", "rank.3.x", "rank.4", "client", "session")
+    for name in names:
+        logging.getLogger(f"dap_mux.{name}").debug("detail of %s", name)
+        logging.getLogger(f"dap_mux.{name}").warning("fault of %s", name)
+    shown = ("detail of rank.3", "fault of rank.3", "detail of rank.3.x", "fault of rank.3.x")
+    assert [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        *shown, "fault of rank.4", "fault of session"
+    ]  # fmt: skip
+    kept = (tmp_path / "dap-mux.log").read_text("utf-8")
+    assert all(f"{what} of {name}" in kept for what in ("detail", "fault") for name in names)
+
+
 def test_how_we_fail(capsys: pytest.CaptureFixture[str]) -> None:
     for verbosity in (0, 2):
         entry._explain(DapMuxError(EVIL), None, verbosity)

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from playwright.async_api import Page
 from playwright.async_api import TimeoutError as Late
 
-from tests.vscode.scripts import KEYS, MARKED, TAKE
+from tests.vscode.scripts import GUTTER, KEYS, MARKED, TAKE
 
 LIMIT: Final = 60.0  # s; not a wait
 SOON: Final = 2000  # ms: what VS Code may have missed is asked for again after that
@@ -142,6 +142,15 @@ class Editing:
         await self.open_file(name, line)
         await self._mark(name, line)
         await self.page.keyboard.press("F9")
+        self._marked ^= {(name, line)}
+        await self._mark(name, line)
+
+    async def click_gutter(self, name: str, line: int) -> None:
+        """Click left of a line, where its breakpoint is or will be."""
+        await self.open_file(name, line)
+        await self._mark(name, line)
+        place: tuple[float, float] = await self.page.evaluate(GUTTER, line)
+        await self.page.mouse.click(*place)
         self._marked ^= {(name, line)}
         await self._mark(name, line)
 

@@ -35,6 +35,15 @@ MARKED: Final = """line => {
     const top = parseInt(drawn.style.top);
     return [...editor.querySelectorAll(marks)].some(e => parseInt(e.style.top) === top);
 }"""
+# Where breakpoints are drawn, at the height of this line.
+GUTTER: Final = """line => {
+    const editor = document.querySelector('.editor-group-container.active .monaco-editor');
+    const drawn = [...editor.querySelectorAll('.margin-view-overlays > div')]
+        .find(e => e.querySelector('.line-numbers')?.innerText === String(line));
+    const place = drawn.getBoundingClientRect();
+    const margin = editor.querySelector('.glyph-margin').getBoundingClientRect();
+    return [margin.left + margin.width / 2, place.top + place.height / 2];
+}"""
 ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
     .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
     .map(e => [e.getAttribute('aria-label') || '', e.innerText.replace(/\\s+/g, ' ').trim()])"""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -68,11 +70,20 @@ async def says_who_differs(window: Window) -> None:
     assert rows["⚠ {2}"] == "340268.32927038794"
 
 
+def elsewhere(user: User) -> Path:
+    """Another folder with the same program, for the ranks."""
+    folder = user.folder.parent / "elsewhere"
+    (folder / EXAMPLE).parent.mkdir(parents=True)
+    shutil.copy(user.folder / EXAMPLE, folder / EXAMPLE)
+    return folder
+
+
 async def test_a_breakpoint_that_ranks_lack_is_mended(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     """The ranks run the same program in another folder, which launch.json does not know."""
-    run = await start(user, EXAMPLE, "--steps", "100000", n=2)
+    there = elsewhere(user)
+    run = await start(user, str(there / EXAMPLE), "--steps", "100000", n=2)
     wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
     port = (await run.session())["port"]
     own_server.knows(run.session_path)
@@ -82,9 +93,9 @@ async def test_a_breakpoint_that_ranks_lack_is_mended(
     await window.start(name)
     await window.page.locator(".squiggly-warning").first.wait_for()
     launch = user.folder / ".vscode/launch.json"
-    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
-    there = "Add path mapping to"
-    await window.quick_fix(EXAMPLE, REDUCE, there, lambda: mappings(launch) == [mended])
+    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(there)}
+    fix = "Add path mapping to"
+    await window.quick_fix(EXAMPLE, REDUCE, fix, lambda: mappings(launch) == [mended])
 
 
 async def test_each_window_shows_the_job_that_it_debugs(
@@ -111,7 +122,8 @@ async def test_after_a_mapping_has_been_written_one_attaches_again(
     user: User, own_server: CodeServer, open_window: OpenWindow
 ) -> None:
     """The breakpoint is met then, and what was written need not be saved first."""
-    run = await start(user, EXAMPLE, "--steps", "100000", n=2)
+    there = elsewhere(user)
+    run = await start(user, str(there / EXAMPLE), "--steps", "100000", n=2)
     wrong = [{"localRoot": "${workspaceFolder}", "remoteRoot": "/nowhere"}]
     port = (await run.session())["port"]
     own_server.knows(run.session_path)
@@ -122,5 +134,5 @@ async def test_after_a_mapping_has_been_written_one_attaches_again(
     await window.page.locator(".squiggly-warning").first.wait_for()
     await window.quick_fix_and(EXAMPLE, REDUCE, "Add path mapping to", "Attach Again")
     await window.stands_at(REDUCE)  # the other rank may have been beyond it, and waits for this one
-    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(user.folder)}
+    mended = {"localRoot": "${workspaceFolder}", "remoteRoot": str(there)}
     assert mappings(user.folder / ".vscode/launch.json") == [mended]

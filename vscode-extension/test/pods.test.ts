@@ -86,6 +86,25 @@ test('jobs of several pods come first, then pods, those that run before others',
   ]);
 });
 
+test('jobs of operators are named with their kind', () => {
+  const kubeflow = (name: string, operator: string): Record<string, string> => ({
+    'training.kubeflow.org/job-name': name,
+    'training.kubeflow.org/operator-name': operator,
+  });
+  const ofSet = { 'jobset.sigs.k8s.io/jobset-name': 'js', 'job-name': 'js-workers-0' };
+  const all = [kubeflow('ddp', 'pytorchjob-controller'), kubeflow('mpi', 'mpi-operator'), ofSet];
+  const items = all.flatMap((labels, number) =>
+    [0, 1].map((index) => ({ metadata: { name: `p-${number}-${index}`, labels }, status: { phase: 'Running' } })),
+  );
+  const jobs = podItems(JSON.stringify({ items })).slice(0, all.length);
+  expect(jobs.map(({ label }) => label)).toEqual(['pytorchjob/ddp', 'mpijob/mpi', 'jobset/js']);
+  expect(jobs.map(({ attributes }) => attributes)).toEqual([
+    { job: 'pytorchjob/ddp' },
+    { job: 'mpijob/mpi' },
+    { job: 'jobset/js' },
+  ]);
+});
+
 describe('error messages', () => {
   test.each([
     ['oc', 'error: You must be logged in to the server (Unauthorized)', /oc is not logged in.*"oc login"/],

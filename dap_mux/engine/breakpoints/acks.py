@@ -28,6 +28,8 @@ class BreakpointAcks:
 
     def arrived(self, rank: Rank, place: Place | None) -> None:
         """A rank has acknowledged this place; None: all places, because it is gone."""
+        if not self._joins:
+            return
         for awaited, join in list(self._joins):
             if place in (awaited, None):
                 join.arrive(rank.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
+from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary, check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
@@ -100,11 +100,14 @@ class BreakpointEdits:
         self._breakpoints.resend(place, family, then, limit)
 
     def reselect(self) -> None:
-        """A named set has changed: send the breakpoints again that may use it."""
-        limit = self._core.settings.breakpoint_timeout
-        places = [place for place, item in self._breakpoints.store.items() if item.sets]
+        """A named set or a mesh has changed: send the breakpoints again that may use it."""
+        world = self._core.world()
+        items = self._breakpoints.store.items()
+        for _place, item in items:
+            check_sets(item, world)
+        places = [place for place, item in items if item.sets]
         for place in dict.fromkeys(places):
-            self._breakpoints.resend(place, self._core.sorted_ranks(), _nothing, limit)
+            self._breakpoints.reselected(place)
 
     # Temporary ones
 

@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
 from dap_mux.engine.state.bodies import Body
-from dap_mux.rank_sets import RankId, RankSet, RankSetError, World, fold, split_prefix
+from dap_mux.rank_sets import (
+    RankId,
+    RankSet,
+    RankSetError,
+    UnknownDimension,
+    World,
+    fold,
+    split_prefix,
+)
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"
 LOG: Final = "logMessage"
 PREFIXED: Final = (CONDITION, HIT, LOG)
-_BARE: Final = re.compile(r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*")
+_BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
 _PLACE: Final = "line column endLine endColumn source instructionReference offset"
 _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
@@ -30,8 +39,7 @@ Spot: TypeAlias = tuple[object, object]
 NO_BARRIER: Final = "barrier breakpoints are not implemented yet; use ranks(...) with a condition"
 
 
-@dataclass(eq=False)
-class Breakpoint:
+class Breakpoint(Struct, eq=False):
     """A breakpoint that one client has asked for, and its state in each rank.
 
     `since`: its id when its client first sent it; editors send the whole list each time. `only`:
@@ -46,6 +54,7 @@ class Breakpoint:
     sets: tuple[RankSet, ...] = ()
     clean: Body = field(default_factory=dict)
     refusal: str = ""
+    unknown: str = ""  # the same, where it is a dimension that is not known
     hint: str = ""
     states: dict[DebuggeeId, Body] = field(default_factory=dict)
     told: Body | None = None
@@ -111,9 +120,13 @@ class Breakpoint:
 def updated(state: Body, event: Body) -> Body:
     """Return the state of a breakpoint in a rank after its `breakpoint` event.
 
-    Fields that are not DAP's are passed on, but kept only until the next event.
+    Fields that are not DAP's are passed on, but kept only until the next event; so is the reason
+    why it was not verified.
     """
-    return {name: value for name, value in state.items() if name in _FIELDS} | event
+    kept = {name: value for name, value in state.items() if name in _FIELDS}
+    if event.get("verified"):
+        kept.pop("message", None)
+    return kept | event
 
 
 def _select(ranks: RankSet, world: World) -> set[RankId]:
@@ -129,11 +142,25 @@ def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoin
     try:
         for name in PREFIXED:
             _read_prefix(breakpoint, name)
-        for ranks in breakpoint.sets:
-            ranks.select(world, strict=False)
     except RankSetError as error:
         breakpoint.refusal = str(error)
+    else:
+        check_sets(breakpoint, world)
     return breakpoint
+
+
+def check_sets(breakpoint: Breakpoint, world: World) -> None:
+    """See whether its rank sets mean anything; a dimension that is not known may yet come."""
+    if breakpoint.refusal not in ("", breakpoint.unknown):
+        return
+    breakpoint.refusal = breakpoint.unknown = ""
+    try:
+        for ranks in breakpoint.sets:
+            ranks.select(world, strict=False)
+    except UnknownDimension as error:
+        breakpoint.refusal = breakpoint.unknown = str(error)
+    except RankSetError as error:
+        breakpoint.refusal = str(error)
 
 
 def adopt(known: Iterable[Breakpoint], body: Body) -> Breakpoint | None:
@@ -159,7 +186,7 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
         breakpoint.refusal = NO_BARRIER
     if prefix.ranks is not None:
         breakpoint.sets += (prefix.ranks,)
-    elif name == CONDITION and _BARE.fullmatch(text):
+    elif name == CONDITION and re.fullmatch(_BARE, text):
         breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
     breakpoint.clean[name] = prefix.rest
     if not prefix.rest:

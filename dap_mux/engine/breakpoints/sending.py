@@ -6,9 +6,10 @@ It is encoded once, and equal answers are read once: a thousand ranks of one pro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
@@ -27,9 +28,8 @@ from dap_mux.rank_sets import World
 MAX_ANSWERS: Final = 64  # that differ, and are kept to be recognised
 
 
-@dataclass(frozen=True, eq=False)
-class Taken:
-    """What a rank has made of its plan: do not change it, other ranks share it.
+class Taken(Struct, frozen=True, eq=False):
+    """A rank's answer to its plan. Other ranks share it, so do not change it.
 
     `ids`: its own, of the breakpoints that they stand for; `met`: debugpy has moved two of them
     onto one line; `told`: it has said anything of them, and perhaps that it has no such file.
@@ -64,6 +64,13 @@ class Sending:
             arguments["lines"] = [body.get("line", 1) for body in bodies]
         self._message = Broadcast(self._command, arguments)
         self._round = to_ranks.Round(core, self._command, self._answered)
+
+    def sends_as(self, other: Sending | None) -> bool:
+        """Whether a rank that was sent the other has the same breakpoints."""
+        if other is None:
+            return not self.planned.slots and not self.planned.refused
+        mine, theirs = self.planned, other.planned
+        return (mine.slots, mine.refused) == (theirs.slots, theirs.refused)
 
     def send(self, rank: Rank) -> None:
         """Send it to one rank."""
@@ -125,7 +132,7 @@ class Sendings:
         self._world = core.world()
         self._clients = list(wanted)
         breakpoints = [item for items in wanted.values() for item in items]
-        self._lasts = not any(item.sets for item in breakpoints)  # some mean states of ranks
+        self._lasts = not any(ranks.varies for item in breakpoints for ranks in item.sets)
         self._plans = Plans(breakpoints, self._world)
         self._sendings: dict[Plan, Sending] = {}
 

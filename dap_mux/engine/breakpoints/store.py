@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
+from msgspec import Struct, field
+
 from dap_mux.engine.breakpoints.merge import Breakpoint
+from dap_mux.engine.messages.capabilities import DEFAULT_EXCEPTIONS, SWALLOWED
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -18,13 +20,15 @@ MAX_REPLACED_IDS: Final = 4096  # of a rank's breakpoints replaced while it is s
 Ids: TypeAlias = dict[int, tuple[Breakpoint, ...]]
 
 
-@dataclass
-class BreakpointStore:
+class BreakpointStore(Struct):
     """Each client's breakpoints at each place; for exceptions, the arguments that it sent."""
 
     by_place: dict[Place, dict[int, list[Breakpoint]]] = field(default_factory=dict)
     sources: dict[Place, Body] = field(default_factory=dict)
     exceptions: dict[int, Body] = field(default_factory=dict)
+    undecided: set[int] = field(default_factory=set)
+    """Clients that took the default exception filters as they were told before any rank was known
+    whose framework swallows exceptions. An editor reads the defaults once."""
 
     def put(self, place: Place, client: int, breakpoints: list[Breakpoint]) -> None:
         """Replace a client's breakpoints at a place; one that was there before keeps its age.
@@ -38,6 +42,22 @@ class BreakpointStore:
                     item.replaces(older)
         kept = [one for one in known if one.by_command and not one.adopted]
         self.by_place.setdefault(place, {})[client] = breakpoints + kept
+
+    def choose_exceptions(self, client: int, body: Body, *, told_of_swallowed: bool) -> None:
+        """Keep a client's exception filters."""
+        self.exceptions[client] = body
+        is_default = body == DEFAULT_EXCEPTIONS and not told_of_swallowed
+        (self.undecided.add if is_default else self.undecided.discard)(client)
+
+    def chosen(self, clients: Iterable[int], *, swallows: bool) -> list[Body]:
+        """Return the filters of these clients for ranks whose framework swallows exceptions."""
+        undecided = self.undecided if swallows else ()
+        return [SWALLOWED if id in undecided else self.exceptions[id] for id in clients]
+
+    def forget_exceptions(self, client: int) -> bool:
+        """Whether the client, which has left, had any filters."""
+        self.undecided.discard(client)
+        return self.exceptions.pop(client, None) is not None
 
     def of(self, place: Place, client: int) -> list[Breakpoint]:
         """Return a client's breakpoints at a place."""

@@ -9,8 +9,9 @@ they run on. The response to a client waits for connected and connecting ranks (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from dap_mux.engine.breakpoints.acks import BreakpointAcks
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
@@ -26,6 +27,7 @@ from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.union import Plan
 from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.messages.capabilities import SWALLOWED
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.bodies import Body
@@ -78,7 +80,9 @@ class Breakpoints:
 
     def set_exceptions(self, request: ClientRequest) -> None:
         """`setExceptionBreakpoints`: ranks get the union of the clients' filters."""
-        chosen = self._store.exceptions[request.client.id] = plain(request.arguments)
+        chosen = plain(request.arguments)
+        told = any(rank.endpoint.traits.swallows_exceptions for rank in self._core.sorted_ranks())
+        self._store.choose_exceptions(request.client.id, chosen, told_of_swallowed=told)
         states = states_of(chosen, self._core.world())
         body: Body | None = {"breakpoints": states} if states else None
         self._apply_for(request, EXCEPTIONS, lambda: to_clients.respond(self._core, request, body))
@@ -166,7 +170,7 @@ class Breakpoints:
         places = self._store.places_of(client.id)
         for place in places:
             del self._store.by_place[place][client.id]
-        had_filters = self._store.exceptions.pop(client.id, None) is not None
+        had_filters = self._store.forget_exceptions(client.id)
         for place in places + ([EXCEPTIONS] if had_filters else []):
             self._apply(place, lambda: None)
             self._store.tidy(place)
@@ -218,6 +222,17 @@ class Breakpoints:
         elif ready:  # else `then` has been called, and may have forgotten the place
             self._send(ready, self._sendings(place))
 
+    def reselected(self, place: Place) -> None:
+        """Rank sets select others now: send a place's breakpoints to the ranks where they differ.
+
+        To no other: debugpy removes those of a file before it sets the new ones, and a rank that
+        runs may pass a line meanwhile.
+        """
+        sendings, newest = self._sendings(place), self._newest.get(place, {})
+        ready = [rank for rank in self._core.sorted_ranks() if rank.phase.configurable]
+        changed = [rank for rank in ready if not sendings.of(rank).sends_as(newest.get(rank.id))]
+        self._send(changed, sendings)
+
     def configure(self, rank: Rank) -> None:
         """Send everything to a rank that has just become ready for breakpoints."""
         world = self._core.world()
@@ -229,6 +244,8 @@ class Breakpoints:
             self._send([rank], known)
         if self._store.exceptions:
             self._send_exceptions([rank])
+        elif rank.endpoint.traits.swallows_exceptions:
+            to_ranks.ask(self._core, rank, "setExceptionBreakpoints", SWALLOWED, lambda _: None)
 
     def edited(self, place: Place) -> None:
         """A place's breakpoints, or their ranks, have changed."""
@@ -274,13 +291,16 @@ class Breakpoints:
             self._files.taken(rank, place, told=taken.told, missing=taken.has_no_file)
 
     def _send_exceptions(self, ranks: Iterable[Rank]) -> None:
-        by_client = self._store.exceptions
-        chosen = [by_client[id] for id in self._controllers(by_client)]
-        filters = ExceptionFilters(chosen, self._core.world())
+        clients, world = self._controllers(self._store.exceptions), self._core.world()
+        filters = {
+            swallows: ExceptionFilters(self._store.chosen(clients, swallows=swallows), world)
+            for swallows in (False, True)
+        }
         command = "setExceptionBreakpoints"
         requests = to_ranks.Round(self._core, command, self._exceptions_set)
         for rank in ranks:
-            requests.ask(rank, Broadcast(command, filters.of(rank.rank_id)))
+            wanted = filters[rank.endpoint.traits.swallows_exceptions].of(rank.rank_id)
+            requests.ask(rank, Broadcast(command, wanted))
 
     def _exceptions_set(self, rank: Rank, _: Reply) -> None:
         self._acks.arrived(rank, EXCEPTIONS)
@@ -290,6 +310,9 @@ class Breakpoints:
     def changed(self, rank: Rank, state: Body) -> None:
         """Handle a rank's `breakpoint` event: it has verified, moved or lost one of ours."""
         place, breakpoints = self._rank_ids.find(rank.id, state.get("id"))
+        if place is not None and state.get("verified"):
+            before = [item.states.get(rank.id, {}) for item in breakpoints]
+            self._files.verified(rank, place, before)
         self._keep_changed(rank, breakpoints, state)
         if place is not None and self._rank_ids.met(rank.id, place):
             self._send([rank], self._sendings(place))

@@ -10,8 +10,9 @@ the two is refused with a message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
@@ -22,16 +23,14 @@ from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 COUNT: Final = "@HIT@"  # debugpy replaces it by how often the breakpoint was reached
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """One breakpoint as it is sent to a rank, and the breakpoints that it unites."""
 
     body: Body
     breakpoints: tuple[Breakpoint, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Struct, frozen=True, eq=False):
     """The breakpoints sent to a rank for one place, and the refused ones with the reason."""
 
     slots: tuple[Slot, ...]

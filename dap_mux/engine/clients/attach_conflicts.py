@@ -18,7 +18,7 @@ PERSONAL: Final = frozenset(
     pythonPath ranks request role serverReadyAction tlsCa tlsCert tlsKey token tokenFile type
     variablePresentation verbosity workspaceFolder""".split()
 )
-# What holds where nobody has said anything: debugpy's defaults, and ours.
+# The values of attributes that are not given: debugpy's defaults, and ours.
 DEFAULTS: Final[Body] = {
     "django": False,
     "jinja": False,

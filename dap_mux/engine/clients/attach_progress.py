@@ -64,7 +64,7 @@ class Progress:
         return any(rank.phase not in DONE for rank in self._core.mains.values())
 
     def _attached(self) -> list[Rank]:
-        return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
+        return [rank for rank in self._core.sorted_mains() if rank.phase.live]
 
     def _percent(self) -> float:
         return round(100 * len(self._attached()) / max(1, len(self._core.mains)), 1)

@@ -14,7 +14,6 @@ from typing import Final
 from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.timeout_probe import look, put_back
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.timeout_warnings import URGENT_S, TimeoutWarning, extension, timeout_warnings
@@ -43,11 +42,11 @@ class CollectiveTimeouts:
         patience = self._core.settings.clock_patience
         if not patience:
             return
-        if rank.phase is Phase.LIVE and (rank.stop is not None or rank.run is not None):
+        if rank.phase.live and (rank.stop is not None or rank.run is not None):
             if not self._held:
                 self._wait(patience)
             self._held.add(rank.id)
-        elif rank.id in self._held:
+        elif self._held and rank.id in self._held:
             self._held.remove(rank.id)
             if not self._held:
                 self._wait(RESUMED_PAUSE_S)  # a rank that keeps stopping need not put anything back
@@ -62,7 +61,7 @@ class CollectiveTimeouts:
             self._core.after(self._core.settings.clock_patience, lambda: self._late(rank))
 
     def _late(self, rank: Rank) -> None:
-        if self._asked is not None and rank.phase is Phase.LIVE:
+        if self._asked is not None and rank.phase.live:
             self._ask([rank])
 
     def _wait(self, seconds: float) -> None:
@@ -79,7 +78,7 @@ class CollectiveTimeouts:
         self._ask(self._live())
 
     def _live(self) -> list[Rank]:
-        return [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
+        return [rank for rank in self._core.sorted_mains() if rank.phase.live]
 
     def _ask(self, ranks: Iterable[Rank], *, extends: bool = True) -> None:
         asked = list(ranks)
@@ -140,11 +139,11 @@ class CollectiveTimeouts:
         requests = to_ranks.Round(self._core, "evaluate", self._undone)
         for id in sorted(asked):
             rank = self._core.ranks.get(id)
-            if rank is not None and rank.phase is Phase.LIVE:
+            if rank is not None and rank.phase.live:
                 requests.ask(rank, message)
 
     def _undone(self, rank: Rank, reply: Reply) -> None:
-        if not reply.ok and rank.phase is Phase.LIVE:
+        if not reply.ok and rank.phase.live:
             self._core.warn("rank", f"timeouts may still be longer: {reply.problem}", rank)
 
 

@@ -7,10 +7,8 @@ from typing import Final
 
 _TITLE: Final = "Traceback (most recent call last):\n"
 # A frame of a traceback: its first line, and the deeper lines that belong to it.
-_OF_PYDEVD: Final = re.compile(
-    r'^  File "[^"\n]*[/\\\\]_pydevd_bundle[/\\\\][^\n]*\n(?:    [^\n]*\n)*', re.MULTILINE
-)
-_OF_THE_PROGRAM: Final = re.compile(r'^  File "[^\n]*, in ', re.MULTILINE)
+_OF_PYDEVD: Final = r'(?m)^  File "[^"\n]*[/\\\\]_pydevd_bundle[/\\\\][^\n]*\n(?:    [^\n]*\n)*'
+_OF_THE_PROGRAM: Final = r'(?m)^  File "[^\n]*, in '
 
 
 def without_debugger_frames(text: str) -> str:
@@ -20,8 +18,8 @@ def without_debugger_frames(text: str) -> str:
     """
     if not text.startswith(_TITLE):
         return text
-    kept = _OF_PYDEVD.sub("", text)
-    return kept if _OF_THE_PROGRAM.search(kept) else kept.removeprefix(_TITLE)
+    kept = re.sub(_OF_PYDEVD, "", text)
+    return kept if re.search(_OF_THE_PROGRAM, kept) else kept.removeprefix(_TITLE)
 
 
 def in_one_line(message: str) -> str:

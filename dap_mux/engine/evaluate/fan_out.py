@@ -10,20 +10,17 @@ A broadcast to many ranks is one timer, and one encoding for each distinct reque
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.evaluate.failure_text import in_one_line
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import malformed
-from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Pending, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
@@ -42,7 +39,7 @@ RAW: Final[Body] = {"format": {"rawString": True}}
 
 # Our own code around a user's expression is parsed with it.
 _MAX_PARSED_CHARS: Final = 4 * MAX_PARSED_CHARS
-# What a running rank is asked. Without a frame only text comes back, so the type goes before it;
+# The expression for a running rank. Without a frame only text comes back, so the type precedes it;
 # longer values are cut where debugpy cuts those of a frame.
 _IN_MAIN: Final = (
     "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
@@ -59,9 +56,8 @@ class Answer(Struct, frozen=True, gc=False):
     reference: int = 0
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What a set of ranks said. `in_main`: who was running, so the globals of `__main__` spoke."""
+class Answers(Struct, frozen=True):
+    """The replies of a set of ranks. `in_main`: those evaluated in `__main__`, as they run."""
 
     values: dict[RankId, Answer]
     errors: dict[RankId, str]
@@ -89,9 +85,10 @@ class ReplyCollector:
         self._errors: dict[RankId, str] = {}
         self.in_main: set[RankId] = set()
         self.stops: dict[RankId, Stop] = {}
-        self.pending = Pending("evaluate", self._take, None)
+        self.pending = Pending("evaluate", self._take, None, collect=self._collect)
         self._referenced = False
-        self._said: dict[bytes, Evaluated] = {}
+        # Answers that have come, by their bodies: of stopped ranks, and of those that run.
+        self._known: tuple[dict[bytes, Answer], dict[bytes, Answer]] = ({}, {})
         self._join = Join(core, ranks, self._tell, timeout)
 
     @property
@@ -126,24 +123,28 @@ class ReplyCollector:
             where = IN_MAIN if id in self.in_main and not reply.no_reply_reason else ""
             self.fail(id, message + where)
             return
-        text = bytes(reply.body)
-        said = self._said.get(text)
-        if said is None:
+        known, text = self._known[id in self.in_main], bytes(reply.body)
+        answer = known.get(text)
+        if answer is None:
             try:
-                said = read(reply.body, Evaluated)
+                answer = _answer(read(reply.body, Evaluated), in_main=id in self.in_main)
             except PeerFault as error:
                 self.fail(id, malformed(self._core, reply.rank, "evaluate", error).no_reply_reason)
                 return
-            self._keep(text, said)
-        if id in self.in_main:
-            self.answer(id, _in_main(said.result))
-        else:
-            self.answer(id, Answer(said.result, said.type or "", said.variablesReference))
+            if len(text) <= MAX_KEPT_SIZE and len(known) < MAX_KEPT:
+                known[text] = answer  # others may give it, too; a long one is none of those
+        self.answer(id, answer)
 
-    def _keep(self, text: bytes, said: Evaluated) -> None:
-        """Recognise an answer that others give, too; a long one is none of those."""
-        if len(text) <= MAX_KEPT_SIZE and len(self._said) < MAX_KEPT:
-            self._said[text] = said
+    def _collect(self, rank: Rank, body: Raw) -> bool:
+        """Keep an answer that is known, unless it is the last. Lean: a thousand come at once."""
+        id, waiting = rank.rank_id, self._join.waiting
+        in_main = self.in_main
+        answer = self._known[id in in_main if in_main else False].get(bytes(body))
+        if answer is None or len(waiting) < 2 or id not in waiting or self._join.over:
+            return False
+        waiting.remove(id)
+        self._values[id] = answer
+        return True
 
     def _tell(self, missing: frozenset[RankId]) -> None:
         values = self._values
@@ -186,7 +187,7 @@ class FanOutEvaluator:
         """
         asked = list(ranks)
         request = _EncodedRequest(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
-        collector = ReplyCollector(self._core, (rank.rank_id for rank in asked), then, timeout)
+        collector = ReplyCollector(self._core, [rank.rank_id for rank in asked], then, timeout)
         for rank in asked:
             if rank.stop is not None and not rank.stop.settled:
                 self._stop_waiters.wait(rank, partial(request.put, collector))
@@ -206,15 +207,18 @@ class _EncodedRequest:
         self._more = RAW if raw else {}
         self._stopped_only = stopped_only
         self._same = text if isinstance(text, str) and "$" not in text else None
-        self._encoded: dict[tuple[str, int | None], Broadcast] = {}
+        self._shared: dict[int | None, Broadcast] = {}  # by frame, where all have the same text
+        self._own: dict[tuple[str, int | None], Broadcast] = {}
 
     def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
         stop, connection, id = rank.stop, rank.connection, rank.rank_id
-        frame = self._frame(stop) if stop else None
+        frame = None
+        if stop:
+            frame = stop.frame_id if self._depth is None else self._frame(stop, self._depth)
         problem = "" if frame is not None else self._problem(rank, stop)
-        if problem or connection.link is None or rank.phase is not Phase.LIVE:
-            collector.fail(id, problem or _absence(rank))
+        if problem or connection.link is None or not rank.phase.live:
+            collector.fail(id, problem or absence_of(rank))
             return
         if stop:
             collector.stops[id] = stop
@@ -222,14 +226,13 @@ class _EncodedRequest:
             collector.in_main.add(id)
         seq = connection.seq = connection.seq + 1
         connection.pending[seq] = collector.pending
-        text = self._same if self._same is not None else self._text_for(rank)
-        message = self._encoded.get((text, frame)) or self._encode(text, frame)
-        self._core.out.append(ToRank(connection.link, shared=message, seq=seq))
+        message = self._shared.get(frame) or self._encode(rank, frame)
+        self._core.send_shared(message, connection.link, seq)
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""
-        if rank.phase is not Phase.LIVE:
-            return _absence(rank)
+        if not rank.phase.live:
+            return absence_of(rank)
         if stop is None:
             return self._stopped_only
         if stop.frame_ids and isinstance(self._depth, int):
@@ -238,11 +241,8 @@ class _EncodedRequest:
             return "it has left this function"
         return "its stack is not known: pause it again"
 
-    def _frame(self, stop: Stop) -> int | None:
-        if callable(self._depth):
-            index = self._depth(stop)
-        else:
-            index = stop.selected if self._depth is None else self._depth
+    def _frame(self, stop: Stop, depth: Depth) -> int | None:
+        index = depth(stop) if callable(depth) else depth
         if index is None or index >= len(stop.frame_ids):
             return None
         return stop.frame_ids[index]
@@ -251,10 +251,15 @@ class _EncodedRequest:
         text = self._text if isinstance(self._text, str) else self._text(rank)
         return substitute(text, values_of(self._core, rank)) if "$" in text else text
 
-    def _encode(self, text: str, frame: int | None) -> Broadcast:
-        message = Broadcast("evaluate", self._arguments(text, frame))
-        self._encoded[text, frame] = message
-        return message
+    def _encode(self, rank: Rank, frame: int | None) -> Broadcast:
+        if self._same is not None:
+            message = Broadcast("evaluate", self._arguments(self._same, frame))
+            self._shared[frame] = message
+            return message
+        text = self._text_for(rank)
+        if (text, frame) not in self._own:
+            self._own[text, frame] = Broadcast("evaluate", self._arguments(text, frame))
+        return self._own[text, frame]
 
     def _arguments(self, text: str, frame: int | None) -> Body:
         if frame is None:
@@ -263,14 +268,17 @@ class _EncodedRequest:
         return {"expression": text, "frameId": frame, "context": context, **self._more}
 
 
-def _absence(rank: Rank) -> str:
+def absence_of(rank: Rank) -> str:
+    """Return why a rank that is not attached cannot be asked."""
     return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
 
 
-def _in_main(result: str) -> Answer:
-    """Take apart what `_IN_MAIN` gives: the type's name, then the value."""
-    name, newline, value = result.partition("\n")
-    return Answer(value, name) if newline else Answer(result)
+def _answer(said: Evaluated, *, in_main: bool) -> Answer:
+    """Return what a rank has said. `_IN_MAIN` gives the type's name, then the value."""
+    if not in_main:
+        return Answer(said.result, said.type or "", said.variablesReference)
+    name, newline, value = said.result.partition("\n")
+    return Answer(value, name) if newline else Answer(said.result)
 
 
 def handle_of(core: SessionState, rank: RankId, answer: Answer) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.insight.compare import compare
-from dap_mux.insight.object_addresses import common_text, without_addresses
+from dap_mux.insight.object_addresses import without_addresses
 from dap_mux.rank_sets import RankId
 
 RankLabel: TypeAlias = Callable[[Iterable[RankId]], str]
@@ -25,22 +26,20 @@ def folded(
     `compare`) last. `reference` is
     asked once for each distinct value, of its lowest rank.
     """
-    texts = {rank: value for rank, (value, _) in values.items()}
-    types = {rank: type for rank, (_, type) in values.items()}
-    groups = most_first(texts, types)
+    groups = _grouped(values)
     odd: frozenset[RankId] = frozenset()
     if len(groups) > 1:
-        odd = compare(texts).outliers
-        groups.sort(key=lambda group: group[1][0] in odd)
+        odd = compare({rank: value for rank, (value, _) in values.items()}).outliers
+        groups.sort(key=lambda group: group[2][0] in odd)
     results = [
         {
             "ranks": label(ranks),
             "value": value,
-            "type": types[ranks[0]],
+            "type": type,
             "variablesReference": reference(ranks[0]),
             "outlier": ranks[0] in odd,
         }
-        for value, ranks in groups
+        for value, type, ranks in groups
     ]
     failed = [{"ranks": label(ranks), "message": text} for text, ranks in most_first(errors)]
     return {"results": results, "errors": failed, "outliers": label(sorted(odd))}
@@ -53,9 +52,31 @@ def most_first(
 
     Addresses of objects do not count, and are masked where they differ.
     """
-    groups: dict[tuple[str, str], list[RankId]] = {}
-    for rank in sorted(texts):
-        key = without_addresses(texts[rank]), types[rank] if types else ""
-        groups.setdefault(key, []).append(rank)
-    ordered = sorted(groups.values(), key=lambda ranks: (-len(ranks), ranks[0]))
-    return [(common_text(texts[rank] for rank in ranks), ranks) for ranks in ordered]
+    said = {rank: (text, types[rank] if types else "") for rank, text in texts.items()}
+    return [(text, ranks) for text, _, ranks in _grouped(said)]
+
+
+def _grouped(said: Mapping[RankId, tuple[str, str]]) -> list[tuple[str, str, list[RankId]]]:
+    """Return each distinct text and type with its ranks, as `most_first` has them.
+
+    Most ranks say the same: a text is looked at once, not for each of a thousand.
+    """
+    same: dict[tuple[str, str], list[RankId]] = {}
+    for rank, pair in said.items():
+        ranks = same.get(pair)
+        if ranks is None:
+            same[pair] = [rank]
+        else:
+            ranks.append(rank)
+    alike: dict[tuple[str, str], list[tuple[str, list[RankId]]]] = {}
+    for (text, type), ranks in same.items():
+        alike.setdefault((without_addresses(text), type), []).append((text, ranks))
+    groups = [
+        (
+            members[0][0] if len(members) == 1 else masked,
+            type,
+            sorted(chain.from_iterable(ranks for _, ranks in members)),
+        )
+        for (masked, type), members in alike.items()
+    ]
+    return sorted(groups, key=lambda group: (-len(group[2]), group[2][0]))

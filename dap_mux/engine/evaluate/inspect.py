@@ -7,11 +7,10 @@ is over, so it becomes an error rather than somebody else's data later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from dap_mux.engine.evaluate.failure_text import without_debugger_frames
 from dap_mux.engine.evaluate.last_answers import LastAnswers
@@ -37,8 +36,7 @@ ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
 NO_RANK: Final = "no rank is attached yet"
 
 
-@dataclass(eq=False)
-class _Early:
+class _Early(Struct, eq=False):
     """A request that came before any rank could take it."""
 
     request: ClientRequest
@@ -200,7 +198,7 @@ class Inspector:
 
         Without a stop there was nothing to run on from: a running rank is asked without a frame.
         """
-        if stop is None or rank.stop is stop or rank.phase is not Phase.LIVE:
+        if stop is None or rank.stop is stop or not rank.phase.live:
             return False
         body = self._last.instead(request, rank)
         if body is not None:
@@ -208,7 +206,7 @@ class Inspector:
         return body is not None
 
     def _followed_up(self, request: ClientRequest) -> None:
-        """What is to be said after a stack comes after it, however late that is."""
+        """Deliver what follows a stack after it, however late the stack is."""
         if request.command == "stackTrace":
             self._client_events.stack_answered(request.client, self._row(request))
 

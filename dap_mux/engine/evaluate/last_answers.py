@@ -12,10 +12,9 @@ the children of a value are found again although each stop gives them other refe
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
@@ -54,14 +53,14 @@ class _NamedValues(Struct):
     variablesReference: int = 0
 
 
-class _Shown(NamedTuple):
+class _Shown(Struct, frozen=True):
     """The value that a read-only request asks for."""
 
     trail: Trail
     how: str = ""  # which of the children, and in which format
 
 
-class _Unread(NamedTuple):
+class _Unread(Struct, frozen=True):
     """A request and its answer, as they are: most are never wanted again.
 
     Not the `ClientRequest`, which would keep its client, also long after that has left.
@@ -72,8 +71,7 @@ class _Unread(NamedTuple):
     body: Raw
 
 
-@dataclass
-class _KeptAnswers:
+class _KeptAnswers(Struct):
     """The latest answers of one rank over one connection."""
 
     connection: Connection
@@ -102,12 +100,12 @@ class LastAnswers:
     def _read(self, told: _KeptAnswers) -> None:
         """Find out what the newest answers are about."""
         while told.unread:
-            command, arguments, body = told.unread.popleft()
-            asked = self._asked(command, arguments)
+            unread = told.unread.popleft()
+            asked = self._asked(unread.command, unread.arguments)
             if asked is None:
                 continue
             try:
-                children = read(body, _NamedValues)
+                children = read(unread.body, _NamedValues)
             except PeerFault:
                 continue
             for child in (*children.scopes, *children.variables):
@@ -115,7 +113,7 @@ class LastAnswers:
                     self._trails[child.variablesReference] = (*asked.trail, child.name)
             if children.variablesReference:
                 self._trails[children.variablesReference] = asked.trail
-            told.answers[asked.trail, asked.how] = body
+            told.answers[asked.trail, asked.how] = unread.body
 
     def of_stale(self, request: ClientRequest) -> Raw | Body | None:
         """Return the answer to a request whose id was of a stop that is over; else None."""

@@ -18,7 +18,6 @@ from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.meshes import OF_TORCH, Meshes
 from dap_mux.engine.evaluate.torch_probe import look, why_it_does_not_stop
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import coords_of
@@ -72,7 +71,7 @@ class LibraryWatch:
     def _look(self) -> None:
         self._delay = min(2 * self._delay, SLOWEST_S)
         self._timer = self._core.after(self._delay, self._look)
-        live = [rank for rank in self._core.sorted_mains() if rank.phase is Phase.LIVE]
+        live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
         expression = lru_cache(partial(look, self._core.injected.torch_state))

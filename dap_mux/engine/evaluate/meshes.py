@@ -16,7 +16,6 @@ from dap_mux.engine.evaluate.torch_probe import meshes
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.listeners import MoveListener
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, coords_of
@@ -27,6 +26,7 @@ from dap_mux.rank_sets import RankSet, UnknownDimension, parse
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OF_TORCH: Final = "torch_rank"  # a dimension: the rank that torch.distributed knows
+MAX_MESHES: Final = 32  # of one actor: by how many names its dimensions go
 Chosen = Callable[[list[Rank]], None]
 
 
@@ -41,6 +41,8 @@ class Meshes:
         self._client_events = client_events
         self._ranks_event = ranks_event
         self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
+        self._told: dict[str, dict[int, list[object]]] = {}  # by group, what ranks have told
+        self._of_actors: dict[str, dict[int, list[object]]] = {}  # and what they are as actors
 
     def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
         """Call `then` with the ranks that a client's rank set means; refuse what means nothing.
@@ -71,7 +73,7 @@ class Meshes:
         waiting.append((then, self._core.cause))
         if len(waiting) > 1:
             return
-        live = [rank for rank in self._members(group) if rank.phase is Phase.LIVE]
+        live = [rank for rank in self._members(group) if rank.phase.live]
         expression = meshes(self._core.injected.torch_state)
         gather_results(
             self._core, live, lambda _: expression, object, partial(self._learned, group)
@@ -88,11 +90,30 @@ class Meshes:
 
     def learn(self, group: str, reports: Mapping[DebuggeeId, object]) -> None:
         """Take what ranks of a group say of their meshes, which is what holds from now on."""
+        told = _told({id[1]: report for id, report in reports.items()})
+        listed = {rank: report for rank, report in told.items() if isinstance(report, list)}
+        self._told[group] = listed
+        self.unite(group)
+
+    def learn_actor(self, group: str, number: int, mesh: list[object]) -> bool:
+        """Take the mesh of an actor, in which it has this number; return whether that is news.
+
+        `unite` then has to be called for the group.
+        """
+        known = self._of_actors.setdefault(group, {}).setdefault(number, [])
+        if mesh in known or len(known) >= MAX_MESHES:
+            return False
+        known.append(mesh)
+        return True
+
+    def unite(self, group: str) -> None:
+        """Lay a group out as its ranks and actors have told."""
         members = self._members(group)
         before = [coords_of(self._core, rank) for rank in members]
-        numbers = [rank.number for rank in members]
-        told = _told({id[1]: report for id, report in reports.items()})
-        found = mesh_of(told, numbers)
+        numbers = sorted(self._core.world().named.get(group, ()))
+        told, actors = self._told.get(group, {}), self._of_actors.get(group, {})
+        reports = {rank: [*actors.get(rank, ()), *told.get(rank, ())] for rank in {*told, *actors}}
+        found = mesh_of(reports, numbers)
         mesh = united(self._core.settings.meshes.get(group), found, numbers)
         self._core.found_meshes.pop(group, None)
         if found and mesh:
@@ -105,7 +126,7 @@ class Meshes:
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""
         self._ranks_event.moved(rank)
-        if self._view.mode() == "ranks" and rank.phase is Phase.LIVE:
+        if self._view.mode() == "ranks" and rank.phase.live:
             self._client_events.joined(rank)
 
 

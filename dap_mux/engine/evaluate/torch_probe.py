@@ -1,4 +1,4 @@
-"""What is evaluated in a rank to learn what torch knows there: functions of `injected.torch_state`.
+"""Expressions that ask a rank what torch knows there: functions of `injected.torch_state`.
 
 `source` is that module's.
 """

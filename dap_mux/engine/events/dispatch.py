@@ -29,7 +29,7 @@ def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
     events.stopped(rank, *stopped_body(body))
 
 
-# What comes of a thousand ranks at once is decoded only as far as it is needed.
+# Frequent events: a thousand ranks may send them at once, so only the fields in use are decoded.
 READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {"stopped": _stopped}
 WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "initialized": RankEvents.initialized,
@@ -50,6 +50,7 @@ WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "memory": _with_our_ids("memory"),
     "debugpySockets": RankEvents.sockets,
     "dapMuxServed": RankEvents.served,
+    "dapMuxMark": RankEvents.marked,
     "debugpyAttach": RankEvents.child,
     "debugpyWaitingForServer": None,
 }

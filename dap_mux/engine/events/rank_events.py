@@ -1,30 +1,40 @@
-"""What becomes of the events that ranks send. The table of them is `events`."""
+"""Handlers of the events that ranks send; `dispatch` has the table."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
+from dap_mux.engine.evaluate.actors import ACTOR, MAX_QUESTIONS
 from dap_mux.engine.events.output.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
-from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
+from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, confirmation
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client_dialects import thread
+from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops, learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
-from dap_mux.protocol.rank_messages import Served, Stopped, Threads, fields
+from dap_mux.protocol.rank_messages import (
+    ActorTold,
+    Marked,
+    Served,
+    Stopped,
+    Threads,
+    fields,
+    read_data,
+)
 
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
 EARLY: Final = (Phase.ATTACHING, Phase.CONFIGURING)
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
-MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
+USER_THREADS: Final = "dap-mux: threads in user code"  # as in dap_mux/injected/user_threads.py
 
 
 class RankEvents:
@@ -47,6 +57,7 @@ class RankEvents:
         self._breakpoints = breakpoints
         self._capabilities = capabilities
         self._output = output
+        self.actor_told: Listeners[[Rank, ActorTold]] = Listeners()
         self._loaded: Recent[int, None] = Recent(MAX_LOADED)  # by hash: names may be long
 
     # The session's state
@@ -97,11 +108,19 @@ class RankEvents:
         sockets = body.get("sockets") or []
         if any(isinstance(item, dict) and item.get("internal") for item in sockets):
             self._lifecycle.adapter_is_ready(rank)
-        self._pass_on(rank, "debugpySockets", body)
+        if self._core.single:  # each of many says it, and no client needs to know
+            self._pass_on(rank, "debugpySockets", body)
 
     def served(self, rank: Rank, body: Body) -> None:
         """`dapMuxServed`: the rank has no adapter."""
         self._lifecycle.served(rank, fields(body, Served).debugpy)
+
+    def marked(self, rank: Rank, body: Body) -> None:
+        """`dapMuxMark`: the rank sends more output once it knows that this much has come."""
+        count = fields(body, Marked).bytes
+        if len(rank.connection.pending) < MAX_QUESTIONS:
+            arguments: Body = {"expression": confirmation(count), "context": "watch"}
+            to_ranks.ask(self._core, rank, "evaluate", arguments, lambda reply: None)
 
     def thread(self, rank: Rank, body: Body) -> None:
         """A Python thread of the rank came or went; rows of their own only where all are shown."""
@@ -109,7 +128,10 @@ class RankEvents:
         if not isinstance(id, int):
             return
         _note_thread(rank, id, runs=reason != "exited")
-        if not self._core.shows_threads or rank.phase is not Phase.LIVE:
+        rows = self._core.rows_of(rank)
+        if rows == "main" or not rank.phase.live:
+            return
+        if rows == "user" and (reason != "exited" or not _has_own_row(rank, id)):
             return
         if reason == "exited":
             self._tell_thread(rank, "exited", id)
@@ -119,7 +141,7 @@ class RankEvents:
 
     def live(self, rank: Rank) -> None:
         """A rank without an adapter tells of threads and of a stop before it is attached."""
-        if self._core.shows_threads:
+        if self._core.rows_of(rank) == "all":
             for id in sorted(rank.connection.threads):
                 self._ask_name(rank, id)
         early, rank.connection.early_stop = rank.connection.early_stop, None
@@ -139,7 +161,7 @@ class RankEvents:
             )
 
     def _named(self, rank: Rank, id: int, said: Threads | None) -> None:
-        if said and rank.phase is Phase.LIVE:
+        if said and rank.phase.live:
             learn_threads(rank, said)
             if id in rank.threads:
                 self._tell_thread(rank, "started", id)
@@ -156,13 +178,18 @@ class RankEvents:
     # Passed on
 
     def output(self, rank: Rank, body: Body) -> None:
-        """What a rank printed, line by line and folded; telemetry is for nobody."""
+        """Pass on what a rank printed, line by line and folded; telemetry is dropped."""
         if not isinstance(body.get("source"), dict):
             body.pop("source", None)
         rest = self._translated(rank, "output", body)
         text, category = rest.pop("output", ""), rest.pop("category", None) or ""
         if category == "telemetry" and text == PROGRAM_OVER:
             rank.connection.program_over = True
+        elif category == "telemetry" and text == USER_THREADS:
+            said = read_data(rest.get("data"), Threads)
+            self._stops.user_threads.late(rank, said.threads or ())
+        elif category == "telemetry" and text == ACTOR:
+            self.actor_told.tell(rank, read_data(rest.get("data"), ActorTold))
         elif category == "telemetry":
             if text == "debugpy":
                 data = rest.get("data")
@@ -260,3 +287,8 @@ def _job(body: Body, core: SessionState) -> Body:
     named = {**body, "name": f"{name} ({len(core.mains)} ranks)"}
     named.pop("systemProcessId", None)
     return named
+
+
+def _has_own_row(rank: Rank, id: int) -> bool:
+    """Whether a thread has a row beside that of its rank."""
+    return id in rank.threads and id != main_thread(rank)

@@ -30,7 +30,7 @@ class RanksEvent:
         self._timer: int | None = None
 
     def moved(self, rank: Rank) -> None:
-        """What `list` shows of this rank has changed."""
+        """Note that the row which `list` shows for this rank has changed."""
         for client in self._core.clients.values():  # no generator: a rank that attaches moves often
             if EVENT in client.events:
                 self._changed[rank.id] = rank

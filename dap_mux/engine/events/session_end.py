@@ -66,7 +66,7 @@ class SessionEnd:
             self._end()
 
     def job_ended(self, code: int | None) -> None:
-        """Nobody starts ranks any more; those that have not come will not."""
+        """No more ranks will be started: give up on those that have not come."""
         self._core.flow.job_over = True
         self._core.flow.job_code = code
         for rank in self._core.sorted_mains():

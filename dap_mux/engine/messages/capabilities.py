@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
@@ -31,6 +32,10 @@ FILTERS: Final[list[Body]] = [
         "description": "Break when exception escapes into library code.",
     },
 ]
+USER_UNHANDLED: Final = "userUnhandled"
+DEFAULT_EXCEPTIONS: Final[Body] = {"filters": ["uncaught"]}
+SWALLOWED: Final[Body] = {"filters": ["uncaught", USER_UNHANDLED]}
+"""The filters for ranks of a framework that swallows exceptions, until a client chooses others."""
 FILTERS_KEY: Final = "exceptionBreakpointFilters"
 OWN: Final[Body] = {
     "supportsConfigurationDoneRequest": True,
@@ -67,12 +72,13 @@ class Capabilities:
         self._told: Body = {}
         self._seen: list[Body] = []
         self._last: Body = {}
+        self._swallowed = False  # some ranks' frameworks catch what user code raises
 
     def now(self) -> Body:
         """Return the intersection of what the ranks offer and what we route, and our own."""
         offers = self._seen
         flags = {name: True for name in sorted(self._routed) if self._offered(name, offers)}
-        self._told = {**flags, **OWN, FILTERS_KEY: _filters(offers)}
+        self._told = {**flags, **OWN, FILTERS_KEY: self._filters(offers)}
         return self._told
 
     def _offered(self, name: str, offers: list[Body]) -> bool:
@@ -94,6 +100,25 @@ class Capabilities:
         if offers in self._seen or len(self._seen) >= MAX_OFFERS:
             return
         self._seen.append(offers)
+        self._tell_change()
+
+    def rank_known(self, traits: Traits) -> None:
+        """A rank is known: where its framework swallows exceptions, a client should choose that.
+
+        It stays so when that rank has left.
+        """
+        if traits.swallows_exceptions and not self._swallowed:
+            self._swallowed = True
+            self._tell_change()
+
+    def _filters(self, offers: list[Body]) -> list[Body]:
+        filters = _filters(offers)
+        if not self._swallowed:
+            return filters
+        marked = {"default": True}
+        return [{**one, **marked} if one["filter"] == USER_UNHANDLED else one for one in filters]
+
+    def _tell_change(self) -> None:
         before = self._told
         now = self.now()
         changed = {key: value for key, value in now.items() if before.get(key) != value}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw, Struct
@@ -24,8 +23,7 @@ MAX_OPEN: Final = 4096  # requests of one client that wait for their answers
 ROLES = ("", "controller", "observer")  # "": not attached
 
 
-@dataclass(frozen=True)
-class Route(Generic[PartsT]):
+class Route(Struct, Generic[PartsT], frozen=True):
     """What happens to one request. No `handler`: it is refused at once and never forwarded."""
 
     handler: Callable[[PartsT], Handler] | None

@@ -25,7 +25,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 NO_DEADLINE: Final = 0.0
 NOT_CONNECTED: Final = "not connected"
-# What is about all threads of a rank. Its adapter says so by "*", whichever it is asked about, and
+# Requests that concern all threads of a rank. Its adapter answers "*", whichever is named, and
 # so must we where there is none: debugpy refuses an id that it has not told yet.
 OF_ALL_THREADS: Final = frozenset({"continue", "pause"})
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class Round:
         seq = connection.seq = connection.seq + 1
         connection.pending[seq] = self._pending
         self._waiting[rank] = connection, seq
-        self._core.out.append(ToRank(connection.link, shared=message, seq=seq))
+        self._core.send_shared(message, connection.link, seq)
 
     def _answered(self, reply: Reply) -> None:
         rank = reply.rank
@@ -106,7 +106,7 @@ def ask(
     token = core.after(limit, lambda: _expire(connection, seq, limit)) if limit else None
     connection.pending[seq] = Pending(command, then, token, core.cause)
     if isinstance(arguments, Broadcast):
-        core.out.append(ToRank(connection.link, shared=arguments, seq=seq))
+        core.send_shared(arguments, connection.link, seq)
     else:
         core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
 

@@ -26,9 +26,13 @@ IS_TRACKER: Final = (
 YES: Final = "True"
 
 
-@lru_cache(maxsize=4)
-def attach_expression(injected: InjectedSources, *, debug_children: bool) -> str:
+@lru_cache(maxsize=8)
+def attach_expression(
+    injected: InjectedSources, *, debug_children: bool, user_threads: bool = False
+) -> str:
     """Return what applies the patches; see `injected.attach.attach` for its value.
+
+    One expression, for two that are evaluated without a frame may run at once, in two threads.
 
     The sources are packed, for every rank's adapter decodes and encodes them, and the rank compiles
     them, at each attach: a third of the bytes, and no escapes in them (a quarter of the time to
@@ -40,12 +44,18 @@ def attach_expression(injected: InjectedSources, *, debug_children: bool) -> str
     unpacked = f"__import__('zlib').decompress(__import__('base64').b64decode({packed!r}))"
     kept_as = f"dap_mux_{crc32(sources):08x}"
     return (
-        f"[own['attach'](debugger, own['sources'], {debug_children}, {PROGRAM_OVER!r})"
+        f"[own['attach'](debugger, own['sources'], {debug_children}, {PROGRAM_OVER!r},"
+        f" {user_threads})"
         " for debugger in [__import__('pydevd').get_global_debugger()]"
         f" for kept in [vars(debugger).setdefault({kept_as!r}, {{}})]"
         f" for own in [kept or kept.update(sources=__import__('json').loads({unpacked}))"
         f" or exec(compile(kept['sources']['attach'], {FILE_NAME!r}, 'exec'), kept) or kept]][0]"
     )
+
+
+def confirmation(count: int) -> str:
+    """Return what tells a patched rank that so many bytes of its output have come."""
+    return f"dapMuxMark {count}"
 
 
 def leave_children_alone(injected: InjectedSources) -> str:
@@ -62,9 +72,14 @@ def _sources(injected: InjectedSources) -> dict[str, str]:
         "conditions": injected.conditions,
         "farewell": injected.farewell,
         "logpoints": injected.logpoints,
+        "missing_files": injected.missing_files,
+        "monarch_actors": injected.monarch_actors,
         "output_redirect": injected.output_redirect,
         "process_identity": injected.process_identity,
         "pydevd_patches": injected.pydevd_patches,
+        "ray_breakpoints": injected.ray_breakpoints,
+        "send_queue": injected.send_queue,
         "stop_details": injected.stop_details,
         "tracing": injected.tracing,
+        "user_threads": injected.user_threads,
     }

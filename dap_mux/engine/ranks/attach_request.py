@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from dap_mux.engine.state.bodies import Body
 
 
-@dataclass
-class AttachRequest:
+class AttachRequest(Struct):
     """Whether a controller has asked to attach, and with which arguments."""
 
     wanted: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Protocol
+
+from msgspec.structs import replace
 
 from dap_mux.backoff import Backoff
 from dap_mux.engine.messages import to_ranks

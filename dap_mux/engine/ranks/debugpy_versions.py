@@ -7,6 +7,7 @@ old; below that nothing is known, and the rank is left alone.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from dap_mux.engine.injected_sources import InjectedSources
@@ -15,12 +16,13 @@ Version: TypeAlias = tuple[int, ...]
 TESTED: Final[Version] = (1, 8, 14)  # the oldest, as in pyproject.toml
 REFUSED_BELOW: Final[Version] = (1, 8, 0)
 ANSWERS_WITHOUT_FRAME: Final[Version] = (1, 8, 21)
-_NUMBERS: Final = re.compile(r"\d+\.\d+\.\d+")
+_NUMBERS: Final = r"\d+\.\d+\.\d+"
 
 
+@lru_cache(maxsize=8)
 def version_of(text: str) -> Version | None:
     """The numbers of a release; None where this is none."""
-    found = _NUMBERS.match(text)
+    found = re.match(_NUMBERS, text)
     return tuple(map(int, found[0].split("."))) if found else None
 
 

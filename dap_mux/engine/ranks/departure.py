@@ -46,7 +46,7 @@ class Departure:
 
     def begin(self, rank: Rank) -> None:
         """Let it run on, and disconnect as soon as that does no harm."""
-        was_live, stop = rank.phase is Phase.LIVE, rank.stop
+        was_live, stop = rank.phase.live, rank.stop
         # A child that was never told to run waits for ever.
         runs_on = rank.phase in (Phase.STARTING, Phase.LIVE) or (
             rank.phase is Phase.CONFIGURING and rank.main is not None

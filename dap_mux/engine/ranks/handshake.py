@@ -9,7 +9,7 @@ children from waiting for a debugger that will not come.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
@@ -22,18 +22,15 @@ from dap_mux.engine.ranks import debugpy_versions
 from dap_mux.engine.ranks.attach_expression import (
     IS_TRACKER,
     YES,
-    attach_expression,
-    leave_children_alone,
 )
 from dap_mux.engine.ranks.attach_request import AttachRequest
+from dap_mux.engine.ranks.patching import Patching, evaluate
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
-from dap_mux.engine.source_files.path_mappings import arguments_for, paths_of
-from dap_mux.engine.source_files.probe import WORKING_FOLDER
+from dap_mux.engine.source_files.path_mappings import arguments_for
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.pathmap import HERE
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated
 
@@ -53,7 +50,6 @@ INITIALIZE_ARGUMENTS: Final[Body] = {
 
 _INITIALIZE: Final = msgspec.json.encode(INITIALIZE_ARGUMENTS)
 CONFIGURATION_DONE: Final = Broadcast("configurationDone", {})
-CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
     f"{ALREADY_DEBUGGED}: by another debugger, or still over a connection that broke "
@@ -99,6 +95,7 @@ class Handshake:
         self._request = request
         self._outcome = outcome
         self._watcher = watcher
+        self._patching = Patching(core, request)
         self._offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
     def begin(self, rank: Rank) -> None:
@@ -200,9 +197,12 @@ class Handshake:
 
     def _key_of(self, rank: Rank) -> str:
         """Of this process alone: two ranks at one port must not take each other's place."""
-        child = rank.endpoint.pid if rank.main else None
-        text = f"{self._core.settings.key} {rank.rank_id} {child}"
-        return sha256(text.encode()).hexdigest()
+        connection = rank.connection
+        if not connection.key:
+            child = rank.endpoint.pid if rank.main else None
+            text = f"{self._core.settings.key} {rank.rank_id} {child}"
+            connection.key = sha256(text.encode()).hexdigest()
+        return connection.key
 
     def initialized(self, rank: Rank) -> None:
         """The rank's `initialized` event: patch it, give it its breakpoints, let it run on."""
@@ -213,26 +213,10 @@ class Handshake:
             return
         self._transitions.to(rank, Signal.INITIALIZED)
         if rank.main:
-            self._evaluate(rank, IS_TRACKER, self._examined)
-        if debugpy_versions.prints_values(rank.debugpy):
-            answering = debugpy_versions.answer_without_frame(self._core.injected)
-            self._evaluate(rank, answering, _nothing)
-        if warning := debugpy_versions.old(rank.debugpy):
-            self._core.warn("rank", warning, rank)
-        self._evaluate(rank, self._patches_for(rank), self._patched)
-        if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
-            self._evaluate(rank, WORKING_FOLDER, self._located)
+            evaluate(self._core, rank, IS_TRACKER, self._examined)
+        self._patching.patch(rank)
         if not rank.main:
             self.configure(rank)
-
-    def _patches_for(self, rank: Rank) -> str:
-        debug_children = self._request.debugs_children
-        if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
-            self._core.warn(
-                "rank", "its child processes run undebugged, because it dials out", rank
-            )
-            debug_children = False
-        return attach_expression(self._core.injected, debug_children=debug_children)
 
     def _examined(self, child: Rank, said: Evaluated | None, reply: Reply) -> None:
         if child.phase is Phase.CONFIGURING:
@@ -245,49 +229,12 @@ class Handshake:
         if self._core.flow.configured:
             self.start(rank)
 
-    def _evaluate(
-        self,
-        rank: Rank,
-        expression: str,
-        then: Callable[[Rank, Evaluated | None, Reply], None],
-    ) -> None:
-        message = _evaluate(expression)
-        to_ranks.ask_for(self._core, rank, "evaluate", message, Evaluated, partial(then, rank))
-
-    def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        """Verified by what the socket itself says; where it fails the rank just stays slow."""
-        told = said.result if said else ""
-        no_delay, children, rank.process = f"{told}  ".split(" ", 2)
-        rank.process = rank.process.strip()
-        rank.patched = no_delay == YES
-        if not rank.patched:
-            self._core.warn(
-                "rank", "TCP_NODELAY could not be set: each request takes 44 ms longer", rank
-            )
-        if children != YES:
-            what = (
-                "child processes may go undebugged"
-                if self._request.debugs_children
-                else CHILDREN_MAY_WAIT
-            )
-            self._core.warn("rank", what if said else f"{what}: {reply.problem}", rank)
-
     def free_children(self, rank: Rank) -> None:
         """A rank that is left starts children that no longer wait for a debugger."""
-        expression = leave_children_alone(self._core.injected)
-        self._evaluate(rank, expression, self._children_freed)
-
-    def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        if said is None:
-            self._core.warn("rank", CHILDREN_MAY_WAIT, rank)
-
-    def _located(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        """Where the rank runs, which is what a `remoteRoot` of "." means."""
-        if said and said.result:
-            self._core.folders[rank.rank_id] = said.result
+        self._patching.free_children(rank)
 
     def start(self, rank: Rank) -> None:
-        """What is evaluated in it comes first: a child of it that comes before would hang."""
+        """Patch it before it may start a child: one that comes earlier would hang."""
         self._transitions.to(rank, Signal.CONFIGURED)
         rank.timer = self._core.after(
             self._core.settings.silence_timeout,
@@ -333,19 +280,9 @@ class Handshake:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""
         if rank.phase is Phase.STARTING:
             self._transitions.to(rank, Signal.ATTACHED)
-            rank.attempts = 0
+            rank.attempts, rank.connection.key = 0, ""
             self._outcome.attached(rank)
 
 
 def _why_refused(reply: Reply) -> str:
     return BUSY if ALREADY_DEBUGGED in reply.message else reply.problem
-
-
-@lru_cache(maxsize=8)
-def _evaluate(expression: str) -> Broadcast:
-    """Return the request, which is of 20 KB and the same for most ranks."""
-    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
-
-
-def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-    """It is not needed at all where it cannot be evaluated."""

@@ -223,7 +223,7 @@ class Lifecycle:
         if rank.main and not _comes_back(rank, rank.main):
             self.ended(rank, reason)
             return
-        was_live = rank.phase is Phase.LIVE
+        was_live = rank.phase.live
         expect_another(self._core, rank)
         newly = rank.lost is None and (was_live or debugger_ended) and not is_replaced(rank)
         if newly:
@@ -329,7 +329,7 @@ class Lifecycle:
             self._watcher.lost(rank, False)
             return
         rank.fate.vanished, rank.fate.held = rank.lost is not None, None
-        was_live = rank.phase is Phase.LIVE
+        was_live = rank.phase.live
         self._leave_workers(rank)
         self._connector.hang_up(rank, ENDED)
         self._transitions.to(rank, Signal.END, reason or reason_of(rank) or ENDED)

@@ -9,8 +9,9 @@ attached in either case, because it runs on only after `configurationDone` (meas
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.state.bodies import Body
@@ -22,7 +23,7 @@ from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import WorkerId
 
 # Events of a hidden child that are heard; it is not debugged, so the rest is of no interest.
-HEARD = frozenset({"initialized", "terminated", "debugpyAttach"})
+HEARD = frozenset({"initialized", "terminated", "debugpyAttach", "dapMuxMark"})
 MAX_CHILDREN = 1024  # of one rank at once: its word alone has us open no more connections
 
 

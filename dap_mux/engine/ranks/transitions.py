@@ -35,12 +35,17 @@ class Transitions:
 
     def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         """Take the step that the table has for this signal."""
-        rank.phase = step(rank.phase, signal)
-        self._core.phase_changed(rank)
-        if reason or not rank.phase.trying:
+        before, after = rank.phase, step(rank.phase, signal)
+        rank.phase, reason_before = after, rank.reason
+        if before.live or after.live:
+            self._core.phase_changed(rank)
+        if reason or not after.trying:
             rank.reason = reason  # while it is tried again, `list` says why that is
-        if not rank.phase.trying:
+        if not after.trying:
             forget_lost(self._core, rank)
-        self._core.cancel(rank.timer)
-        rank.timer = None
-        self._watcher.moved(rank)
+        if rank.timer is not None:
+            self._core.cancel(rank.timer)
+            rank.timer = None
+        # `list` shows no step of a handshake, and thousands of ranks take them at once.
+        if not (before.handshake and after.handshake) or rank.reason != reason_before:
+            self._watcher.moved(rank)

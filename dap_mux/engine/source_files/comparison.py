@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from dap_mux.rank_sets import RankId, fold
 
@@ -16,7 +16,7 @@ Near: TypeAlias = tuple[str, str, bool]
 K = TypeVar("K")
 
 
-class FileNews(NamedTuple):
+class FileNews(Struct, frozen=True):
     """A problem with a file in one rank; `path` is the rank's own.
 
     `fit`: local and remote root that would solve it; `instead`: of the entry that applies now.
@@ -29,7 +29,7 @@ class FileNews(NamedTuple):
     instead: bool = False
 
 
-class Proposal(NamedTuple):
+class Proposal(Struct, frozen=True):
     """An entry of `pathMappings` that would solve the problem with a file.
 
     `instead`: it replaces the entry with the same local root.
@@ -39,14 +39,15 @@ class Proposal(NamedTuple):
     instead: bool
 
     def __str__(self) -> str:
+        import json  # noqa: PLC0415  (as `user_files` has it: few sessions have a proposal)
+
         entry = json.dumps(self.entry, ensure_ascii=False)
         if self.instead:
             return f"in pathMappings use {entry} for this localRoot"
         return f"add {entry} to pathMappings"
 
 
-@dataclass(frozen=True)
-class AboutFile:
+class AboutFile(Struct, frozen=True):
     """The part of a breakpoint's message about its file.
 
     Ranks in `missing` need no other reason. The `sentences` include the `proposals`.
@@ -60,7 +61,7 @@ class AboutFile:
 NOTHING_WRONG: Final = AboutFile()
 
 
-class Others(NamedTuple):
+class Others(Struct, frozen=True):
     """All ranks of the session and their hosts, which are named if there are several."""
 
     hosts: Mapping[RankId, str]

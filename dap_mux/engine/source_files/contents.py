@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.join import Join
@@ -38,8 +37,7 @@ MAX_FILES: Final = 16_384  # for which clients were given a reference
 MIME: Final = "text/x-python"
 
 
-@dataclass
-class Remote:
+class Remote(Struct):
     """A file of one host. `given`: debugpy's own references to it, as our handles, by rank."""
 
     path: str

@@ -7,7 +7,7 @@ breakpoints of a file, so no response waits for it: `breakpoint` events tell the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from dap_mux.engine.inputs import LocalHash
@@ -31,7 +31,6 @@ from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.path_translation import from_uri
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.errors import PeerFault
@@ -45,6 +44,7 @@ MAX_FILES: Final = 16_384  # paths that clients and stacks have named
 MAX_FOUND: Final = 1024  # results of each rank
 COALESCE_WINDOW_S: Final = 0.2  # from the first rank's result for a file until clients are told
 LOOPBACK: Final = ("127.", "localhost", "::1")
+OTHER_CODE: Final = "other code"  # in place of a digest
 OnDigests: TypeAlias = Callable[[dict[str, str]], None]
 
 
@@ -54,6 +54,7 @@ class Files:
     def __init__(self, core: SessionState) -> None:
         self._core = core
         self.changed: Listeners[[str]] = Listeners()
+        self.code_found: Listeners[[Rank, str]] = Listeners()  # of files that a rank lacks
         self._asked: dict[int, tuple[Client, OnDigests]] = {}
         self._here: set[int] = set()
         self._local: Recent[str, str] = Recent(MAX_FILES)
@@ -149,7 +150,7 @@ class Files:
             self._look(self._core.ranks[id], path, missing=self._having[path][id])
 
     def _look(self, rank: Rank, path: str, *, missing: bool) -> None:
-        if path in self._found.get(rank.rank_id, ()) or rank.phase is not Phase.LIVE:
+        if path in self._found.get(rank.rank_id, ()) or not rank.phase.live:
             return
         remote = paths_of(self._core, rank).to_remote(path)
         same = remote == path and self._is_ours(rank)
@@ -200,6 +201,16 @@ class Files:
 
     def _tell(self, path: str) -> None:
         self._core.cancel(self._timers.pop(path, None))
+        self.changed.tell(path)
+
+    def verified(self, rank: Rank, path: str, before: Iterable[Body]) -> None:
+        """A rank has taken breakpoints after all: it may have code of a file that it lacks."""
+        if any(state.get("message") == NO_FILE for state in before):
+            self.code_found.tell(rank, path)
+
+    def has_other_code(self, rank: Rank, path: str) -> None:
+        """A rank has code under this name, of another text than the client's."""
+        self._found.setdefault(rank.rank_id, Recent(MAX_FOUND))[path] = Found(OTHER_CODE)
         self.changed.tell(path)
 
     # Results

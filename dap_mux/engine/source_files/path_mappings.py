@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState, host_of
@@ -25,13 +27,15 @@ def mappings_of(arguments: Body, folder: str) -> PathMap:
     for own in (arguments.get("workspaceFolder"), arguments.get("cwd")):
         if isinstance(own, str) and (own.startswith("/") or is_windows(own)):
             return parse(written, own)
-    return parse(written, folder)._replace(guessed=True)
+    return replace(parse(written, folder), guessed=True)
 
 
 def place_of(rank: Rank, cwd: str = "") -> Place:
     """Return the properties of a rank that mappings depend on."""
     endpoint = rank.endpoint
-    return Place(rank.rank_id, (host_of(rank), endpoint.host), endpoint.remote_root, cwd)
+    hosts = (host_of(rank), endpoint.host)
+    local, remote = endpoint.traits.copy
+    return Place(rank.rank_id, hosts, remote or endpoint.remote_root, cwd, local)
 
 
 def paths_of(core: SessionState, rank: Rank) -> RankPaths:
@@ -43,7 +47,8 @@ def paths_of(core: SessionState, rank: Rank) -> RankPaths:
 
 def _has_none(core: SessionState, rank: Rank) -> bool:
     """Whether no mapping can apply to a rank: so it is in most sessions."""
-    return not core.path_map.entries and not rank.endpoint.remote_root
+    endpoint = rank.endpoint
+    return not (core.path_map.entries or endpoint.remote_root or endpoint.traits.copy[1])
 
 
 def _paths(core: SessionState, place: Place) -> RankPaths:

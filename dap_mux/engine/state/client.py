@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.admission import Token
 from dap_mux.engine.state.bodies import Body
@@ -16,8 +15,7 @@ from dap_mux.protocol.types import InitializeArguments
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
-@dataclass
-class Focus:
+class Focus(Struct):
     """The rank that a client works on; `explicit`: chosen by `scopes`, not only `stackTrace`."""
 
     rank: DebuggeeId | None = None
@@ -28,16 +26,14 @@ class Focus:
     )
 
 
-@dataclass
-class Dropped:
+class Dropped(Struct):
     """The output that a client has lost since it stopped reading; `size` in bytes of UTF-8."""
 
     lines: int = 0
     size: int = 0
 
 
-@dataclass
-class StopSync:
+class StopSync(Struct):
     """Whether a client has applied the last `allThreadsStopped` that it was sent.
 
     It is told only afterwards which rows run, because applying the stop would undo that.
@@ -48,8 +44,7 @@ class StopSync:
     timer: int | None = None  # for a client that sends no request
 
 
-@dataclass(eq=False)
-class Client:
+class Client(Struct, eq=False, weakref=True):
     """A DAP client of the session. Its `clientID` sets `dialect`, its attach sets `role`."""
 
     id: int

@@ -9,16 +9,16 @@ running rank shown as paused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, field
 
 EventBody: TypeAlias = tuple[str, dict[str, Any]]
 Script: TypeAlias = tuple[EventBody, ...]
 MAX_SINGLE_STOPS: Final = 8  # late stops told one by one, to clients that need it
 
 
-@dataclass(frozen=True)
-class RowStates:
+class RowStates(Struct, frozen=True):
     """The rows of a client's view. `details`: the reason and the like of the stop in focus."""
 
     focus: int
@@ -172,7 +172,7 @@ class Dape(Generic):
         return (*marks, stopped(states, states.focus, all=False))
 
     def slow(self, states: RowStates, rows: tuple[int, ...]) -> Script:
-        """Nothing marks a row without selecting it: wait for the focus."""
+        """Wait for the focus: this client cannot mark a row without selecting it."""
         return ()
 
     def move(self, states: RowStates, old: int | None) -> Script:
@@ -190,7 +190,7 @@ class Dape(Generic):
         return (thread("started", row), *arrow)
 
     def left(self, row: int, *, focus: bool) -> Script:
-        """Nothing to free."""
+        """Do nothing: this client holds no row."""
         return (thread("exited", row),)
 
 

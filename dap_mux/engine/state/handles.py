@@ -7,8 +7,9 @@ another rank's data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, overload
+from typing import Final, overload
+
+from msgspec import Struct, field
 
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.errors import DapMuxError, StaleHandle
@@ -26,14 +27,13 @@ MAX_PER_RANK: Final = 65_536  # that end with a stop, and as many others
 MAX_TEXT: Final = 1024  # characters of an id that is a string
 
 
-class _Owner(NamedTuple):
+class _Owner(Struct, frozen=True):
     rank: DebuggeeId
     kind: Kind
     upstream: Id
 
 
-@dataclass(slots=True)
-class _Owned:
+class _Owned(Struct):
     """The ids of one rank, mapped to ours."""
 
     stop: dict[tuple[Kind, Id], Id] = field(default_factory=dict)

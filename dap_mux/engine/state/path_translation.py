@@ -7,8 +7,10 @@ paths to them). A client may use URIs, run on Windows, or have the sources elsew
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from dap_mux.pathmap import RankPaths, is_windows
 from dap_mux.pathmap.mapping import HERE
@@ -18,7 +20,7 @@ _MAX_CACHED_PATHS: Final = 4096
 _WORKING_FOLDER: Final = "/\0here"  # stands for a rank's working folder, on both sides
 
 
-class PathRoute(NamedTuple):
+class PathRoute(Struct, frozen=True):
     """A client's mappings and the session's, for the same rank."""
 
     client: RankPaths

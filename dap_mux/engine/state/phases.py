@@ -39,29 +39,18 @@ class Phase(enum.Enum):
         self.label = label
         self.state = state
         self.linked = linked
+        # Asked thousands of times at once: no properties, and no look-up of a member to compare
+        # with, which takes Python 3.11 ten times as long as one of these.
+        self.live = label == "live"
+        self.handshake = state == "connecting"  # a step of it: users see them all as one
+        self.trying = self.handshake or label == "waiting"  # we try to attach the rank
+        self.configurable = label in ("configuring", "starting", "live")  # it takes breakpoints
+        # it takes breakpoints now, or will once it is connected
+        self.configurable_soon = self.live or self.handshake
+        self.leaving = label.startswith("leaving")  # being detached, its connection still open
 
     # Members are singletons: the C hash by identity, not Enum's in Python, on the hot path.
     __hash__ = object.__hash__
-
-    @property
-    def trying(self) -> bool:
-        """Whether we try to attach the rank."""
-        return self.state == "connecting" or self is Phase.WAITING
-
-    @property
-    def configurable(self) -> bool:
-        """Whether the rank takes breakpoints now."""
-        return self in (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)
-
-    @property
-    def configurable_soon(self) -> bool:
-        """Whether the rank takes breakpoints now, or will once it is connected."""
-        return self.configurable or self in (Phase.CONNECTING, Phase.GREETING, Phase.ATTACHING)
-
-    @property
-    def leaving(self) -> bool:
-        """Whether the rank is being detached and the connection is still open."""
-        return self in (Phase.LEAVING_EARLY, Phase.LEAVING)
 
 
 class AfterLeaving(enum.Enum):

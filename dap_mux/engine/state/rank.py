@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.bodies import Body
@@ -45,20 +44,25 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 class Pending(Struct):
-    """A request that a rank has not answered; many ranks may share one object."""
+    """A request that a rank has not answered; many ranks may share one object.
+
+    `collect` takes the body of an answer of which nothing comes but that it is kept; False where
+    that is not so, and `then` has to be called.
+    """
 
     command: str
     then: Callable[[Reply], None]
     deadline: int | None
     cause: ClientRequest | None = None  # the client's request that it is made for
+    collect: Callable[[Rank, Raw], bool] | None = None
 
 
-@dataclass(eq=False, slots=True)
-class Connection:
+class Connection(Struct, eq=False):
     """One connection to an adapter; the next attempt replaces it. `link` is None once closed."""
 
     link: int | None = None
     incarnation: str = ""  # that of the endpoint when it was opened
+    key: str = ""  # by which its process knows us, until it is attached
     direct: bool = False  # there is no adapter, and we take its part
     adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
     # a stop before the rank is attached, which an adapter keeps back
@@ -72,8 +76,7 @@ class Connection:
     program_over: bool = False  # the rank has reported the end of its main thread
 
 
-@dataclass
-class Lost:
+class Lost(Struct):
     """The process of a rank whose connection was lost, until it is attached again."""
 
     alone: bool = False  # it had no adapter, so its port was its process's own
@@ -83,8 +86,7 @@ class Lost:
     deadline: int | None = None  # to reconnect, where the process cannot be observed
 
 
-@dataclass(slots=True)
-class Fate:
+class Fate(Struct):
     """The end of a rank's process, or what is known before it."""
 
     place: str = ""  # of its newest stop
@@ -97,15 +99,13 @@ class Fate:
     told: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class Rank:
+class Rank(Struct, eq=False):
     """One rank, `(group, rank)`, over all processes and connections that it has in turn.
 
     Or a worker: a process that a rank, its `main`, has started, and that is debugged like a rank.
     """
 
     id: DebuggeeId
-    rank_id: RankId = field(init=False)  # itself, or the rank that this worker belongs to
     endpoint: Endpoint
     phase: Phase = Phase.IDLE
     reason: str = ""
@@ -126,14 +126,14 @@ class Rank:
     stepping: frozenset[int] = NO_THREADS  # its threads that are stepping
     last_thread: int | None = None  # the thread that it continued with, while it runs
     threads: dict[int, str] = field(default_factory=dict)
+    home: int | None = None  # of these the one that its own row shows; None: its main thread
     exit_code: int | None = None
     fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
-    attach_overrides: Body = field(
-        default_factory=lambda: NO_OVERRIDES
-    )  # a worker's own attach arguments
+    attach_overrides: Body = field(default_factory=lambda: NO_OVERRIDES)  # a worker's own
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
+    rank_id: RankId = ("", 0)  # itself, or the rank that this worker belongs to; from `id`
 
     def __post_init__(self) -> None:
         self.rank_id = rank_of(self.id)
@@ -156,7 +156,7 @@ class Rank:
     @property
     def state(self) -> str:
         """One of: waiting connecting running stopped pausing lost exited."""
-        if self.phase is Phase.LIVE:
+        if self.phase.live:
             stopped = self.stop is not None and self.stop.settled
             return "stopped" if stopped else "pausing" if self.pausing else "running"
         return "lost" if self.lost else self.phase.state

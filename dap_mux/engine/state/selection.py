@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.state.client import Client
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -28,7 +27,7 @@ def class_of(core: SessionState, rank: Rank) -> list[Rank]:
 def _stands(other: Rank, rank: Rank, place: object) -> bool:
     return (
         other.id[0] == rank.id[0]
-        and other.phase is Phase.LIVE
+        and other.phase.live
         and other.stop is not None
         and other.stop.frames == place
     )
@@ -51,7 +50,7 @@ def targets(
         return members
     if mode == "class":
         return class_of(core, members[0] if focus is None or elsewhere else focus)
-    return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
+    return [rank for rank in core.sorted_ranks() if rank.phase.live]
 
 
 def _mode(scope: str, command: str) -> str:
@@ -63,7 +62,7 @@ def _mode(scope: str, command: str) -> str:
 def focused(core: SessionState, client: Client) -> Rank | None:
     """Return the rank that a client works on, None before it has looked at any."""
     rank = core.ranks.get(client.focus.rank) if client.focus.rank else None
-    return rank if rank and rank.phase is Phase.LIVE else None
+    return rank if rank and rank.phase.live else None
 
 
 def looked_at(client: Client, rank: DebuggeeId, *, explicit: bool) -> None:
@@ -88,7 +87,7 @@ def give_focus(client: Client, rank: DebuggeeId) -> None:
 
 def fallback(core: SessionState, gone: Rank) -> Rank | None:
     """Return the new focus if a rank is gone: the first of its class, else any stopped rank."""
-    live = (rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE and rank is not gone)
+    live = (rank for rank in core.sorted_ranks() if rank.phase.live and rank is not gone)
     stopped = [rank for rank in live if rank.stop]
     place = gone.stop.frames if gone.stop else None
     same = [rank for rank in stopped if place and _stands(rank, gone, place)]

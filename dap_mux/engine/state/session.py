@@ -6,17 +6,19 @@ import logging
 import random
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.injected_sources import InjectedSources
-from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline
+from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.pathmap import PathMap
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -24,8 +26,7 @@ Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
 """A deferred call, and the request that it is made for."""
 
 
-@dataclass
-class Flow:
+class Flow(Struct):
     """The progress of the session as a whole."""
 
     configured: bool = False  # the first controller is configured: ranks may run
@@ -62,6 +63,7 @@ class SessionState:
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
         self.names: dict[str, RankSet] = {}  # named sets, by name
+        self.aliases: dict[RankId, RankId] = {}  # ranks by further names; see `World`
         self.compiled: dict[
             tuple[str, int], str
         ] = {}  # warnings for breakpoints that torch.compile skips
@@ -84,6 +86,15 @@ class SessionState:
         self._world = None
         self.view = settings.view
         self.scope = settings.scope
+
+    def send_shared(self, message: Broadcast, link: int, seq: int) -> None:
+        """Send a rank what others get, too. Lean: this is done a thousand times at once."""
+        out = self.out
+        last = out[-1] if out else None
+        if type(last) is ToRanks and last.message is message:
+            last.links.append((link, seq))
+        else:
+            out.append(ToRanks(message, [(link, seq)]))
 
     def number(self) -> int:
         """Return a number that was never returned before."""
@@ -160,7 +171,7 @@ class SessionState:
 
     def phase_changed(self, rank: Rank) -> None:
         """Its phase is another than before."""
-        if rank.phase is Phase.LIVE and self.ranks.get(rank.id) is rank:
+        if rank.phase.live and self.ranks.get(rank.id) is rank:
             self._live.add(rank.id)
         else:
             self._live.discard(rank.id)
@@ -214,10 +225,16 @@ class SessionState:
         """Whether the session has one rank, and so should behave like debugpy itself."""
         return len(self.mains) == 1
 
-    @property
-    def shows_threads(self) -> bool:
-        """Whether every Python thread of a rank is a row, not only the one that stopped."""
-        return self.single or self.settings.threads == "all"
+    def rows_of(self, rank: Rank) -> str:
+        """Return which of its Python threads have rows: `main` (one row), `user` or `all`."""
+        asked = self.settings.threads
+        if asked == "auto":
+            asked = "user" if rank.endpoint.traits.user_threads else "main"
+        return "all" if self.single and asked == "main" else asked
+
+    def shows_threads(self, rank: Rank) -> bool:
+        """Whether a rank may have several rows, not only one for the thread that stopped."""
+        return self.rows_of(rank) != "main"
 
     def default_group(self) -> str:
         """Return the group that plain numbers mean: the only one, or the session's default."""
@@ -229,6 +246,10 @@ class SessionState:
         """Each group's mesh, if known: given, or read from its ranks."""
         return {**self.settings.meshes, **self.found_meshes}
 
+    def mesh_of(self, group: str) -> Mesh | None:
+        """Return one group's mesh, if known."""
+        return self.found_meshes.get(group) or self.settings.meshes.get(group)
+
     def world(self) -> World:
         """Return what rank sets are evaluated against: the same until a rank or a mesh is new."""
         meshes = self.meshes
@@ -239,8 +260,17 @@ class SessionState:
                 states=RankStates(self.mains),
                 names=self.names,
                 default_group=self.settings.default_group,
+                aliases=dict(self.aliases),
             )
         return self._world
+
+    def also_called(self, name: RankId, rank: RankId) -> bool:
+        """A rank has a further name; return whether that is news."""
+        if self.aliases.get(name) == rank:
+            return False
+        self.aliases[name] = rank
+        self._world = None
+        return True
 
 
 class RankStates(Mapping[RankId, str]):

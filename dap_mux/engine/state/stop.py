@@ -5,11 +5,10 @@ Only `stops` changes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from dap_mux.engine.state.bodies import Body
+from dap_mux.protocol.rank_messages import ActorTold
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
@@ -21,8 +20,7 @@ class Frame(Struct, frozen=True, gc=False):
     line: int
 
 
-@dataclass(slots=True)
-class Stop:
+class Stop(Struct):
     """A rank's stop; `thread` is debugpy's id of the thread that caused it."""
 
     thread: int
@@ -30,6 +28,7 @@ class Stop:
     details: Body
     frames: tuple[Frame, ...] | None = None
     frame_ids: tuple[int, ...] = ()  # debugpy's own, of the same frames
+    actor: ActorTold | None = None  # in whose code it is, by its own number and place
     line_text: str | None = None  # source text of the innermost frame's line, None if unknown
     own: int = 0  # index of the innermost frame in user code, at an exception
     selected: int = 0  # index of the frame that `u` and `d` selected, `own` at first
@@ -43,8 +42,7 @@ class Stop:
         return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
 
 
-@dataclass
-class StepRun:
+class StepRun(Struct):
     """One step of a class in lockstep; `overdue`: clients were told of those pending."""
 
     members: set[DebuggeeId]
@@ -52,8 +50,7 @@ class StepRun:
     overdue: bool = False
 
 
-@dataclass(frozen=True)
-class Deferred:
+class Deferred(Struct, frozen=True):
     """A command that a late rank runs when it arrives, to catch up with its class.
 
     `place` is where the class was when the command was given; None for a continue.

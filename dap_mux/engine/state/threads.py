@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.state.client import Client
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.stop import Frame
@@ -25,8 +25,7 @@ MAIN_THREAD: Final = "MainThread"
 MAX_THREADS: Final = 65_536  # with a row; beyond it the oldest lose theirs
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """One DAP thread. Requests go to `members[0]`; `thread` is a further Python thread of it."""
 
     id: int
@@ -77,7 +76,7 @@ class View:
 
     def _rank_rows(self, rank: Rank) -> list[Row]:
         single = self._core.single
-        if not single and self._core.settings.threads != "all":
+        if self._has_one_row(rank):
             return [self._row(rank, self.name_of(rank))]
         main = main_thread(rank)
         whose = self.name_of(rank)
@@ -87,6 +86,11 @@ class View:
         if single and rank.main:
             names[main] = whose
         return [self._row(rank, name, None if id == main else id) for id, name in names.items()]
+
+    def _has_one_row(self, rank: Rank) -> bool:
+        rows = self._core.rows_of(rank)
+        few = rows == "user" and len(rank.threads) < 2 and not self._core.single
+        return rows == "main" or few
 
     def _row(self, rank: Rank, name: str, thread: int | None = None) -> Row:
         return Row(self.id_of(rank.id, thread), name, (rank,), rank.stop is not None, thread)
@@ -136,7 +140,7 @@ class View:
         """
         key = self._owners.get(thread) if isinstance(thread, int) else None
         rank = self._core.ranks.get(key[0]) if key else None
-        if key is None or rank is None or rank.phase is not Phase.LIVE:
+        if key is None or rank is None or not rank.phase.live:
             raise StaleHandle(f"no thread {thread} in this session")
         members = [rank]
         if self.mode() == "classes":
@@ -147,7 +151,7 @@ class View:
         """Return debugpy's id for a row: the thread that caused the stop, else the main one."""
         if thread is not None:
             return thread
-        whole = self._core.shows_threads
+        whole = self._core.shows_threads(rank)
         return rank.stop.thread if rank.stop and not whole else main_thread(rank)
 
     def ids_for_stops(self, client: Client, ranks: Iterable[Rank]) -> tuple[int, ...]:
@@ -162,7 +166,7 @@ class View:
         if self.mode() == "classes":
             rows = self.rows(client)
             return next((r.id for r in rows if rank in r.members), self.id_of(rank.id))
-        if not self._core.shows_threads:
+        if not self._core.shows_threads(rank):
             return self.id_of(rank.id)
         thread = rank.stop.thread if rank.stop else rank.last_thread
         known = rank.stop is not None or thread in rank.threads
@@ -170,7 +174,7 @@ class View:
 
 
 def _live(core: SessionState) -> list[Rank]:
-    return [rank for rank in core.sorted_ranks() if rank.phase is Phase.LIVE]
+    return [rank for rank in core.sorted_ranks() if rank.phase.live]
 
 
 def _who(members: list[Rank]) -> str:
@@ -191,13 +195,18 @@ def _base(path: str) -> str:
 
 def coords_of(core: SessionState, rank: Rank) -> dict[str, int]:
     """Return the rank's coordinates in its mesh, {} if no mesh is known."""
-    mesh = core.meshes.get(rank.id[0])
+    mesh = core.mesh_of(rank.id[0])
     coords = mesh.coords(rank.number) if mesh and rank.number in mesh else {}
     return {**(rank.endpoint.coords or {}), **coords}
 
 
 def main_thread(rank: Rank) -> int:
-    """Return debugpy's id of the main thread: by name, because it is not always 1."""
+    """Return debugpy's id of the thread that the rank's own row shows.
+
+    Its main thread, by name, because it is not always 1, unless rows are those of user code.
+    """
+    if rank.home in rank.threads:
+        return rank.home
     for id, name in rank.threads.items():
         if name == MAIN_THREAD:
             return id

@@ -21,11 +21,12 @@ from dap_mux.engine.messages.join import Join
 from dap_mux.engine.ranks.deaths import note_stop
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import RankMoves
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import NO_THREADS, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, Frame, StepRun, Stop
+from dap_mux.engine.state.threads import MAIN_THREAD
 from dap_mux.engine.stops.client_events import ClientEvents
+from dap_mux.engine.stops.user_threads import UserThreads
 from dap_mux.protocol.rank_messages import (
     ExceptionInfo,
     Stack,
@@ -66,6 +67,7 @@ class Stops:
         self._output = output
         self._edits = edits
         self._run_deferred = run_deferred
+        self.user_threads = UserThreads(core, client_events)
         self._new: dict[DebuggeeId, Stop] = {}
         self._steps: list[StepRun] = []  # those that may still be under way
         self._running: list[Rank] = []  # those that ran when somebody last looked at all
@@ -81,9 +83,13 @@ class Stops:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
         stop = Stop(said.threadId or 1, said.reason or "pause", details)
+        stop.actor = said.actor
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
-        _learn_stack(rank, stop, said)  # told here by ranks that are patched to
+        _learn_stack(self, rank, stop, said)  # told here by ranks that are patched to
+        if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main
+            rank.threads.setdefault(stop.thread, MAIN_THREAD)
         rank.stop, rank.pausing = stop, False
+        self.user_threads.stopped(rank, stop, said.userThreads or ())
         rank.stepping = NO_THREADS
         self._new.pop(rank.id, None)
         self._learn(rank, stop)
@@ -98,7 +104,7 @@ class Stops:
         asked: dict[str, Body] = {}
         if stop.frames is None:
             asked["stackTrace"] = {"threadId": stop.thread}
-        if stop.thread not in rank.threads or self._core.shows_threads:
+        if stop.thread not in rank.threads or self._core.rows_of(rank) == "all":
             asked["threads"] = {}  # else it is one that has stood there before, and has its name
         if stop.reason == "exception":
             asked["exceptionInfo"] = {"threadId": stop.thread}
@@ -113,7 +119,7 @@ class Stops:
         def answered(said: Any, _: Reply) -> None:
             if rank.stop is stop:
                 if said is not None:
-                    learn(rank, stop, said)
+                    learn(self, rank, stop, said)
                 if stop.settled:
                     self._moves.moved(rank)  # late, but still worth knowing
             join.arrive(command)
@@ -191,7 +197,7 @@ class Stops:
         """The rank's connection is gone: it takes part in nothing that is under way."""
         self.give_up_step(rank)
         rank.pausing = False
-        rank.threads = {}
+        rank.threads, rank.home = {}, None
         note_stop(rank, rank.stop)
         rank.stop = None
         self._new.pop(rank.id, None)
@@ -248,7 +254,7 @@ class Stops:
 
     def _runs(self, rank: Rank) -> bool:
         told = rank.id in self._new or (rank.stop is not None and rank.stop.announced)
-        return rank.phase is Phase.LIVE and not told
+        return rank.phase.live and not told
 
     def _steps_complete(self) -> bool:
         """Every new stop ends a step that is complete, or overdue."""
@@ -277,7 +283,7 @@ class Stops:
 NOT_OWN = frozenset({"subtle", "label"})
 
 
-def _learn_stack(_: Rank, stop: Stop, said: Stack) -> None:
+def _learn_stack(_: Stops, __: Rank, stop: Stop, said: Stack) -> None:
     if said.stackFrames is None:
         return
     stop.frames = _shared(tuple(map(_frame, said.stackFrames)))
@@ -310,15 +316,16 @@ def learn_threads(rank: Rank, said: Threads) -> None:
         rank.threads = {thread.id: thread.name for thread in said.threads}
 
 
-def _learn_threads(rank: Rank, _: Stop, said: Threads) -> None:
-    learn_threads(rank, said)
+def _learn_threads(stops: Stops, rank: Rank, stop: Stop, said: Threads) -> None:
+    if not stops.user_threads.name(rank, stop, said):
+        learn_threads(rank, said)
 
 
-def _learn_exception(_: Rank, stop: Stop, said: ExceptionInfo) -> None:
+def _learn_exception(_: Stops, __: Rank, stop: Stop, said: ExceptionInfo) -> None:
     stop.unhandled = said.breakMode in (None, "unhandled")
 
 
-LEARN: dict[str, tuple[type[Struct], Callable[[Rank, Stop, Any], None]]] = {
+LEARN: dict[str, tuple[type[Struct], Callable[[Stops, Rank, Stop, Any], None]]] = {
     "stackTrace": (Stack, _learn_stack),
     "threads": (Threads, _learn_threads),
     "exceptionInfo": (ExceptionInfo, _learn_exception),

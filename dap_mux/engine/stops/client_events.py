@@ -7,7 +7,6 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.client_dialects import RowStates, Script, continued, thread
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.selection import fallback, focused, give_focus
 from dap_mux.engine.state.session import SessionState
@@ -78,6 +77,22 @@ class ClientEvents:
         for client in self._core.controllers():
             self._send(client, (continued(row),))
 
+    def threads_left(self, rank: Rank, threads: list[int]) -> None:
+        """These threads of a rank stand in user code no more: their rows disappear."""
+        for id in threads:
+            for client in self._core.controllers():
+                self._emit(client, (thread("exited", self._view.id_of(rank.id, id)),))
+
+    def threads_stand(self, rank: Rank, threads: list[int]) -> None:
+        """These threads of a stopped rank have new rows: the focus stays where it is."""
+        if self._view.mode() == "classes":
+            return
+        rows = tuple(self._view.id_of(rank.id, id) for id in threads)
+        for client in self._core.controllers():
+            focus = focused(self._core, client)
+            shown = focus if focus and focus.stop else rank
+            self._send(client, client.dialect.late(self._states(client, shown), rows))
+
     def overdue(self, run: StepRun) -> None:
         """A step takes long: who looks at it keeps its focus, and sees who else is stopped."""
         stopped = self._stopped()
@@ -92,11 +107,11 @@ class ClientEvents:
         return client.dialect.slow(states, self._view.ids_for_stops(client, stopped))
 
     def _stopped(self) -> list[Rank]:
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
         return [rank for rank in live if rank.stop and rank.stop.announced]
 
     def _anybody_stopped(self) -> bool:
-        return any(r.stop for r in self._core.ranks.values() if r.phase is Phase.LIVE)
+        return any(r.stop for r in self._core.ranks.values() if r.phase.live)
 
     def _kept(self, client: Client) -> RowStates | None:
         """Return what the client's focus still shows, if it is stopped."""
@@ -159,7 +174,7 @@ class ClientEvents:
         heir = fallback(self._core, gone)
         if heir:
             self.move(client, heir, old)
-        elif gone.phase is not Phase.LIVE:
+        elif not gone.phase.live:
             client.focus.rank = None
 
     def move(self, client: Client, rank: Rank, old: int | None) -> None:
@@ -250,15 +265,15 @@ class ClientEvents:
         self._emit(client, client.dialect.applied(self._states(client, shown), row))
 
     def _say_all_run(self, client: Client) -> None:
-        """Nobody is stopped any more: said of a rank that is still there, if any is."""
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        """Tell the client that all ranks run, naming one that is still there, if any is."""
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
         rank = focused(self._core, client) or next(live, None)
         if rank is not None:
             row = self._view.id_for_stop(client, rank)
             self._emit(client, client.dialect.resume_all(row))
 
     def _stopped_first(self) -> Rank:
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
         return next(rank for rank in live if rank.stop)
 
     def _end_sync(self, client: Client) -> None:

@@ -17,7 +17,6 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.listeners import RankMoves
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
@@ -35,7 +34,7 @@ NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
 
 
 class AttachedRanks(Protocol):
-    """What attaches the ranks."""
+    """The part that attaches the ranks."""
 
     arguments: Body  # that they are attached with
 
@@ -77,7 +76,7 @@ class Control:
 
     def _focused_row(self, client: Client) -> int:
         """Return the row that the client works on, the first where it has not looked at any."""
-        live = (rank for rank in self._core.sorted_ranks() if rank.phase is Phase.LIVE)
+        live = (rank for rank in self._core.sorted_ranks() if rank.phase.live)
         rank = focused(self._core, client) or next(live, None)
         if rank is None:
             raise StaleHandle("no rank is attached")
@@ -95,7 +94,7 @@ class Control:
             chosen = [rank for rank in chosen if rank in ends or not held(rank)]
         left = self._core.ranks.keys() - {rank.id for rank in chosen}
         others = (self._core.ranks[id] for id in left)
-        all_run = not any(rank.stop for rank in others if rank.phase is Phase.LIVE)
+        all_run = not any(rank.stop for rank in others if rank.phase.live)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
         self._client_events.resumed([rank for rank in chosen if self.resume(rank)])
 
@@ -134,7 +133,7 @@ class Control:
         Also of one that has just stopped and is about to run on: there it stays.
         """
         for rank in ranks:
-            if rank.phase is Phase.LIVE and not (rank.stop and rank.stop.settled):
+            if rank.phase.live and not (rank.stop and rank.stop.settled):
                 rank.deferred.clear()
                 if rank.stop is None and not rank.pausing:
                     rank.pausing = True
@@ -145,7 +144,7 @@ class Control:
 
     def _paused(self, rank: Rank, reply: Reply) -> None:
         """It is refused, or stands still sooner or later."""
-        if not reply.ok and rank.phase is Phase.LIVE:
+        if not reply.ok and rank.phase.live:
             self._log(rank, "pause", reply)
         if not reply.ok and not reply.no_reply_reason and rank.pausing:
             self._say_refusal(rank, "pause", reply)
@@ -162,7 +161,7 @@ class Control:
         if "targetId" in arguments:
             arguments["targetId"] = self._step_in_target(row, arguments["targetId"])
             chosen = [row]  # the others' debuggers know the ids of their own targets only
-        stopped = [rank for rank in chosen if rank.stop and rank.phase is Phase.LIVE]
+        stopped = [rank for rank in chosen if rank.stop and rank.phase.live]
         rest = {key: value for key, value in arguments.items() if key not in NOT_FOR_RANKS}
         if self._stands_beside_a_step(row, thread):
             to_clients.respond(self._core, request)
@@ -187,13 +186,15 @@ class Control:
 
     def _steps(self, rank: Rank, thread: int) -> bool:
         """Whether this row's last step is still under way: a held key repeats it."""
-        return bool(rank.stepping) and (thread in rank.stepping or not self._core.shows_threads)
+        return bool(rank.stepping) and (
+            thread in rank.stepping or not self._core.shows_threads(rank)
+        )
 
     def _stands_beside_a_step(self, rank: Rank, thread: int) -> bool:
         """Whether this thread is held while another one of its rank steps: it may step too."""
         steps = rank.run is not None and rank.stop is None and not rank.pausing
         held_there = thread in rank.threads and thread not in rank.stepping
-        return steps and held_there and self._core.shows_threads and self._holds_threads()
+        return steps and held_there and self._core.shows_threads(rank) and self._holds_threads()
 
     def _step_in_target(self, row: Rank, target: Id) -> Id:
         """Return the rank's own id of a step-in target; raise `StaleHandle` if it has none such."""
@@ -263,7 +264,7 @@ class Control:
             rank.last_thread = thread
 
         def answered(reply: Reply) -> None:
-            if rank.phase is Phase.LIVE and not reply.ok:
+            if rank.phase.live and not reply.ok:
                 self._log(rank, command, reply)
                 if not reply.no_reply_reason and rank.stop is None:
                     self._stands(rank, stop, thread)

@@ -1,14 +1,14 @@
-"""Who waits for a rank to stand still: one that steps, or whose stop is not told whole yet."""
+"""Callbacks for a rank's next complete stop, for instance after a step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.state.client import ClientRequest
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
@@ -17,8 +17,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 OnStop: TypeAlias = Callable[[Rank], None]
 
 
-@dataclass(frozen=True)
-class _Waiter:
+class _Waiter(Struct, frozen=True):
     then: OnStop
     old: Stop | None
     cause: ClientRequest | None
@@ -37,7 +36,7 @@ class StopWaiters:
 
     def moved(self, rank: Rank) -> None:
         """The rank's state has changed."""
-        waiting = self._waiting.pop(rank.id, None)
+        waiting = self._waiting.pop(rank.id, None) if self._waiting else None
         if waiting is None:
             return
         here = [one for one in waiting if _arrived(rank, one.old)]
@@ -49,6 +48,6 @@ class StopWaiters:
 
 
 def _arrived(rank: Rank, old: Stop | None) -> bool:
-    if rank.phase is not Phase.LIVE:
+    if not rank.phase.live:
         return True
     return rank.stop is not None and rank.stop.settled and rank.stop is not old

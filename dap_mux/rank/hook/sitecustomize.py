@@ -26,7 +26,18 @@ RANK_VARIABLES = frozenset(
         "SLURM_PROCID",
     )
 )
-WATCHED = frozenset(("jax.distributed", "mpi4py.MPI", "torch.distributed.distributed_c10d"))
+WATCHED = frozenset(
+    (
+        "distributed.client",
+        "distributed.deploy.cluster",
+        "jax.distributed",
+        "monarch._rust_bindings",
+        "monarch._src.actor.proc_mesh",
+        "mpi4py.MPI",
+        "ray._private.worker",
+        "torch.distributed.distributed_c10d",
+    )
+)
 """The modules by which `frameworks` knows a rank."""
 SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")
 SPAWNED = "--multiprocessing-fork"
@@ -94,7 +105,7 @@ class Watcher:
         return spec
 
 
-def call(name: str, *arguments: "Any") -> None:
+def call(name: str, *arguments: "Any") -> "Any":
     """Call a function of `launched` without leaving dap-mux importable for the program."""
     borrowed = "dap_mux" not in sys.modules
     if borrowed:
@@ -103,7 +114,7 @@ def call(name: str, *arguments: "Any") -> None:
     try:
         from dap_mux.rank import launched  # noqa: PLC0415
 
-        getattr(launched, name)(*arguments)
+        return getattr(launched, name)(*arguments)
     finally:
         if borrowed and not hasattr(sys.modules["dap_mux"], "__version__"):
             for each in [each for each in sys.modules if each.split(".")[0] == "dap_mux"]:

@@ -92,7 +92,7 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
         ({}, "attach needs `endpoints`"),
         ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
         ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` must be the number of ranks, not 0"),
-        ({"endpoints": ["ray:7"]}, "is not supported yet"),
+        ({"endpoints": ["monarch:7"]}, "a Monarch job has no address that lists its procs"),
         ({"cluster": {"kind": "oc"}}, "`cluster`: oc needs pod or job or selector"),
         ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "leave `tunnel` out"),
         ({"endpoints": "localhost"}, "a port is missing"),

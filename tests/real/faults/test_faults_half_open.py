@@ -6,6 +6,7 @@ The limits are shorter here than in life; `tests/unit/test_liveness.py` holds th
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -44,7 +45,7 @@ LIMIT: Final = 30.0
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
     # So many probes that the kernel's own end, which says less, never comes before ours.
-    quick = (("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 60))
+    quick = ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 60))
     monkeypatch.setattr(sockets, "_KEEPALIVE", quick)
     monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 2.0)

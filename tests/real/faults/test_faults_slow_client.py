@@ -61,8 +61,12 @@ class Heard:
         dropped = re.fullmatch(
             r"dap-mux: ([\d,]+) lines? of output \(.*\) w\w+ dropped, .*\n", text
         )
-        if dropped:
-            self.lost += int(dropped[1].replace(",", ""))
+        by_rank = re.search(
+            r"\(([\d,]+) lines of output left out: the connection is too slow", text
+        )
+        if dropped or by_rank:
+            count = (dropped or by_rank)[1]  # type: ignore[index]
+            self.lost += int(count.replace(",", ""))
         elif (text.startswith("[") and "rank" in text) or "all is printed" in text:
             self.given += text.count("\n")
 
@@ -71,7 +75,7 @@ class Heard:
         await until(
             lambda: self.given + self.lost == LINES,
             within=FLOODED,
-            what="every line is accounted for",
+            what=f"every line is accounted for: {self.given} + {self.lost} of {LINES}",
         )
 
 

@@ -21,7 +21,7 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.ranks import departure
-from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank as EngineRank
 from tests.real.driving import Driver, let_end, line_of, script
 from tests.support.processes import proc_net
@@ -242,13 +242,25 @@ class TestNoBareConnectAndClose:
 
 def at(running: Session, phase: Phase, then: Callable[[], object]) -> None:
     """Call `then`, once, as soon as the engine is done with what brought rank 0 into `phase`."""
-    engine, waiting = running.engine, [then]
+    waiting = [then]
 
     def moved(rank: EngineRank) -> None:
         if rank.phase is phase and waiting:
             asyncio.get_running_loop().call_soon(waiting.pop())
 
-    engine.moved = moved  # type: ignore[method-assign]
+    each_step(running, moved)
+
+
+def each_step(running: Session, moved: Callable[[EngineRank], None]) -> None:
+    """Call `moved` after each change of a rank's phase."""
+    transitions = running.engine.lifecycle._transitions
+    plain = transitions.to
+
+    def to(rank: EngineRank, step: Signal, reason: str = "") -> None:
+        plain(rank, step, reason)
+        moved(rank)
+
+    transitions.to = to  # type: ignore[method-assign, assignment]
 
 
 def end(running: Session) -> Callable[[], None]:
@@ -303,7 +315,7 @@ class TestNoAttachBeforeTheAdapterIsReady:
                 if moving.phase is Phase.ATTACHING:
                     met.append(moving.connection.adapter_ready)
 
-            running.engine.moved = moved  # type: ignore[method-assign, assignment]
+            each_step(running, moved)
             driver = await (await Driver.attach(running)).live()
             assert met == [True]
             assert rank.attempts == 0

@@ -296,7 +296,7 @@ async def test_children_of_ranks_that_call_run_as_ever(user: User) -> None:
 
 
 async def test_a_wrong_token_is_refused_by_either_side(user: User) -> None:
-    attach = await user.start("attach", "dial:1", "--dial-listen", "0", "-v")
+    attach = await user.start("attach", "dial:1", "--dial-listen", "0", "--log", "dial=info")
     told = await told_by(attach)
     wrong = user.folder / "wrong"
     wrong.write_text("x" * 43 + "\n")

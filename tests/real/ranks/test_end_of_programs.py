@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.processes.commands import LIMIT, User, bodies, user
 from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 
@@ -36,3 +37,29 @@ async def test_a_rank_that_takes_long_over_its_end_is_waited_for(user: User) -> 
     done = await run.ends()
     assert done.code == 0
     assert "SIGTERM" not in done.err
+
+
+PRINTS_LAST = """\
+import threading
+import time
+from pathlib import Path
+
+threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
+print("the first line")
+Path("started").touch()
+while not Path("released").exists():
+    time.sleep(0.01)
+print("the last line")
+"""
+
+
+async def test_a_released_rank_that_prints_ends_beside_a_daemon_thread(user: User) -> None:
+    """debugpy waits with the end until its messages are written, and nobody reads them any more."""
+    run = await start(user, user.script(PRINTS_LAST), n=1)
+    client = await run.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await until((user.folder / "started").exists, within=LIMIT, what="the program has started")
+    await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+    (user.folder / "released").touch()
+    done = await run.ends()
+    assert (done.code, done.out) == (0, "the first line\nthe last line\n"), done.err

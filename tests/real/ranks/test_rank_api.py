@@ -4,73 +4,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import json
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
-from dap_mux.client import DapClient
 from tests.real.driving import Driver, line_of
-from tests.real.ranks.agents import START_UP, Agent, attach, clean_environment
+from tests.real.ranks.agents import START_UP, attach
+from tests.real.ranks.programs import Python, listening, python, says, top_frame
 from tests.support.processes.proc_net import free_ports
 from tests.support.session import session
 
+__all__ = ["python"]
 pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
-
-Python = Callable[..., Awaitable[Agent]]
-
-
-@pytest.fixture
-async def python(tmp_path: Path) -> AsyncIterator[Python]:
-    """`await python(source, RANK="1", ...)`: plain Python, told of a folder for its records."""
-    agents: list[Agent] = []
-    numbers = itertools.count()
-
-    async def start(source: str, **environ: str) -> Agent:
-        number = next(numbers)
-        script, log = tmp_path / "program.py", tmp_path / f"log-{number}"
-        if not script.exists() or script.read_text() != source:  # a rank may just be reading it
-            script.write_text(source)
-        folder = {"DAP_MUX_RENDEZVOUS": str(tmp_path), "DAP_MUX_POST_MORTEM": "0"}
-        with log.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, str(script),
-                cwd=tmp_path, env={**clean_environment(), **folder, **environ},
-                stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output,
-            )  # fmt: skip
-        agents.append(Agent(process, log))
-        return agents[-1]
-
-    yield start
-    for agent in agents:
-        if agent.process.returncode is None:
-            agent.process.kill()
-            await agent.process.wait()
-
-
-async def listening(agent: Agent) -> Agent:
-    """Wait for its record in the rendezvous folder."""
-    pattern = f"*-{agent.process.pid}.json"
-    with anyio.fail_after(START_UP):
-        while not (found := list(agent.log.parent.glob(pattern))):
-            assert agent.process.returncode is None, agent.text()
-            await anyio.sleep(0.01)
-    agent.record = json.loads(found[0].read_text())
-    return agent
-
-
-async def top_frame(client: DapClient) -> tuple[str, int, int]:
-    """Function, line and thread of the next stop."""
-    stop = await client.wait_event("stopped", timeout=START_UP)
-    trace = await client.request("stackTrace", {"threadId": stop["threadId"]}, timeout=START_UP)
-    frame = trace["stackFrames"][0]
-    return frame["name"], frame["line"], stop["threadId"]
-
 
 THRICE = """\
 import os
@@ -259,13 +204,6 @@ async def test_a_forked_child_runs_on(python: Python) -> None:
     await client.close()
 
 
-async def says(agent: Agent, words: str) -> None:
-    with anyio.fail_after(START_UP):
-        while words not in agent.text():
-            assert agent.process.returncode is None, agent.text()
-            await anyio.sleep(0.01)
-
-
 BY_ITSELF = """\
 import debugpy
 {first}
@@ -321,3 +259,14 @@ async def test_but_shows_its_end_to_one_that_is_there(python: Python) -> None:
     await client.request("continue", {"threadId": thread}, timeout=START_UP)
     assert await agent.ends() == 1
     await client.close()
+
+
+async def test_what_a_framework_knows_is_in_the_record(python: Python) -> None:
+    agent = await python(
+        "from dap_mux.rank.api import Setup, start\n"
+        "start(Setup(port=0, traits={'userThreads': ['*Task-Threads*'], 'port': 1}))\n"
+    )
+    record = (await listening(agent)).record
+    assert record["userThreads"] == ["*Task-Threads*"]
+    assert record["port"] > 1
+    assert await agent.ends() == 0

@@ -197,6 +197,7 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
         "session": lambda ids: {},
         "list": lambda ids: {"ranks": "all", "states": []},
         "breakpoints": lambda ids: {},
+        "stacks": lambda ids: {"ranks": "all", "threads": "all"},
         "compare": lambda ids: {
             "expression": "1",
             "ranks": "all",

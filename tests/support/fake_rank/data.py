@@ -48,6 +48,7 @@ class FakeData:
         self.process = ""  # which one it is, as `injected.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
+        self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
         self._steps = -1
@@ -201,10 +202,21 @@ class FakeData:
             case "torch_state", "look":
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
                 return json.dumps(about)
+            case "stacks", _:
+                return json.dumps(self.stacks or self._stack_of_main())
             case "torch_state", "meshes":
                 return json.dumps(self.meshes)
             case _:
                 return ""
+
+    def _stack_of_main(self) -> Json:
+        calls = [*reversed(self.program.stack)]
+        frames = [[0, place, call.line] for place, call in enumerate(calls)]
+        return {
+            "files": [[self.program.path, False]],
+            "functions": [call.function for call in calls],
+            "threads": [["MainThread", True, frames]],
+        }
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""

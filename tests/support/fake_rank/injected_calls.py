@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import asdict
+
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.ranks.attach_expression import attach_expression
 from dap_mux.session.injected_sources import injected_sources
@@ -30,7 +32,7 @@ class InjectedCall(NamedTuple):
 
 def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
     """The text in front of the arguments for every function that can be called."""
-    for module, source in INJECTED._asdict().items():
+    for module, source in asdict(INJECTED).items():
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef):
                 yield call(source, node.name).removesuffix(")"), (module, node.name)
@@ -59,7 +61,11 @@ def is_patching(expression: str) -> bool:
     return expression in _PATCHES
 
 
-_PATCHES: Final = {attach_expression(INJECTED, debug_children=each) for each in (False, True)}
+_PATCHES: Final = {
+    attach_expression(INJECTED, debug_children=children, user_threads=threads)
+    for children in (False, True)
+    for threads in (False, True)
+}
 
 
 def users_text(call: InjectedCall) -> str:

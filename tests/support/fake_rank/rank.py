@@ -140,7 +140,8 @@ class FakeRank:
             return {}
         told = self.data.answers["stackTrace"]({"threadId": thread})
         frames = (told or {})["stackFrames"]
-        return {"stackFrames": frames, "lineText": f"code: line {frames[0]['line']}"}
+        line, name = f"code: line {frames[0]['line']}", self.data.threads[thread]
+        return {"stackFrames": frames, "lineText": line, "threadName": name}
 
     def raises(self, text: str = "loss is nan") -> None:
         """Stop at an uncaught exception."""

@@ -231,7 +231,7 @@ async def a_step_is_answered_then_continues_then_stops(bench: Bench) -> None:
 
 
 async def a_step_is_brief_once_patched(bench: Bench) -> None:
-    """Its stop tells the stack as `stackTrace` has it, in every word, and it alone is told."""
+    """Its stop tells stack and thread as `stackTrace` and `threads` do, and it alone is told."""
     assert "stackFrames" not in await bench.stopped()
     patches = attach_expression(INJECTED, debug_children=False)
     patched = await bench.client.request("evaluate", {"expression": patches, "context": "watch"})
@@ -241,6 +241,8 @@ async def a_step_is_brief_once_patched(bench: Bench) -> None:
         stop = await bench.client.wait_event("stopped")
         frames = await bench.stack()
         assert stop["stackFrames"] == frames
+        (row,) = (await bench.client.request("threads"))["threads"]
+        assert (stop["threadId"], stop["threadName"]) == (row["id"], row["name"])
         line = PdbExpressions(INJECTED.pdb_views).line_text(frames[0]["line"])
         asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
         assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]

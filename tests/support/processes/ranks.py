@@ -25,9 +25,9 @@ from tests.support.processes.waiting import until
 HOST: Final = "127.0.0.1"
 _START: Final = 60.0  # seconds: 32 ranks at once on two busy cores
 _END: Final = 30.0
-Style = Literal["module", "script"]
-"""`python -m debugpy --listen` around the script, or a script that calls `debugpy.listen`
-itself, on the port in `DEBUGPY_PORT`."""
+Style = Literal["module", "script", "agent"]
+"""`python -m debugpy --listen` around the script, a script that calls `debugpy.listen` itself, on
+the port in `DEBUGPY_PORT`, or our agent around the script, which listens without an adapter."""
 
 
 @dataclass
@@ -89,9 +89,10 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
 ) -> AsyncIterator[list[Rank]]:
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
-    `wait` holds them at their start until a client has configured them (style `module`), and
-    `DEBUGPY_HOST` in `env` is another loopback address to listen on. They run in `folder`, by
-    default where the tests do, under `python`. `options`: more of debugpy's own (style `module`).
+    `wait` holds them at their start until a client has configured them (not style `script`), and
+    `DEBUGPY_HOST` in `env` is another loopback address to listen on (style `module`). They run in
+    `folder`, by default where the tests do, under `python`. `options`: more of debugpy's own (style
+    `module`) or of our agent's.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -121,6 +122,10 @@ def _command(
 ) -> list[str]:
     if style == "script":
         return [*python, str(script)]
+    if style == "agent":
+        hold = [*options, "--wait" if wait else "--no-wait"]
+        port = variables["DEBUGPY_PORT"]
+        return [*python, "-m", "dap_mux.rank", *hold, "--port", port, str(script)]
     hold = [*options, *(["--wait-for-client"] if wait else [])]
     address = f"{variables.get('DEBUGPY_HOST', HOST)}:{variables['DEBUGPY_PORT']}"
     return [*python, "-m", "debugpy", "--listen", address, *hold, str(script)]

@@ -23,6 +23,7 @@ from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.program import RAISE
 from tests.support.fake_rank.rank import FakeRank
+from tests.support.outputs import singly
 from tests.support.schema import validate
 
 Json = dict[str, Any]
@@ -113,7 +114,7 @@ class Storm:
 
     def feed(self, happened: inputs.Input) -> None:
         """Give the engine an input and put what it wants on its way."""
-        for output in self.engine.receive(happened):
+        for output in singly(self.engine.receive(happened)):
             self._carry_out(output)
 
     def _carry_out(self, output: outputs.Output) -> None:

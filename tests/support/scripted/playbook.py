@@ -27,6 +27,7 @@ from tests.support.editors import Editor
 from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.rank import FakeRank
+from tests.support.outputs import singly
 from tests.support.scripted.scripted_clients import Client, EditorClient
 from tests.support.scripted.transcript import Transcript, Who
 
@@ -110,7 +111,7 @@ class Playbook:
 
     def feed(self, happened: inputs.Input) -> None:
         """Tell the engine, and put its outputs on their way."""
-        for output in self.engine.receive(happened):
+        for output in singly(self.engine.receive(happened)):
             self.later(partial(self._carry_out, output))
 
     def later(self, deliver: Callable[[], None]) -> None:
@@ -291,6 +292,9 @@ class Playbook:
     def _cancel_deadline(self, output: outputs.CancelDeadline) -> None:
         self._cancelled.add(output.token)
 
+    def _read_local(self, output: outputs.ReadLocal) -> None:
+        self.later(lambda: self.feed(inputs.LocalText(output.token, "")))
+
     def _hash_local(self, output: outputs.HashLocal) -> None:
         if self.disk_hangs:
             return
@@ -331,6 +335,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.SetDeadline: Playbook._set_deadline,
     outputs.CancelDeadline: Playbook._cancel_deadline,
     outputs.HashLocal: Playbook._hash_local,
+    outputs.ReadLocal: Playbook._read_local,
     outputs.EndJob: Playbook._end_job,
     outputs.RestartJob: Playbook._restart_job,
     outputs.Finished: Playbook._finish,

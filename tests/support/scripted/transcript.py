@@ -36,6 +36,9 @@ _OURS: Final = {  # what is evaluated in every rank
     answer_without_frame(INJECTED): "<answer without a frame>",
     attach_expression(INJECTED, debug_children=False): "<no delay, no children>",
     attach_expression(INJECTED, debug_children=True): "<no delay, children>",
+    attach_expression(
+        INJECTED, debug_children=False, user_threads=True
+    ): "<no delay, no children, user threads>",
     IS_TRACKER: "<multiprocessing's own?>",
     WORKING_FOLDER: "<where it runs>",
 }

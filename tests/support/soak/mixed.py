@@ -8,39 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from random import Random
 from typing import Any, Final
 
-from tests.real.driving import line_of
 from tests.support import faults
 from tests.support.faults import FaultProxy
 from tests.support.soak.bad_requests import ask_badly, babble
 from tests.support.soak.commanded import Commanded
 from tests.support.soak.gauges import Sample, grown, not_back, table
 from tests.support.soak.mixed_bounds import AT_REST, BASELINE, BASELINE_BOUNDS, MEANWHILE
-from tests.support.soak.restarted_ranks import RestartedRanks
-from tests.support.soak.visitors import (
-    OWN,
-    QUESTIONS,
-    ConsoleVisitor,
-    EditorVisitor,
-    Visitor,
+from tests.support.soak.random_life import (
+    LASTING,
+    LIMIT,
+    MAX_CLIENTS,
+    Action,
+    RandomLife,
+    marked_lines,
 )
+from tests.support.soak.restarted_ranks import RestartedRanks
+from tests.support.soak.visitors import OWN, QUESTIONS, ConsoleVisitor, Visitor
 
-LIMIT: Final = 60.0  # s; not a wait
-CLIENTS: Final = 3
 PACE: Final = 10.0  # actions a second
 SAMPLE_EVERY_S: Final = 1.0
 SHORTEST_LIFE_S: Final = 6.0
 LONGEST_LIFE: Final = 1 / 10  # of the whole
 AWAY_S: Final = (0.0, 3.0)  # that a rank is dead, or a line broken
-REMEMBERED: Final = 80
 SHOWN: Final = 12  # types of objects
 SIMULATED: Final = ("/job/train.py", (6, 7, 12))  # the fakes' program, and some of its lines
-MARKS: Final = ("turn", "work", "inner")  # of the real ranks' program
 CASTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("cast", {"ranks": "all", "command": "p 6 * 7"}),
     ("cast", {"ranks": "stopped", "command": "w"}),
@@ -48,16 +44,6 @@ CASTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("cast", {"ranks": "stopped", "command": "c"}),
     ("compare", {"ranks": "0-15", "expression": "step"}),
     ("evaluate", {"expression": "ranks(0-70:5) 1 + 1", "context": "repl"}),
-)
-LASTING: Final[tuple[Callable[[], faults.Fault], ...]] = (
-    lambda: faults.Latency(0.05),
-    lambda: faults.Rate(200_000),
-    faults.OneByte,
-    faults.Stall,
-    faults.Refuse,
-    faults.BlackHole,
-    faults.Orphan,
-    faults.Reset,
 )
 
 
@@ -68,13 +54,12 @@ class MixedConsole(ConsoleVisitor):
 
 
 @dataclass
-class MixedLife:
+class MixedLife(RandomLife):
     """The session, its ranks and who is there.
 
     The `count` simulated ranks come first, and listen on ports that follow each other.
     """
 
-    seed: int
     session: Commanded
     simulated: Commanded
     count: int
@@ -83,31 +68,27 @@ class MixedLife:
     tunnels: Sequence[FaultProxy]
     script: str
     port: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    told: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     at_rest: list[Sample] = field(default_factory=list)
     meanwhile: list[Sample] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._chance = Random(self.seed)
-        self._began = time.monotonic()
-        self._places = [SIMULATED, (self.script, [line_of(self.script, m) for m in MARKS])]
-        self._visitors: list[Visitor] = []
+        super().__post_init__()
+        self._places = [SIMULATED, (self.script, marked_lines(self.script))]
         self._repairs: set[asyncio.Task[None]] = set()
         self._away: set[int] = set()  # ranks that are dead or behind a broken line
-        self._names = 0
 
     async def run(self, seconds: float) -> None:
         """Live for so long, and leave."""
         self.port = await self.session.ask("port")
         before = await self.session.ask("rest")
+        self._baseline = {name: before[name] for name in BASELINE}
         first: dict[str, int] = {}
         kinds: dict[str, int] = {}
         sampling = asyncio.create_task(self._sample())
         try:
             await self._live(SHORTEST_LIFE_S)  # what is made once for all is made in it
-            while time.monotonic() - self._began < seconds:
+            while self.passed < seconds:
                 longest = max(2 * SHORTEST_LIFE_S, seconds * LONGEST_LIFE)
                 await self._live(self._chance.uniform(SHORTEST_LIFE_S, longest))
                 self.at_rest.append(await self.session.ask("rest"))
@@ -117,7 +98,6 @@ class MixedLife:
             sampling.cancel()
         self.more = Counter(kinds)
         self.more.subtract(first)
-        self._baseline = {name: before[name] for name in BASELINE}
 
     def complaints(self) -> list[str]:
         """Return what the session has kept."""
@@ -133,7 +113,7 @@ class MixedLife:
 
     def report(self) -> str:
         """The seed, how much has happened, and what the session held after each life."""
-        head = f"seed {self.seed}, {time.monotonic() - self._began:.0f} s, {dict(self.counts)}"
+        head = f"seed {self.seed}, {self.passed:.0f} s, {dict(self.counts)}"
         more = ", ".join(f"{kind} {count:+}" for kind, count in self.more.most_common(SHOWN))
         return f"{head}\n{table(self.at_rest)}\nobjects since the first rest: {more}"
 
@@ -146,24 +126,20 @@ class MixedLife:
             self.meanwhile.append(await self.session.ask("measure"))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
-    def _tell(self, what: str, text: str) -> None:
-        self.counts[what] += 1
-        self.told.append(f"{time.monotonic() - self._began:8.2f} s  {what}: {text}")
-
     # One life
 
     async def _live(self, seconds: float) -> None:
-        actions = [action for action, weight in self._actions() for _ in range(weight)]
+        actions = self._actions()
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            await self._chance.choice(actions)()
+            await self._draw(actions)()
             for visitor in self._visitors:
                 assert visitor.here, f"{visitor.name} was hung up on"
             self._check_repairs()
             await asyncio.sleep(self._chance.expovariate(PACE))
         await self._come_to_rest()
 
-    def _actions(self) -> list[tuple[Callable[[], Awaitable[None]], int]]:
+    def _actions(self) -> list[tuple[Action, int]]:
         """What may happen, and how often."""
         return [
             (self._somebody_acts, 60),
@@ -193,25 +169,20 @@ class MixedLife:
             await asyncio.sleep(0.05)
 
     async def _held(self) -> Sample:
+        """Return what the session still has more of than before its first client.
+
+        A thread may be reading a file for a client that has left.
+        """
         sample = await self.session.ask("measure")
-        return {name: sample[name] for name in ("clients", "links", "deadlines")}
+        transient = [name for name in BASELINE if name != "errors"]
+        return {name: max(0, sample[name] - self._baseline[name]) for name in transient}
 
     # Clients
 
     async def _join(self) -> None:
-        if len(self._visitors) >= CLIENTS:
-            return
-        self._names += 1
-        kind = self._chance.choice((EditorVisitor, EditorVisitor, MixedConsole))
-        path, lines = self._chance.choice(self._places)
-        visitor = await kind.join(str(self._names), self.port, path, lines, self._chance)
-        self._visitors.append(visitor)
-        self._tell("join", visitor.name)
-
-    async def _somebody_acts(self) -> None:
-        if self._visitors:
-            visitor = self._chance.choice(self._visitors)
-            self._tell("act", f"{visitor.name} {visitor.act(self._chance)}")
+        if len(self._visitors) < MAX_CLIENTS:
+            path, lines = self._chance.choice(self._places)
+            await self._visit(self.port, path, lines, MixedConsole)
 
     async def _leave(self) -> None:
         if visitor := self._goes("leave"):
@@ -222,11 +193,10 @@ class MixedLife:
             await visitor.vanish()
 
     def _goes(self, how: str) -> Visitor | None:
-        if not self._visitors:
-            return None
-        visitor = self._visitors.pop(self._chance.randrange(len(self._visitors)))
-        self._tell(how, visitor.name)
-        self.counts["stop"] += visitor.stops
+        visitor = self._somebody()
+        if visitor:
+            self._tell(how, visitor.name)
+            self._forget(visitor)
         return visitor
 
     async def _ask_badly(self) -> None:
@@ -285,7 +255,7 @@ class MixedLife:
     async def _break_line(self) -> None:
         place = self._chance.randrange(len(self.tunnels))
         if self.count + place not in self._away:
-            fault = self._chance.choice(LASTING)()
+            fault = self._chance.choice((*LASTING, faults.Reset))()
             self._later(self._broken(place, fault, self._drawn()), self.count + place)
 
     async def _broken(self, place: int, fault: faults.Fault, seconds: float) -> None:

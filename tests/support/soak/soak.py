@@ -5,37 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
-from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Final
 
 from dap_mux.engine.state.phases import Phase
-from tests.real.driving import line_of
 from tests.support import faults
 from tests.support.faults import FaultProxy
 from tests.support.processes.commands import User
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until
 from tests.support.session import Session
-from tests.support.soak.visitors import ConsoleVisitor, EditorVisitor, Visitor
-
-LIMIT: Final = 60.0  # s; not a wait
-MOST: Final = 3  # clients at once
-MARKS: Final = ("turn", "work", "inner")
-REMEMBERED: Final = 60
-LASTING: Final[tuple[Callable[[], faults.Fault], ...]] = (
-    lambda: faults.Latency(0.05),
-    lambda: faults.Rate(200_000),
-    faults.OneByte,
-    faults.Stall,
-    faults.Refuse,
-    faults.BlackHole,
-    faults.Orphan,
+from tests.support.soak.random_life import (
+    LASTING,
+    LIMIT,
+    MAX_CLIENTS,
+    Action,
+    RandomLife,
+    marked_lines,
 )
+from tests.support.soak.visitors import Visitor
+
 ONCE: Final[tuple[Callable[[Random], faults.Fault], ...]] = (
     lambda chance: faults.Cut(chance.randint(0, 400)),
     lambda chance: faults.Corrupt(chance.randint(0, 400)),
@@ -45,10 +37,9 @@ HARMLESS: Final = (faults.Latency, faults.Rate, faults.OneByte, faults.Stall)
 
 
 @dataclass
-class Soak:
+class Soak(RandomLife):
     """Everything around one session. `tunnels` lead to the ranks, `line` to the session."""
 
-    seed: int
     running: Session
     ranks: Sequence[Rank]
     tunnels: Sequence[FaultProxy]
@@ -56,17 +47,12 @@ class Soak:
     user: User
     script: str
     kills: bool = False
-    told: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     killed: set[int] = field(default_factory=set)
-    counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self._chance = Random(self.seed)
-        self._lines = [line_of(self.script, mark) for mark in MARKS]
-        self._visitors: list[Visitor] = []
+        super().__post_init__()
+        self._lines = marked_lines(self.script)
         self._direct: set[Visitor] = set()  # not over the line that breaks
-        self._names = 0
-        self._began = time.monotonic()
         self._broken: dict[FaultProxy, asyncio.Task[None]] = {}
 
     async def run(self, seconds: float, *, stops: float, faults: float) -> None:
@@ -74,22 +60,21 @@ class Soak:
 
         A slow machine has `LIMIT` seconds more for them.
         """
-        actions = [action for action, weight in self._actions() for _ in range(weight)]
+        actions = self._actions()
 
         def goes_on() -> bool:
-            passed = time.monotonic() - self._began
             enough = self._stops() > stops and self.counts["fault"] > faults
-            return passed < seconds or (not enough and passed < seconds + LIMIT)
+            return self.passed < seconds or (not enough and self.passed < seconds + LIMIT)
 
         while goes_on():
-            await self._chance.choice(actions)()
+            await self._draw(actions)()
             self._notice_ends()
             await asyncio.sleep(self._chance.expovariate(20))  # the pace of it: 20 a second
         await self._end()
 
-    def _actions(self) -> list[tuple[Callable[[], Awaitable[None]], int]]:
+    def _actions(self) -> list[tuple[Action, int]]:
         """What may happen, and how often."""
-        actions: list[tuple[Callable[[], Awaitable[None]], int]] = [
+        actions: list[tuple[Action, int]] = [
             (self._somebody_acts, 60),
             (self._join, 6),
             (self._leave, 2),
@@ -100,34 +85,19 @@ class Soak:
         ]
         return [*actions, (self._kill, int(self.kills))]
 
-    def _tell(self, what: str, text: str) -> None:
-        self.counts[what] += 1
-        self.told.append(f"{time.monotonic() - self._began:7.2f} s  {what}: {text}")
-
     # Clients
 
     async def _join(self) -> None:
-        if len(self._visitors) >= MOST:
+        if len(self._visitors) >= MAX_CLIENTS:
             return
-        self._names += 1
-        kind = self._chance.choice((EditorVisitor, EditorVisitor, ConsoleVisitor))
         port = self._chance.choice((self.running.port, self.line.port))
         try:
-            visitor = await kind.join(
-                str(self._names), port, self.script, self._lines, self._chance
-            )
+            visitor = await self._visit(port, self.script, self._lines)
         except OSError as error:
             self._tell("join", f"failed: {error}")
             return
-        self._visitors.append(visitor)
         if port == self.running.port:
             self._direct.add(visitor)
-        self._tell("join", visitor.name)
-
-    async def _somebody_acts(self) -> None:
-        visitor = self._somebody()
-        if visitor:
-            self._tell("act", f"{visitor.name} {visitor.act(self._chance)}")
 
     async def _leave(self) -> None:
         visitor = self._somebody()
@@ -154,9 +124,6 @@ class Soak:
         """How many were told, those of who has left included."""
         return self.counts["stop"] + sum(visitor.stops for visitor in self._visitors)
 
-    def _somebody(self) -> Visitor | None:
-        return self._chance.choice(self._visitors) if self._visitors else None
-
     def _notice_ends(self) -> None:
         """Whose line has broken is no client any more."""
         for visitor in [visitor for visitor in self._visitors if not visitor.here]:
@@ -164,9 +131,8 @@ class Soak:
             self._forget(visitor)
 
     def _forget(self, visitor: Visitor) -> None:
-        self._visitors.remove(visitor)
+        super()._forget(visitor)
         self._direct.discard(visitor)
-        self.counts["stop"] += visitor.stops
 
     # Faults
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dap_mux.engine import inputs, outputs
 from dap_mux.engine.outputs import Output
 from dap_mux.engine.state.rank import Rank
+from tests.support.outputs import singly
 
 REMEMBERED: Final = 400
 BEFORE_S: Final = 2.0
@@ -35,7 +36,7 @@ class Story:
         """Call after each input, with the outputs that it has led to."""
         if isinstance(happened, OF_LINKS) and happened.link == self._link:
             self.note(_input(happened))
-        for output in out:
+        for output in singly(out):
             if isinstance(output, outputs.Connect) and output.rank == self._rank.rank_id:
                 self._link = output.link
                 self.note(f"connect to port {output.port}")

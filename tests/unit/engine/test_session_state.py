@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings

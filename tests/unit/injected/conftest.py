@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 from collections.abc import Iterator
 from importlib import import_module
@@ -16,6 +17,11 @@ PATCHED: Final = (
     ("_pydevd_bundle.pydevd_api", "PyDevdAPI.request_resume_thread"),
     ("_pydevd_bundle.pydevd_io", "IORedirector"),
     ("_pydevd_bundle.pydevd_net_command", "NetCommand.send"),
+    (
+        "_pydevd_bundle.pydevd_process_net_command_json",
+        "PyDevJsonCommandProcessor.on_evaluate_request",
+    ),
+    ("_pydevd_bundle.pydevd_timeout", "_TimeoutThread.add_on_timeout_handle"),
     ("_pydevd_bundle.pydevd_vars", "compile_as_eval"),
     ("_pydev_bundle.pydev_monkey", "_get_apply_arg_patching"),
     ("pydevd", "ThreadsSuspendedSingleNotification.add_on_resumed_callback"),
@@ -44,7 +50,7 @@ class Writer(SimpleNamespace):
     """As much of pydevd's as is used: a thread of its own otherwise sends what is added."""
 
     def __init__(self, sock: socket.socket) -> None:
-        super().__init__(sock=sock, sent=[])
+        super().__init__(sock=sock, sent=[], _cmd_queue=queue.Queue())
 
     def add_command(self, command: Any) -> None:
         """Send it, some time."""

@@ -163,3 +163,29 @@ def test_a_stop_without_a_stack_is_sent_as_it_was(
     api().request_disconnect(debugger, resume_threads=True)
     assert left == [{"resume_threads": True}]
     assert not {stop_details.STOP, stop_details.RESUME} & vars(factory).keys()
+
+
+def test_the_thread_for_time_limits_is_woken_for_the_earliest_alone(debugger: Any) -> None:
+    for _ in range(2):
+        pydevd_patches.wake_for_timeouts_only(debugger)
+    kind: Any = import_module("_pydevd_bundle.pydevd_timeout")
+    tracker = kind.TimeoutTracker(debugger)
+    thread = tracker._thread = kind._TimeoutThread(debugger)  # not started: it processes nothing
+    woken = []
+    for seconds in (30.0, 31.0, 5.0, 30.0):
+        thread._event.clear()
+        with tracker.call_on_timeout(seconds, lambda: None):
+            woken.append(thread._event.is_set())
+    assert woken == [True, False, True, False]
+    assert len(thread._handles) <= 3, "those that are over are not kept"
+
+
+def test_a_time_limit_that_has_passed_is_told(debugger: Any) -> None:
+    pydevd_patches.wake_for_timeouts_only(debugger)
+    tracker = import_module("_pydevd_bundle.pydevd_timeout").TimeoutTracker(debugger)
+    told = [threading.Event() for _ in range(3)]
+    with tracker.call_on_timeout(0.05, told[0].set), tracker.call_on_timeout(0.1, told[1].set):
+        assert told[1].wait(30.0)
+    with tracker.call_on_timeout(0.05, told[2].set):
+        assert told[2].wait(30.0)
+    assert told[0].is_set()

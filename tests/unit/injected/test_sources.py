@@ -43,7 +43,7 @@ def test_it_needs_the_standard_library_alone(module: str) -> None:
 
 
 def test_the_engine_has_every_module() -> None:
-    assert {*InjectedSources._fields} == {*MODULES} - SENT_BY_OTHERS
+    assert {*InjectedSources.__struct_fields__} == {*MODULES} - SENT_BY_OTHERS
 
 
 @pytest.mark.parametrize("arguments", [(), ("1",), ("given", "[2, given]")])

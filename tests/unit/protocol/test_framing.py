@@ -287,3 +287,25 @@ def outcome(data: bytes, size: int) -> str:
     except FramingError:
         return "refused"
     return f"{bodies} then {framer.waiting_for}"
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 10, 99, 100, 999, 1000, 9999, 10_000])
+def test_a_read_of_one_message_is_taken_whole(size: int) -> None:
+    """Sizes beside those at which the header grows, where none has the length between."""
+    frame = encode_frame(b"x" * size)
+    assert Framer().whole(frame) == b"x" * size
+    for other in (frame + b"C", frame[:-1], frame + frame, frame.lower(), b""):
+        assert Framer().whole(other) is None, other[:30]
+    assert Framer(max_body=size - 1).whole(frame) is None
+
+
+def test_what_others_wait_for_is_not_taken_whole() -> None:
+    frame = encode_frame(b"{}")
+    for begun in (frame[:5], frame[:-1]):
+        framer = Framer()
+        assert framer.feed(begun) == []
+        assert framer.whole(frame) is None
+    framer = Framer()
+    assert framer.feed(encode_frame(frame)[: -len(frame)]) == []
+    assert framer.whole(frame) is None, "it is the body"
+    assert framer.feed(frame) == [frame]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import Prefix, RankSetError, parse, split_prefix, substitute
+from dap_mux.rank_sets import RankSetError, parse, split_prefix, substitute
+from dap_mux.rank_sets.prefix import Prefix
 from tests.unit.rank_sets.worlds import HEADS
 
 

@@ -225,3 +225,21 @@ class TestNames:
         names = {f"n{i}": f"@n{i + 1}" for i in range(500)}
         with pytest.raises(RankSetError, match="chain of more than 8 names"):
             parse("@n0").select(world(names=names))
+
+
+@pytest.mark.parametrize(
+    ("text", "varies"),
+    [
+        ("all", False),
+        ("0-3,7", False),
+        ("ranks(::2)", False),
+        ("~(0 | ranks(1)) - 3", False),
+        ("stopped", True),
+        ("~running", True),
+        ("all - stopped", True),
+        ("0 & (1 | exited)", True),
+        ("@mine", True),
+    ],
+)
+def test_only_states_and_names_vary_in_a_world(text: str, varies: bool) -> None:
+    assert parse(text).varies is varies

@@ -13,6 +13,7 @@ export const FLAGS: Readonly<Record<string, string>> = {
   listenAddress: '--listen',
   logDir: '--log-dir',
   maxMessage: '--max-message',
+  log: '--log',
   tokenFile: '--token-file',
   tlsCert: '--tls-cert',
   tlsKey: '--tls-key',

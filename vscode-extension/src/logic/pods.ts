@@ -83,9 +83,9 @@ export function podItems(printed: string): PodItem[] {
   const whole = [...jobs].filter(([, members]) => members.length > 1);
   return [
     ...whole.map(([job, members]) => ({
-      label: `job/${job}`,
+      label: job,
       description: `all its ${members.length} pods`,
-      attributes: { job },
+      attributes: { job: job.replace(/^job\//, '') },
     })),
     ...[...alive].sort(runningFirst).map(({ metadata: { name }, status }) => ({
       label: name,
@@ -95,8 +95,15 @@ export function podItems(printed: string): PodItem[] {
   ];
 }
 
+/** How `cluster` names a pod's job: `job/train`, or `pytorchjob/train` for one of an operator. */
 function jobOf({ metadata: { labels = {} } }: Pod): string | undefined {
-  return labels['batch.kubernetes.io/job-name'] ?? labels['job-name'];
+  const jobSet = labels['jobset.sigs.k8s.io/jobset-name'];
+  if (jobSet !== undefined) return `jobset/${jobSet}`;
+  const replicas = labels['training.kubeflow.org/job-name'];
+  const operator = /^(pytorch|mpi)/.exec(labels['training.kubeflow.org/operator-name'] ?? '');
+  if (replicas !== undefined && operator) return `${operator[1]}job/${replicas}`;
+  const job = labels['batch.kubernetes.io/job-name'] ?? labels['job-name'];
+  return job === undefined ? undefined : `job/${job}`;
 }
 
 function runningFirst(one: Pod, other: Pod): number {

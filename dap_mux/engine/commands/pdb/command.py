@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from dap_mux.engine.evaluate.fan_out import Answers, ReplyCollector
 from dap_mux.engine.state.client import Client
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 
@@ -47,12 +46,12 @@ Run: TypeAlias = "Callable[[Invocation], None]"
 
 def stands(rank: Rank) -> bool:
     """Whether the rank is stopped, in a place that is known."""
-    return rank.phase is Phase.LIVE and rank.stop is not None and bool(rank.stop.frames)
+    return rank.phase.live and rank.stop is not None and bool(rank.stop.frames)
 
 
 def problem_of(rank: Rank, command: str) -> str:
     """Return why a command for stopped ranks does nothing in this one."""
-    if rank.phase is not Phase.LIVE:
+    if not rank.phase.live:
         return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
     if rank.stop is not None:
         return "its stack is not known: pause it again"

@@ -11,7 +11,6 @@ from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, problem_of
 from dap_mux.engine.evaluate.fan_out import Answer
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.errors import UsageError
@@ -58,7 +57,7 @@ class RunTo:
 
     def _may(self, invocation: Invocation, rank: Rank) -> bool:
         alone = len(invocation.ranks) == 1
-        if rank.phase is not Phase.LIVE:
+        if not rank.phase.live:
             self._collector.fail(rank.rank_id, problem_of(rank, invocation.command))
         elif held(rank) and not alone:
             self._collector.fail(rank.rank_id, HELD)

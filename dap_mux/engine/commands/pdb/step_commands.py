@@ -26,7 +26,6 @@ from dap_mux.engine.evaluate.fan_out import (
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
@@ -72,7 +71,7 @@ class StepCommands:
         collector = invocation.collector()
         resumed = []
         for rank in invocation.ranks:
-            if rank.phase is not Phase.LIVE:
+            if not rank.phase.live:
                 collector.fail(rank.rank_id, problem_of(rank, invocation.command))
             elif len(invocation.ranks) > 1 and held(rank):
                 collector.fail(rank.rank_id, HELD)
@@ -86,7 +85,7 @@ class StepCommands:
         """Answered at once: a rank blocked in C stops when its call returns."""
         _no_argument(invocation)
         collector = invocation.collector()
-        live = [rank for rank in invocation.ranks if rank.phase is Phase.LIVE]
+        live = [rank for rank in invocation.ranks if rank.phase.live]
         self.control.pause_ranks(live)
         for rank in invocation.ranks:
             if rank in live:
@@ -180,7 +179,7 @@ class _Moving:
     def step(self, command: str, ranks: list[Rank] | None = None) -> None:
         """Let the stopped ranks step as one; those who are still on a step follow."""
         named = self._invocation.ranks if ranks is None else ranks
-        ready = [rank for rank in named if rank.phase is Phase.LIVE and rank.stop]
+        ready = [rank for rank in named if rank.phase.live and rank.stop]
         late = [rank for rank in named if ready and not rank.stop and rank.run]
         for rank in named:
             if rank not in ready and rank not in late:
@@ -222,7 +221,7 @@ class _Moving:
         self._pending = Join(core, (rank.rank_id for rank in ranks), self._moment_over, moment)
 
     def _heard(self, rank: Rank, reply: Reply) -> None:
-        if reply.no_reply_reason and rank.phase is Phase.LIVE:
+        if reply.no_reply_reason and rank.phase.live:
             return  # silent: it will be missing
         self._unheard.discard(rank.rank_id)
         if not reply.ok:

@@ -1,4 +1,4 @@
-"""`list`: one entry a rank, every key always present, unknown is null."""
+"""`list`: one entry a rank; every key but `actor` is always present, unknown is null."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.errors import UsageError
+from dap_mux.protocol.rank_messages import ActorTold
 from dap_mux.rank_sets import STATES
 
 
@@ -54,7 +55,15 @@ def entry(core: SessionState, view: View, rank: Rank) -> Body:
         "line": frame.line if frame else None,
         "threadId": view.id_of(rank.id),
         "exitCode": rank.exit_code,
+        **({"actor": _actor(stop.actor)} if stop and stop.actor else {}),
     }
+
+
+def _actor(actor: ActorTold) -> Body:
+    """Return an actor as its framework shows it; the key is there at stops in one alone."""
+    dims, _, places = actor.mesh
+    coords = dict(zip(dims, places, strict=False))
+    return {"name": actor.name, "rank": actor.rank, "coords": coords or None}
 
 
 def _module(path: str) -> str | None:

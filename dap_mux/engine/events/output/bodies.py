@@ -17,7 +17,7 @@ Label: TypeAlias = "Callable[[Iterable[DebuggeeId]], str]"
 
 
 class _Unfinished(NamedTuple):
-    """What was shown last, where it ended without a newline; with no ranks nobody continues it."""
+    """The last text shown, if it lacked a newline; without ranks, none can continue it."""
 
     ranks: Ranks
     category: str

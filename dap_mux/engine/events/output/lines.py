@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -15,8 +16,7 @@ LINE_COST: Final = 128
 _RANK_COST: Final = 8
 
 
-@dataclass(slots=True)
-class Line:
+class Line(Struct):
     """Text with its newline, or a piece that has none yet; several lines if they came as one."""
 
     ranks: list[DebuggeeId]

@@ -14,8 +14,9 @@ continues it without a prefix, and anything else is kept off its line by a newli
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from dap_mux.engine.events.output.bodies import Folded, Label, OutputBodies
 from dap_mux.engine.events.output.lines import LINE_COST, Line, LineQueue
@@ -28,8 +29,7 @@ MAX_HELD: Final = 1024 * 1024
 _LONG: Final = 64 * 1024  # a text to fold as one: not worth (or too many to be) single lines
 
 
-@dataclass(slots=True)
-class _Partial:
+class _Partial(Struct):
     """The pieces of a line whose newline has not come."""
 
     pieces: list[str] = field(default_factory=list)

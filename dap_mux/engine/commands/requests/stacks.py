@@ -1,0 +1,126 @@
+"""`stacks`: the Python stacks of many ranks, running or stopped, merged into prefix trees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from dap_mux.engine.commands.requests.cast import named
+from dap_mux.engine.evaluate.fan_out import absence_of
+from dap_mux.engine.evaluate.fold import most_first
+from dap_mux.engine.evaluate.gather_results import Result, gather_results
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.stack_probe import Stacks, ask, stacks_of
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.errors import PeerFault
+from dap_mux.insight.stack_tree import Branch, Frame, Stack, merge
+from dap_mux.pathmap.mapping import RankPaths
+from dap_mux.protocol.rank_messages import MALFORMED
+from dap_mux.protocol.types import StacksArguments, typed
+from dap_mux.rank_sets import RankId
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+MAIN: Final = "MainThread"
+_NUMBERS: Final = re.compile(r"\d+")
+
+
+class StackTrees:
+    """The engine's part that answers `stacks`."""
+
+    def __init__(self, core: SessionState, meshes: Meshes) -> None:
+        self._core = core
+        self._meshes = meshes
+
+    def stacks(self, request: ClientRequest) -> None:
+        """`stacks`: no rank is stopped for it."""
+        arguments = typed(request.arguments, StacksArguments)
+        expression = ask(self._core.injected.stacks, every_thread=arguments.threads == "all")
+
+        def chosen(ranks: list[Rank]) -> None:
+            live = [rank for rank in ranks if rank.phase.live]
+            absent = {rank.rank_id: absence_of(rank) for rank in ranks if not rank.phase.live}
+            then = partial(self._answer, request, absent)
+            gather_results(self._core, live, lambda rank: expression, Stacks, then)
+
+        self._meshes.choose(request, arguments.ranks, chosen)
+
+    def _answer(
+        self,
+        request: ClientRequest,
+        missing: dict[RankId, str],
+        results: dict[DebuggeeId, Result[Stacks]],
+    ) -> None:
+        threads: dict[str, list[tuple[RankId, Stack]]] = {}
+        known: dict[tuple[int, RankPaths], list[tuple[str, Stack]]] = {}
+        for rank, told in self._told(results, missing):
+            paths = paths_of(self._core, rank)
+            try:
+                if (id(told), paths) not in known:  # most ranks give the same answer
+                    known[id(told), paths] = [*stacks_of(told, paths)]
+            except PeerFault:
+                missing[rank.rank_id] = MALFORMED
+                continue
+            for name, stack in known[id(told), paths]:
+                kind = _NUMBERS.sub("#", name)
+                threads.setdefault(kind, []).append((rank.rank_id, stack))
+        to_clients.respond(self._core, request, self._body(threads, missing))
+
+    def _told(
+        self, results: dict[DebuggeeId, Result[Stacks]], missing: dict[RankId, str]
+    ) -> Iterator[tuple[Rank, Stacks]]:
+        for id, (told, reply) in results.items():
+            rank = self._core.ranks[id]
+            if told is None:
+                missing[rank.rank_id] = reply.problem
+            else:
+                yield rank, told
+
+    def _body(
+        self, threads: dict[str, list[tuple[RankId, Stack]]], missing: dict[RankId, str]
+    ) -> Body:
+        label = partial(named, self._core)
+        return {
+            "threads": [
+                {
+                    "name": name,
+                    "ranks": label({rank for rank, _ in stacks}),
+                    "branches": self._branches(merge(stacks)),
+                }
+                for name, stacks in sorted(threads.items(), key=lambda one: one[0] != MAIN)
+            ],
+            "missing": [
+                {"ranks": label(ranks), "message": message}
+                for message, ranks in most_first(missing)
+            ],
+        }
+
+    def _branches(self, branches: Iterable[Branch]) -> list[Body]:
+        return [
+            {
+                "ranks": named(self._core, branch.ranks),
+                "frames": [_frame(frame) for frame in branch.frames],
+                "ends": named(self._core, branch.ends),
+                "stopped": named(self._core, filter(self._is_stopped, branch.ends)),
+                "branches": self._branches(branch.branches),
+            }
+            for branch in branches
+        ]
+
+    def _is_stopped(self, rank: RankId) -> bool:
+        return self._core.ranks[rank].stop is not None
+
+
+def _frame(frame: Frame) -> Body:
+    return {
+        "path": frame.path,
+        "line": frame.line,
+        "name": frame.function,
+        "library": frame.library,
+    }

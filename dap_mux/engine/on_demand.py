@@ -1,0 +1,105 @@
+"""The parts that are made for the first request that needs them.
+
+An editor waits for a session to start, and what these import is an eighth of a session's modules.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
+from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.stop_waiters import StopWaiters
+
+if TYPE_CHECKING:
+    from dap_mux.engine.commands.debug_console.console import OnBehalf
+    from dap_mux.engine.commands.debug_console.evaluate import Evaluation
+    from dap_mux.engine.commands.requests.cast import Cast
+    from dap_mux.engine.commands.requests.compare import Compare
+    from dap_mux.engine.commands.requests.groups import Groups
+    from dap_mux.engine.commands.requests.stacks import StackTrees
+    from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+
+
+class OnDemand:
+    """Those that evaluate in many ranks, and that read what users type."""
+
+    def __init__(  # noqa: PLR0913 - what they are made of
+        self,
+        core: SessionState,
+        view: View,
+        meshes: Meshes,
+        control: Control,
+        edits: BreakpointEdits,
+        stop_waiters: StopWaiters,
+        *,
+        inspector: Inspector,
+        on_behalf: OnBehalf,
+    ) -> None:
+        """`on_behalf` makes one of our requests for a client (`Requests.on_behalf`)."""
+        self._core = core
+        self._view = view
+        self._meshes = meshes
+        self._control = control
+        self._edits = edits
+        self._stop_waiters = stop_waiters
+        self._inspector = inspector
+        self._on_behalf = on_behalf
+
+    @cached_property
+    def cast(self) -> Cast:
+        """`cast`: a command of pdb's in many ranks."""
+        from dap_mux.engine.commands.requests.cast import Cast
+
+        return Cast(
+            self._core, self._meshes, self._fan_out, self._stop_waiters, self._control, self._edits
+        )
+
+    @cached_property
+    def compare(self) -> Compare:
+        """`compare`: an expression in many ranks."""
+        from dap_mux.engine.commands.requests.compare import Compare
+
+        return Compare(self._core, self._fan_out, self._meshes)
+
+    @cached_property
+    def stacks(self) -> StackTrees:
+        """`stacks`: all ranks' stacks as one tree."""
+        from dap_mux.engine.commands.requests.stacks import StackTrees
+
+        return StackTrees(self._core, self._meshes)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """`groups`: rank sets with names."""
+        from dap_mux.engine.commands.requests.groups import Groups
+
+        return Groups(self._core, self._meshes, self._edits)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """`evaluate`, with the debug console's commands, and what completes it."""
+        from dap_mux.engine.commands.debug_console.console import Console
+        from dap_mux.engine.commands.debug_console.evaluate import Evaluation
+        from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
+        from dap_mux.engine.commands.debug_console.hover import HoverEvaluator
+        from dap_mux.engine.commands.debug_console.merged_values import Values
+        from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
+
+        core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
+        values = Values(core, AggregateVariables(core))
+        evaluator = RankSetEvaluator(core, fan_out, meshes, values)
+        console = Console(core, self._view, meshes, values, evaluator, self._on_behalf)
+        hovers = HoverEvaluator(core, inspector, fan_out, values)
+        return Evaluation(core, inspector, console, values, evaluator, hovers)
+
+    @cached_property
+    def _fan_out(self) -> FanOutEvaluator:
+        from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+
+        return FanOutEvaluator(self._core, self._stop_waiters)

@@ -1,0 +1,105 @@
+"""What is evaluated in a rank as it is attached, before it runs on: its patches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Final
+
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.ranks import debugpy_versions
+from dap_mux.engine.ranks.attach_expression import YES, attach_expression, leave_children_alone
+from dap_mux.engine.ranks.attach_request import AttachRequest
+from dap_mux.engine.source_files.path_mappings import paths_of
+from dap_mux.engine.source_files.probe import WORKING_FOLDER
+from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.session import SessionState
+from dap_mux.pathmap import HERE
+from dap_mux.protocol.messages import Broadcast
+from dap_mux.protocol.rank_messages import Evaluated
+
+CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
+
+
+class Patching:
+    """Sends the patches, and says what their failure means."""
+
+    def __init__(self, core: SessionState, request: AttachRequest) -> None:
+        self._core = core
+        self._request = request
+
+    def patch(self, rank: Rank) -> None:
+        """Evaluate all that the rank is to have before it runs on."""
+        if debugpy_versions.prints_values(rank.debugpy):
+            answering = debugpy_versions.answer_without_frame(self._core.injected)
+            evaluate(self._core, rank, answering, _nothing)
+        if warning := debugpy_versions.old(rank.debugpy):
+            self._core.warn("rank", warning, rank)
+        evaluate(self._core, rank, self._patches_for(rank), self._patched)
+        if not rank.main and any(remote == HERE for _, remote in paths_of(self._core, rank).roots):
+            evaluate(self._core, rank, WORKING_FOLDER, self._located)
+
+    def free_children(self, rank: Rank) -> None:
+        """A rank that is left starts children that no longer wait for a debugger."""
+        expression = leave_children_alone(self._core.injected)
+        evaluate(self._core, rank, expression, self._children_freed)
+
+    def _patches_for(self, rank: Rank) -> str:
+        debug_children = self._request.debugs_children
+        if debug_children and rank.endpoint.dials:  # a child has no way to prove the token
+            self._core.warn(
+                "rank", "its child processes run undebugged, because it dials out", rank
+            )
+            debug_children = False
+        threads = self._core.rows_of(rank) == "user"
+        return attach_expression(
+            self._core.injected, debug_children=debug_children, user_threads=threads
+        )
+
+    def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+        """Verified by what the socket itself says; where it fails the rank just stays slow."""
+        told = said.result if said else ""
+        no_delay, children, rank.process = f"{told}  ".split(" ", 2)
+        rank.process = rank.process.strip()
+        rank.patched = no_delay == YES
+        if not rank.patched:
+            self._core.warn(
+                "rank", "TCP_NODELAY could not be set: each request takes 44 ms longer", rank
+            )
+        if children != YES:
+            what = (
+                "child processes may go undebugged"
+                if self._request.debugs_children
+                else CHILDREN_MAY_WAIT
+            )
+            self._core.warn("rank", what if said else f"{what}: {reply.problem}", rank)
+
+    def _children_freed(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+        if said is None:
+            self._core.warn("rank", CHILDREN_MAY_WAIT, rank)
+
+    def _located(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+        """Where the rank runs, which is what a `remoteRoot` of "." means."""
+        if said and said.result:
+            self._core.folders[rank.rank_id] = said.result
+
+
+def evaluate(
+    core: SessionState,
+    rank: Rank,
+    expression: str,
+    then: Callable[[Rank, Evaluated | None, Reply], None],
+) -> None:
+    """Evaluate an expression of ours without a frame; `then` is told what the rank answers."""
+    message = _request(expression)
+    to_ranks.ask_for(core, rank, "evaluate", message, Evaluated, partial(then, rank))
+
+
+@lru_cache(maxsize=8)
+def _request(expression: str) -> Broadcast:
+    """Return the request, which is of 20 KB and the same for most ranks."""
+    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
+
+
+def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
+    """It is not needed at all where it cannot be evaluated."""

@@ -1,0 +1,60 @@
+"""`stacks`: where many ranks are, as one tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, attached, stopped
+
+MAIN = "MainThread"
+ANSWER: dict[str, Any] = {
+    "files": [["/job/train.py", False], ["/usr/lib/python3/threading.py", True]],
+    "functions": ["main", "wait"],
+    "threads": [["MainThread", True, [[0, 0, 7]]], ["loader-4", False, [[1, 1, 9]]]],
+}
+
+
+def test_ranks_at_different_places_part_where_they_differ(play: Play) -> None:
+    book = play(4)
+    client = stopped(book)
+    [*book.ranks.values()][1].data.stacks = ANSWER
+    body = client.ask("stacks").body
+    (thread,) = (one for one in body["threads"] if one["name"] == MAIN)
+    assert [branch["ranks"] for branch in thread["branches"]] == ["0,2-3", "1"]
+    first, other = thread["branches"]
+    assert [frame["name"] for frame in first["frames"]] == ["<module>", "train"]
+    assert first["frames"][-1]["line"] == LINE
+    assert (first["ends"], first["stopped"]) == ("0,2-3", "0,2-3")
+    assert other["frames"] == [
+        {"path": "/job/train.py", "line": 7, "name": "main", "library": False}
+    ]
+    assert body["missing"] == []
+
+
+def test_threads_of_one_kind_are_one_tree(play: Play) -> None:
+    book = play(3)
+    client = attached(book)
+    for number, rank in enumerate(book.ranks.values()):
+        threads = [ANSWER["threads"][0], [f"loader-{number}", False, [[1, 1, 9]]]]
+        rank.data.stacks = {**ANSWER, "threads": threads}
+    body = client.ask("stacks", threads="all", ranks="0-1").body
+    assert [(one["name"], one["ranks"]) for one in body["threads"]] == [
+        (MAIN, "0-1"),
+        ("loader-#", "0-1"),
+    ]
+    (branch,) = body["threads"][1]["branches"]
+    assert (branch["ranks"], branch["stopped"]) == ("0-1", "")
+
+
+def test_ranks_that_cannot_tell_are_named_with_the_reason(play: Play) -> None:
+    book = play(3)
+    client = attached(book)
+    first, second, _ = book.ranks.values()
+    first.data.stacks = {**ANSWER, "threads": [["MainThread", True, [[5, 0, 7]]]]}
+    second.data.stacks = "nonsense"
+    body = client.ask("stacks").body
+    assert [one["ranks"] for one in body["missing"]] == ["0-1"]
+    assert [one["ranks"] for one in body["threads"]] == ["2"]
+    refusal = client.ask("stacks", threads="some").refusal
+    assert "threads" in refusal

@@ -1,0 +1,124 @@
+"""`dap-mux stacks` on ranks that compute, wait in C, sleep and stand; it pauses none of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
+from tests.support.processes.run_command import LAUNCH, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+PROGRAM: Final = """\
+import os, socket, threading, time
+rank = int(os.environ["RANK"])
+ours, theirs = socket.socketpair()
+count = 0
+done = threading.Event()
+
+def wait_for_others():
+    ours.recv(1)  # blocked
+
+def compute():
+    global count
+    while not done.is_set():
+        count += 1
+
+def load(path):
+    done.wait()  # asleep
+
+def step():
+    if rank == 1:
+        compute()
+    elif rank == 2:
+        load("shard-2")
+    else:
+        wait_for_others()
+
+threading.Thread(target=load, args=("next",), name=f"loader-{rank}", daemon=True).start()
+step()
+"""
+PLACES: Final = {"0,3": "wait_for_others", "1": "compute", "2": "load"}
+
+
+async def tree(user: User, *words: str) -> dict[str, Any]:
+    done = await user.does("stacks", "--json", *words)
+    body: dict[str, Any] = json.loads(done.out)
+    return body
+
+
+def places(body: dict[str, Any]) -> dict[str, str]:
+    """The ranks of each innermost branch of the main thread, and its last frame of the program."""
+    found: dict[str, str] = {}
+
+    def look(branch: dict[str, Any]) -> None:
+        own = [frame["name"] for frame in branch["frames"] if not frame["library"]]
+        if branch["ends"]:
+            found[branch["ends"]] = own[-1]
+        for inner in branch["branches"]:
+            look(inner)
+
+    for thread in body["threads"]:
+        if thread["name"] == "MainThread":
+            for branch in thread["branches"]:
+                look(branch)
+    return found
+
+
+async def count_of(user: User) -> int:
+    done = await user.does("cast", "1", "p count", "--timeout", str(LIMIT))
+    return int(done.out.rpartition(" ")[2])
+
+
+async def in_place(user: User, run: Command) -> None:
+    with anyio.fail_after(LIMIT):
+        while places(await tree(user)) != PLACES:
+            assert run.process.returncode is None
+
+
+async def test_where_all_ranks_are(user: User) -> None:
+    path = user.script(PROGRAM)
+    run = await start(user, path, n=4)
+    await run.session()
+    done = await user.does("stacks")
+    assert (done.code, done.out) == (1, "{0-3}: is waiting\n"), "an observer starts nothing"
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, timeout=LIMIT)
+    await in_place(user, run)
+
+    before = await count_of(user)
+    done = await user.does("stacks")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "{0-3}"
+    assert f"    wait_for_others  train.py:{line_of(path, 'blocked')}" in lines
+    assert "  {0,3}" in lines
+    assert await count_of(user) > before, "rank 1 has counted on"
+    assert {row["state"] for row in await listed(editor, "state", *["running"] * 4)} == {"running"}
+
+    threads = (await tree(user, "--threads", "all", "0-3"))["threads"]
+    assert [(one["name"], one["ranks"]) for one in threads][:1] == [("MainThread", "0-3")]
+    (loader,) = (one for one in threads if one["name"] == "loader-#")
+    assert loader["ranks"] == "0-3"
+    assert not [
+        one["name"] for one in threads if "pydev" in one["name"] or "dap-mux" in one["name"]
+    ]
+
+    done = await user.does("stacks", "1,2", "--library")
+    assert done.out.splitlines()[0] == "{1-2}"
+    done = await user.does("stacks", "9")
+    assert (done.code, "9" in done.err) == (1, True), done.err
+
+    rows = await listed(editor, "state", *["running"] * 4)
+    await editor.request("pause", {"threadId": rows[1]["threadId"], "singleThread": True})
+    await listed(editor, "state", "running", "stopped", "running", "running")
+    body = await tree(user)
+    assert places(body) == PLACES, "the debugger's own frames are not in it"
+    assert "└ stopped" in (await user.does("stacks", "1")).out
+    await editor.disconnect(terminateDebuggee=True)
+    await run.ends()
