@@ -32,13 +32,15 @@ def attach(
     whether child processes are seen to, and which process this is.
     """
     children = "debug_children" if debug_children else "leave_children_alone"
-    no_delay = _succeeds(send_without_delay, debugger)
-    children_seen_to = _succeeds(run, sources, ("child_processes", children, ()))
-    for patch in patches(debugger, sources["adapter_program"], over):
-        _succeeds(run, sources, patch)
-    if user_threads:
-        _succeeds(run, sources, ("user_threads", "tell_user_threads", (debugger,)))
-    process = run(sources, ("process_identity", "process_identity", ()))
+    untraced: Any = run(sources, ("tracing", "untraced", (debugger,)))
+    with untraced:
+        no_delay = _succeeds(send_without_delay, debugger)
+        children_seen_to = _succeeds(run, sources, ("child_processes", children, ()))
+        for patch in patches(debugger, sources["adapter_program"], over):
+            _succeeds(run, sources, patch)
+        if user_threads:
+            _succeeds(run, sources, ("user_threads", "tell_user_threads", (debugger,)))
+        process = run(sources, ("process_identity", "process_identity", ()))
     return f"{no_delay} {children_seen_to} {process}"
 
 
@@ -63,6 +65,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("adapter_keeper", "keep_adapter", (debugger, adapter_program)),
         ("conditions", "compile_once", (debugger,)),
         ("logpoints", "fold_logpoints", (debugger,)),
+        ("tracing", "run_commands_untraced", (debugger,)),
         # It wraps what others replace, so it comes last.
         ("tracing", "follow_clients", (debugger,)),
     ]

@@ -57,6 +57,44 @@ def follow_clients(debugger: Any) -> None:
     setattr(debugger, KEPT_AS, tracing)
 
 
+def run_commands_untraced(debugger: Any) -> None:
+    """From now on no thread is traced while it runs debugpy's own commands.
+
+    A program that waits for its debugger runs them in its main thread, which is traced already: an
+    exception raised and caught within an evaluation would stop the rank there, unanswered, where
+    the client wants raised exceptions (measured).
+    """
+    if "process_internal_commands" in vars(debugger):
+        return
+    process = debugger.process_internal_commands
+
+    def process_untraced(*arguments: Any, **named: Any) -> Any:
+        with untraced(debugger):
+            return process(*arguments, **named)
+
+    debugger.process_internal_commands = process_untraced
+
+
+@contextmanager
+def untraced(debugger: Any) -> Iterator[None]:
+    """Keep debugpy from tracing this thread for a while; never fails."""
+    try:
+        info = debugger.set_additional_thread_info(threading.current_thread())
+        info.is_tracing += 1
+    except Exception:  # noqa: BLE001  (private parts of debugpy may have changed in any way)
+        yield
+        return
+    monitoring = sys.modules.get("_pydevd_sys_monitoring.pydevd_sys_monitoring")
+    suspend = getattr(monitoring, "suspend_current_thread_tracing", None)  # Python 3.12 on
+    traced = bool(suspend and suspend())
+    try:
+        yield
+    finally:
+        info.is_tracing -= 1
+        if traced and monitoring is not None:
+            monitoring.resume_current_thread_tracing()
+
+
 def turn_off(debugger: Any) -> None:
     """Stop tracing unless a debugger is attached. Call `follow_clients` first."""
     with debugger._main_lock:  # noqa: SLF001  (no request is handled meanwhile)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Connect
 from tests.real.debugging.side_by_side import Diary, Talk, neutral
-from tests.real.driving import Lines, line_of, script
+from tests.real.driving import LIMIT, Lines, line_of, script
 from tests.support.processes.ranks import debugpy_ranks
 from tests.support.session import session
 
@@ -94,3 +94,23 @@ async def test_the_same_conversation(connect: Connect) -> None:
     assert merged.output == direct.output
     assert sorted((direct.events - merged.events).elements()) == ONLY_DEBUGPY
     assert sorted((merged.events - direct.events).elements()) == []
+
+
+async def test_what_is_evaluated_before_the_program_runs_stops_nobody() -> None:
+    """Even where every raised exception is to stop: who waits evaluates in its main thread."""
+    catches = "str(__import__('pathlib').Path('/x'))"  # an AttributeError, within
+    async with debugpy_ranks(1, PROGRAM) as (rank,), session([rank.port]) as running:
+        client = await running.client()
+        await client.request("initialize", {"adapterID": "test", "clientID": "vscode"})
+        attached = client.send("attach", {"justMyCode": False})
+        await client.wait_event("initialized")
+        await client.request("setExceptionBreakpoints", {"filters": ["raised"]})
+        for _ in range(30):  # several threads take turns
+            asked = {"expression": catches, "context": "watch"}
+            answer = await client.request("evaluate", asked, timeout=LIMIT)
+            assert answer["result"] == "/x"
+        assert not [each for each in client.events if each["event"] == "stopped"]
+        await client.request("setExceptionBreakpoints", {"filters": []})
+        await client.request("configurationDone")
+        assert (await attached)["success"]
+        await client.disconnect()
