@@ -30,6 +30,9 @@ STRAGGLERS_S = (0.05, 0.5, 2.0)
 SETTRACE_PAUSES_S = (0.0,) * 10 + (0.001,) * 100
 """Pauses before `sys.settrace` is called again, because another thread is inside it."""
 
+DEBUGPYS = ("pydev", "_pydev", "dap_mux")
+"""How the names of the modules begin that trace for us."""
+
 
 def follow_clients(debugger: Any) -> None:
     """From now on trace only while a debugger is attached to `debugger`, a PyDB.
@@ -174,7 +177,8 @@ class _Settrace:
         # The frames are of the same moment as the threads: a new thread may get an old one's id.
         with _no_collection():
             frames = sys._current_frames()  # noqa: SLF001
-        threads = self._threads(frames) - {threading.get_ident()}
+            others = {thread for thread, frame in frames.items() if _is_traced_by_others(frame)}
+        threads = self._threads(frames) - others - {threading.get_ident()}
         if threads:
             self._tracing.set_trace_to_threads(self._untrace, threads, create_dummy_thread=False)
         with _no_collection():
@@ -192,7 +196,8 @@ class _Settrace:
     def _untrace_frames(self, frame: FrameType | None) -> None:
         """A loop that calls nothing has no other events than those of its own frame."""
         while frame is not None:
-            frame.f_trace = self._untrace
+            if not _is_of_others(frame.f_trace):
+                frame.f_trace = self._untrace
             frame = frame.f_back
 
     def _untrace(self, frame: Any, event: str, argument: object) -> Any:
@@ -245,6 +250,24 @@ def _no_collection() -> Iterator[None]:
 def _is_debugpys_helper(frame: FrameType) -> bool:
     """Whether `set_trace_to_threads` has started its thread, which ends at once; see there."""
     return frame.f_code.co_name == "increase_tracing_count"
+
+
+def _is_traced_by_others(frame: FrameType | None) -> bool:
+    """Whether pdb, or a trace function of the program's own, has come since: it stays."""
+    while frame is not None:
+        if _is_of_others(frame.f_trace):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_of_others(function: Any) -> bool:
+    """Some of debugpy's own are methods of compiled classes, or instances of them."""
+    if function is None:
+        return False
+    owner = getattr(function, "__self__", function)
+    module = str(getattr(function, "__module__", None) or type(owner).__module__)
+    return not module.startswith(DEBUGPYS)
 
 
 class _Patient:

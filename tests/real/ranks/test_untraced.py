@@ -16,12 +16,13 @@ from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
 from tests.real.driving import Driver, line_of, script
 from tests.real.ranks.agents import Start, start
+from tests.real.ranks.programs import Python, python
 from tests.support.processes.ranks import HOST, Rank
 from tests.support.processes.waiting import until
 from tests.support.session import session
 
 pytestmark = pytest.mark.real
-__all__ = ["start"]  # a fixture
+__all__ = ["python", "start"]  # fixtures
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("untraced")
 MAIN, WORK = line_of(PROGRAM, "main"), line_of(PROGRAM, "work")
@@ -125,3 +126,37 @@ async def test_a_session_leaves_a_rank_untraced(start_ranks: StartRanks, files: 
     await files.say(early=False, main=False)
     files.create("done")
     assert await rank.ended() == 0
+
+
+PDB = """\
+import io, pdb, sys, time, traceback
+import dap_mux
+
+dap_mux.listen(port=0)
+
+def untracing():
+    frames = [each for one in sys._current_frames().values() for each, _ in traceback.walk_stack(one)]
+    return any(frame.f_code.co_name == "_untrace_stragglers" for frame in frames)
+
+class Slow(io.StringIO):
+    def write(self, text):
+        while untracing():
+            time.sleep(0.01)
+
+sys.stderr = Slow()  # debugpy warns there that pdb sets its trace function
+pdb.Pdb(stdin=io.StringIO("n\\nn\\nc\\n"), stdout=sys.stdout, nosigint=True).set_trace()
+first = 1
+second = 2
+third = 3
+"""
+
+
+async def test_a_pdb_of_the_programs_own_stays(python: Python) -> None:
+    """It has begun while threads were still looked after that debugpy had traced before."""
+    agent = await python(PDB)
+    assert await agent.ends() == 0, agent.text()
+    assert [line for line in agent.text().splitlines() if line.startswith("->")] == [
+        "-> first = 1",
+        "-> second = 2",
+        "-> third = 3",
+    ]
