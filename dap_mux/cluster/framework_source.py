@@ -46,6 +46,7 @@ class FrameworkSource:
     """A `ReportingSource`: the ranks that the engine named by the endpoint's scheme knows."""
 
     lingers = inf  # workers restart, and others may come
+    swallows_exceptions = True
 
     def __init__(self, word: SourceSpec) -> None:
         self._word = word

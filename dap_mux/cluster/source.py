@@ -104,6 +104,18 @@ class PauseAwareSource(Protocol):
         """Any rank is stopped in the debugger from now on, or none is."""
 
 
+@runtime_checkable
+class SwallowingSource(Protocol):
+    """A `Source` whose framework catches what user code raises, so that no rank ends of it.
+
+    Known before its first rank: an editor asks for the exceptions to stop at once, and first.
+    """
+
+    @property
+    def swallows_exceptions(self) -> bool:
+        """True if it does."""
+
+
 @asynccontextmanager
 async def reach_directly(
     records: Sequence[RankRecord],

@@ -16,6 +16,7 @@ class Settings(Struct, frozen=True):
     `folder` stands for a client's workspace that it does not name.
     `lingers`: how long the session waits after its last rank for its launcher, or its pod, to
     start ranks again; inf: until the job is over.
+    `swallows_exceptions`: the framework of ranks to come is known to, see `Traits`.
     `ranks_from_client`: the first controller's `attach` or `launch` says who the ranks are.
     `key`: a secret by which ranks know this session again when its connection has broken.
     """
@@ -41,6 +42,7 @@ class Settings(Struct, frozen=True):
     redial_timeout: float = 15.0
     owns_job: bool = False
     lingers: float = 0.0
+    swallows_exceptions: bool = False
     ranks_from_client: bool = False
     redirect_output: bool = False
     job_name: str = ""

@@ -96,7 +96,9 @@ def attach_settings(config: Config, sources: RankSources, groups: Sequence[str] 
             f"mesh {config.mesh}: there are several groups ({', '.join(groups)}), not {home}"
         )
     settings = settings_of(config, group=home, meshes=meshes_of(sources.records))
-    return replace(settings, lingers=sources.lingers)
+    return replace(
+        settings, lingers=sources.lingers, swallows_exceptions=sources.swallows_exceptions
+    )
 
 
 def meshes_of(records: Iterable[RankRecord]) -> dict[str, Mesh]:

@@ -24,6 +24,7 @@ from dap_mux.cluster.source import (
     Reached,
     ReportingSource,
     Source,
+    SwallowingSource,
 )
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
@@ -75,6 +76,11 @@ class RankSources:
         return range(min(ports), max(ports) + 1) if ports else range(0)
 
     @property
+    def swallows_exceptions(self) -> bool:
+        """Whether the framework of any of them does (`SwallowingSource`)."""
+        return any(one.swallows_exceptions for one in self._followed)
+
+    @property
     def lingers(self) -> float:
         """How long the session waits after its last rank (`Source.lingers`)."""
         return max((one.lingers for one in self._followed), default=0.0)
@@ -120,6 +126,9 @@ class _FollowedSource:
         self._hosts: dict[str, _HostRoute] = {}
         self._told: set[str] = set()
         self.lingers = source.lingers
+        self.swallows_exceptions = (
+            isinstance(source, SwallowingSource) and source.swallows_exceptions
+        )
         self.over = False
         self._records = roll.enter(self, named.records)
 

@@ -81,7 +81,9 @@ class Breakpoints:
     def set_exceptions(self, request: ClientRequest) -> None:
         """`setExceptionBreakpoints`: ranks get the union of the clients' filters."""
         chosen = plain(request.arguments)
-        told = any(rank.endpoint.traits.swallows_exceptions for rank in self._core.sorted_ranks())
+        told = self._core.settings.swallows_exceptions or any(
+            rank.endpoint.traits.swallows_exceptions for rank in self._core.sorted_ranks()
+        )
         self._store.choose_exceptions(request.client.id, chosen, told_of_swallowed=told)
         states = states_of(chosen, self._core.world())
         body: Body | None = {"breakpoints": states} if states else None

@@ -72,7 +72,8 @@ class Capabilities:
         self._told: Body = {}
         self._seen: list[Body] = []
         self._last: Body = {}
-        self._swallowed = False  # some ranks' frameworks catch what user code raises
+        # Some ranks' frameworks catch what user code raises.
+        self._swallowed = core.settings.swallows_exceptions
 
     def now(self) -> Body:
         """Return the intersection of what the ranks offer and what we route, and our own."""

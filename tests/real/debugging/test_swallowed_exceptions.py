@@ -11,7 +11,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
-from dap_mux.engine import inputs
+from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint, read_traits
 from tests.real.driving import LIMIT, Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
@@ -84,3 +84,22 @@ async def test_a_client_that_was_there_before_is_told_and_need_not_choose(done: 
         await driver.go_on()
         await ends_well(ranks, done)
         assert len(driver.events("stopped")) == 1
+
+
+async def test_a_client_that_comes_before_the_first_rank_is_offered_it(done: Path) -> None:
+    """Where the session knows of ranks to come that their framework swallows exceptions."""
+    settings = Settings(swallows_exceptions=True, lingers=LIMIT)
+    async with session(settings=settings) as running:
+        client = await running.client()
+        offered = await client.request("initialize", {"adapterID": "test"}, timeout=LIMIT)
+        assert default_filters(offered) == DEFAULTS
+        async with debugpy_ranks(1, PROGRAM, arguments=[str(done)]) as ranks:
+            attached = client.send("attach", {"justMyCode": True})
+            await client.wait_event("initialized", timeout=LIMIT)
+            await choose(client, ["uncaught"])  # it is taken at its word
+            endpoint = Endpoint("127.0.0.1", ranks[0].port, ready=True, traits=SWALLOWING)
+            running.driver.feed(inputs.RankKnown(("job", 0), endpoint))
+            await client.request("configurationDone", timeout=LIMIT)
+            assert (await attached)["success"]
+            await ends_well(ranks, done)
+        assert not [each for each in client.events if each["event"] == "stopped"]

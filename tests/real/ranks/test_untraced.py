@@ -135,8 +135,9 @@ import dap_mux
 dap_mux.listen(port=0)
 
 def untracing():
-    frames = [each for one in sys._current_frames().values() for each, _ in traceback.walk_stack(one)]
-    return any(frame.f_code.co_name == "_untrace_stragglers" for frame in frames)
+    stacks = map(traceback.walk_stack, sys._current_frames().values())
+    names = [frame.f_code.co_name for stack in stacks for frame, _ in stack]
+    return "_untrace_stragglers" in names
 
 class Slow(io.StringIO):
     def write(self, text):
