@@ -1,0 +1,157 @@
+"""What is known of a job whose ranks may wait for each other: the input of every verdict.
+
+`Sample` is what `injected/evidence.py` tells of a rank from inside, as JSON; `Process` is what the
+system tells of it from outside. Neither is there for every rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Struct
+
+from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.rank_sets import RankId
+
+
+class Call(Struct, frozen=True):
+    """The call that a thread's innermost frame is in, where it is one of a function in C.
+
+    `text`: as it is written, such as `comm.recv(source=left)`. `function`: the module and qualified
+    name of what is called, such as `mpi4py.MPI.Comm.recv`, "" where that could not be found without
+    running code of the program. `arguments`: by their names or places ("0", "1"), as far as they
+    are numbers or short strings. `of`: the same of what the method belongs to, such as {"rank": 1}.
+    """
+
+    text: str
+    function: str = ""
+    arguments: dict[str, Any] = {}
+    of: dict[str, Any] = {}
+
+
+class Thread(Struct, frozen=True):
+    """A thread at one moment.
+
+    `frames`: the places of file and function in the sample's lists, and the line; outermost first.
+    From the system: its `tid`, `state` (one letter as in proc(5)), `system_call` that it is in
+    ("read") and the `file` of its descriptor; `cpu`: seconds used since it began. `lock`: identity
+    of the lock that it waits for, `owner`: the name of the thread that has it, as far as the lock
+    itself says; `holds`: of the locks that its frames have taken by `with`. `handling`: the
+    exception in whose handler it is.
+    """
+
+    name: str
+    main: bool
+    frames: list[tuple[int, int, int]]
+    tid: int = 0
+    state: str = ""
+    system_call: str = ""
+    file: str = ""
+    cpu: float = 0.0
+    call: Call | None = None
+    lock: str = ""
+    owner: str = ""
+    holds: list[str] = []
+    handling: str = ""
+
+
+class Collective(Struct, frozen=True):
+    """One entry of torch's flight recorder. `age`, `timeout` in seconds, `number` as of its group.
+
+    `members`: the global ranks of the group, if known; `state`: scheduled, started or completed.
+    """
+
+    group: str
+    number: int
+    kind: str
+    members: list[int] = []
+    p2p: bool = False
+    sizes: list[list[int]] = []
+    dtypes: list[str] = []
+    state: str = ""
+    age: float = 0.0
+    timeout: float = 0.0
+
+
+class Sample(Struct, frozen=True):
+    """A rank at one moment, told by itself. `files`: path, and whether it is a library's.
+
+    `recorder`: `on`, `off`, or "" without torch; `collectives`: the newest of each group, the
+    newest last. `world_rank`: torch's or MPI's own number, -1 for unknown. `children`: processes.
+    """
+
+    files: list[tuple[str, bool]]
+    functions: list[str]
+    threads: list[Thread]
+    collectives: list[Collective] = []
+    recorder: str = ""
+    world_rank: int = -1
+    finalizing: bool = False
+
+
+class Process(Struct, frozen=True):
+    """A rank's process, as the system shows it. `state` "" where there is none any more.
+
+    `cpu`: seconds used; `waiting_for_gil`: how many of its threads take turns to ask for Python's
+    global lock; `out_of_memory`: the kernel has recorded that it killed it, or its control group.
+    """
+
+    pid: int
+    state: str = ""
+    cpu: float = 0.0
+    system_call: str = ""
+    wait_channel: str = ""
+    waiting_for_gil: int = 0
+    out_of_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the session itself knows of a rank.
+
+    `state` as in `list`; `stop`: why and where it stands; `held_by`: which debugger, if any, holds
+    it; `exit_code`: as of its process, negative for a signal; `problem`: why it told nothing.
+    """
+
+    state: str = "running"
+    stop: str = ""
+    held_by: str = ""
+    exit_code: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class RankEvidence:
+    """All that is known of one rank; `samples` and `processes` in the order of time."""
+
+    rank: RankId
+    standing: Standing = field(default_factory=Standing)
+    samples: Sequence[Sample] = ()
+    processes: Sequence[Process] = ()
+
+    @property
+    def last(self) -> Sample | None:
+        """The newest sample."""
+        return self.samples[-1] if self.samples else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Of all ranks. `interval`: seconds between two samples."""
+
+    ranks: Mapping[RankId, RankEvidence]
+    interval: float = 0.3
+
+    def __iter__(self) -> Iterator[RankEvidence]:
+        """Yield the ranks in order."""
+        return iter(self.ranks[rank] for rank in sorted(self.ranks))
+
+
+def stack_of(sample: Sample, thread: Thread) -> Stack:
+    """Return a thread's frames. Raises IndexError for a file or function that was not listed."""
+    return tuple(
+        Frame(sample.files[file][0], sample.functions[function], line, sample.files[file][1])
+        for file, function, line in thread.frames
+    )
