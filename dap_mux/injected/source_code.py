@@ -10,7 +10,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Iterator
     from types import CodeType, FrameType
 
     Span = tuple[int, int, int, int]  # first and last line, first and last column in UTF-8
@@ -69,18 +68,21 @@ class Trees:
 
     def __init__(self) -> None:
         self._known: dict[CodeType, ast.Module | None] = {}
+        self._around: dict[tuple[CodeType, int], list[ast.AST]] = {}
 
-    def around(self, code: CodeType, number: int) -> Iterator[ast.AST]:
-        """Yield what is around a line of a function or module, the outermost first."""
+    def around(self, code: CodeType, number: int) -> list[ast.AST]:
+        """Return what is around a line of a function or module, the outermost first."""
         if code not in self._known:
             self._known[code] = tree(code)
-        nodes: list[ast.AST] = [*getattr(self._known[code], "body", ())]
-        while nodes:
-            node = nodes.pop(0)
-            first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-            if first is None or first <= number <= (last or first):
-                yield node
-                nodes.extend(ast.iter_child_nodes(node))
+        if (code, number) not in self._around:
+            found = self._around[code, number] = []
+            nodes: list[ast.AST] = [*getattr(self._known[code], "body", ())]
+            for node in nodes:  # which grows
+                first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+                if first is None or first <= number <= (last or first):
+                    found.append(node)
+                    nodes.extend(ast.iter_child_nodes(node))
+        return self._around[code, number]
 
 
 def tree(code: CodeType) -> ast.Module | None:

@@ -21,7 +21,7 @@ NAMES = frozenset({"__module__", "__qualname__"})  # which C computes
 
 
 def value_of(node: ast.AST, frame: FrameType) -> Any:
-    """Return the value of a constant, a name or a chain of attributes; MISSING for all else."""
+    """Return the value of a constant, a name, an attribute or item of one; MISSING for all else."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
@@ -29,6 +29,8 @@ def value_of(node: ast.AST, frame: FrameType) -> Any:
     if isinstance(node, ast.Attribute):
         owner = value_of(node.value, frame)
         return MISSING if owner is MISSING else attribute(owner, mangled(node.attr, frame))
+    if isinstance(node, ast.Subscript):
+        return _item(value_of(node.value, frame), value_of(node.slice, frame))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = value_of(node.operand, frame)
         return -value if type(value) in (int, float) else MISSING
@@ -55,6 +57,15 @@ def variable(name: str, frame: FrameType) -> Any:
             continue
         if found is not MISSING:
             return found
+    return MISSING
+
+
+def _item(owner: Any, place: Any) -> Any:
+    """Return an item of a list, or of a dict by its name: other keys may compare themselves."""
+    if type(owner) in (list, tuple) and type(place) is int:
+        return owner[place] if -len(owner) <= place < len(owner) else MISSING
+    if type(owner) is dict and type(place) is str:
+        return owner.get(place, MISSING)
     return MISSING
 
 
