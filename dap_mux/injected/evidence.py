@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 FILE_NAME = "<builtin dap_mux>"
 """Modules are compiled under this name: frames of it are not told."""
+SPINNING = "mpi4py."  # waits there use the processor, and show no system call
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 
 _modules: dict[str, Any] = {}
@@ -56,6 +57,7 @@ class Look:
         self._stacks = module(sources, "stacks")
         self._states = module(sources, "thread_states")
         self._values = module(sources, "static_values")
+        self._progress = module(sources, "progress")
         self._trees = self._source.Trees()
         self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
@@ -68,6 +70,7 @@ class Look:
         held = attempt([], locks.holds, ident, frames, own, source, values, trees)
         handled = attempt("", locks.handling, ident, own, self._exceptions, values, trees)
         found: dict[str, Any] = {"holds": held, "handling": handled}
+        call = None
         if is_running:
             waiting = self._calls.waiting_call
             call, of = attempt((None, None), waiting, frames[-1], source, values, trees)
@@ -76,6 +79,8 @@ class Look:
                 lock, owner = attempt(("", 0), locks.waited_for, function, of)
                 name = self._stacks.name_of(owner) if owner else ""
                 found.update(call=call, lock=lock, owner=name)
+        spins = call is not None and call.get("function", "").startswith(SPINNING)
+        found["progress"] = attempt("", self._progress.progress, own, spins)
         return found
 
     def _is_users(self, frame: FrameType) -> bool:

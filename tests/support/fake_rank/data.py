@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
+from dap_mux.engine.evaluate.evidence_probe import ask
 from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
 from tests.support.fake_rank.disk import FakeDisk
 from tests.support.fake_rank.injected_calls import (
@@ -26,6 +27,7 @@ from tests.support.fake_rank.program import FIRST, STEP, Program
 from tests.support.fake_rank.question import Question, question
 
 Json = dict[str, Any]
+EVIDENCE: Final = ask(INJECTED)
 Answer = Callable[[Json], "Json | None"]
 _FIRST_ID: Final = 2
 
@@ -48,6 +50,7 @@ class FakeData:
         self.process = ""  # which one it is, as `injected.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
+        self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
         self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
@@ -188,6 +191,8 @@ class FakeData:
         """The answer to what is asked of every rank; None for anything else."""
         if expression == STEP:
             return str(self._step())
+        if expression == EVIDENCE:
+            return json.dumps(self.evidence or self._evidence_of_main())
         if "resource_tracker" in expression:
             return str("resource_tracker" in self.values)
         return "" if expression.startswith("__import__") else None
@@ -217,6 +222,12 @@ class FakeData:
             "functions": [call.function for call in calls],
             "threads": [["MainThread", True, frames]],
         }
+
+    def _evidence_of_main(self) -> Json:
+        told = self._stack_of_main()
+        (name, main, frames), *_ = told["threads"]
+        thread = {"name": name, "main": main, "frames": frames, "state": "R"}
+        return {**told, "threads": [thread]}
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""
