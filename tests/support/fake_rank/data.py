@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from dap_mux.engine.evaluate.evidence_probe import ask
 from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
 from tests.support.fake_rank.disk import FakeDisk
 from tests.support.fake_rank.injected_calls import (
@@ -27,7 +26,6 @@ from tests.support.fake_rank.program import FIRST, STEP, Program
 from tests.support.fake_rank.question import Question, question
 
 Json = dict[str, Any]
-EVIDENCE: Final = ask(INJECTED)
 Answer = Callable[[Json], "Json | None"]
 _FIRST_ID: Final = 2
 
@@ -191,8 +189,6 @@ class FakeData:
         """The answer to what is asked of every rank; None for anything else."""
         if expression == STEP:
             return str(self._step())
-        if expression == EVIDENCE:
-            return json.dumps(self.evidence or self._evidence_of_main())
         if "resource_tracker" in expression:
             return str("resource_tracker" in self.values)
         return "" if expression.startswith("__import__") else None
@@ -207,6 +203,8 @@ class FakeData:
             case "torch_state", "look":
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
                 return json.dumps(about)
+            case "evidence", _:
+                return json.dumps(self.evidence or self._evidence_of_main())
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
             case "torch_state", "meshes":
