@@ -81,15 +81,15 @@ KINDS: Final[Mapping[str, Kind]] = {
         ("gloo", "mpi"),
     ),
     "wrong-shape": Kind(
-        "reduces a tensor twice as long",
-        MISMATCH,
-        "gloo aborts those that receive too much; the recorder of the others has both sizes",
+        "reduces a tensor half as long",
+        ("mismatched-collective", "process-gone"),
+        "gloo aborts it, because it receives too much",
         TORCH,
     ),
     "wrong-dtype": Kind(
-        "reduces float64 where the others have float32",
-        MISMATCH,
-        "gloo aborts those that receive too much; the recorder of the others has both types",
+        "reduces float16 where the others have float32",
+        ("mismatched-collective", "process-gone"),
+        "gloo aborts it, because it receives too much",
         TORCH,
     ),
     "sub-group": Kind(

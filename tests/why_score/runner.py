@@ -101,6 +101,7 @@ class _Scene:
         await until(self._listening, within=UNDER_WAY_S, what="all ranks listen")
         if not self._plan.late:
             await self._attach()
+        (self._run.folder / "go").touch()
         await until((self._run.folder / "mark").exists, within=UNDER_WAY_S, what="the mark")
         await self._from_outside()
         if is_healthy(self._plan.fault):
@@ -127,7 +128,7 @@ class _Scene:
         points: dict[str, Any] = {}
         if self._plan.fault == "breakpoint":
             line = _line_of(self._job.script, "shares.progress(step)")
-            condition = f"ranks({self._plan.rank}): step >= {self._plan.step}"
+            condition = f"ranks({self._plan.rank}): step > {self._plan.step}"
             points[self._job.script] = [{"line": line, "condition": condition}]
         await self._client.handshake({"justMyCode": False}, breakpoints=points)
         deadline = time.monotonic() + ATTACHED_S
@@ -140,8 +141,8 @@ class _Scene:
         return any(rank["state"] in ("waiting", "connecting") for rank in ranks)
 
     def _listening(self) -> bool:
-        ports = {port for port, _ in proc_net._listeners()}
-        return ports.issuperset(range(self._run.port, self._run.port + self._plan.size))
+        ports = range(self._run.port, self._run.port + self._plan.size)
+        return all(proc_net.listens(port) for port in ports)
 
     def _steps(self) -> list[str]:
         return [file.read_text("ascii") for file in sorted(self._run.folder.glob("progress-*"))]

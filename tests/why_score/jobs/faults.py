@@ -2,7 +2,7 @@
 
 `WHY_FAULT` names the fault, `WHY_RANK` the rank that has it, and `WHY_STEP` the step. In the folder
 `WHY_FOLDER` a fault writes the file `mark` when it is about to take effect, and each rank writes how
-far it is into a file of its own.
+far it is into a file of its own. All wait before that step until there is a file `go`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ RANK = int(os.environ.get("WHY_RANK", "0"))
 STEP = int(os.environ.get("WHY_STEP", "3"))
 FOLDER = Path(os.environ.get("WHY_FOLDER", "."))
 STEPS = int(os.environ.get("WHY_STEPS", "1000000"))
+LOOK_S = 0.01
 FROM_OUTSIDE = ("killed", "out-of-memory", "stopped-process", "paused", "breakpoint")
 """Whoever started the job does these to it, once it is under way."""
 
@@ -38,6 +39,8 @@ class Shares:
         self._progress.seek(0)
         self._progress.write(f"{step}\n")
         self._progress.flush()
+        while step == STEP and not (FOLDER / "go").exists():
+            time.sleep(LOOK_S)
         if step == STEP and self.rank == RANK and FAULT in (*FROM_OUTSIDE, *blocking.PACES):
             mark()
 

@@ -74,6 +74,7 @@ def train(comm: Any, group: Any, shares: Shares) -> None:
         reduce(comm, group, shares, values, step)
         shares.at("checkpoint", step)
         comm.Barrier()
+    shares.at("end", shares.steps())
 
 
 def main() -> None:

@@ -63,6 +63,7 @@ def train(world: World, shares: Shares) -> None:
         values = reduce(world, shares, values, step)
         shares.at("checkpoint", step)
         world.barrier()
+    shares.at("end", shares.steps())
 
 
 def main() -> None:
