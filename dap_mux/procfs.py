@@ -23,6 +23,7 @@ LISTEN: Final = 0x0A
 _PROC: Final = Path("/proc")
 _TCP_TABLES: Final = ("tcp", "tcp6")
 _ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
+_CPU: Final = slice(11, 13)  # utime and stime
 _STARTED: Final = 19  # index of starttime among the fields of stat from the third on
 _SOCKET: Final = r"socket:\[(\d+)\]"
 
@@ -64,6 +65,16 @@ def stat(pid: Process) -> Stat | None:
         return None
     fields = text.rpartition(")")[2].split()  # the field before, a name, may contain anything
     return Stat(fields[0], fields[_STARTED]) if len(fields) > _STARTED else None
+
+
+def cpu_seconds(pid: Process) -> float:
+    """Return the CPU time that a process has used, 0 where that is unknown."""
+    try:
+        text = (folder(pid) / "stat").read_text("ascii", errors="replace")
+    except OSError:
+        return 0.0
+    fields = text.rpartition(")")[2].split()
+    return sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK")
 
 
 def runs(pid: Process) -> bool:
@@ -182,10 +193,12 @@ class TcpSocket(NamedTuple):
     @property
     def host(self) -> str:
         """The local address; an IPv4 address is never shown in its IPv6 form."""
-        packed = bytes.fromhex(self.local.partition(":")[0])
-        words = struct.unpack(f">{len(packed) // 4}I", packed)
-        found = ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
-        return str(getattr(found, "ipv4_mapped", None) or found)
+        return decode_host(self.local)
+
+    @property
+    def remote_host(self) -> str:
+        """The peer's address, in the same form."""
+        return decode_host(self.remote)
 
     @property
     def port(self) -> int:
@@ -209,6 +222,14 @@ def tcp_sockets(pid: Process = "self") -> Iterator[TcpSocket]:
             queue = int(cells[4].partition(":")[2], 16)
             state, uid = int(cells[3], 16), int(cells[7])
             yield TcpSocket(cells[1], cells[2], state, queue, uid, cells[9])
+
+
+def decode_host(address: str) -> str:
+    """Return the host of an address that the tables print; see `encode_address`."""
+    packed = bytes.fromhex(address.partition(":")[0])
+    words = struct.unpack(f">{len(packed) // 4}I", packed)
+    found = ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
+    return str(getattr(found, "ipv4_mapped", None) or found)
 
 
 def encode_address(host: str, port: int) -> str:

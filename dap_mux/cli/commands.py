@@ -23,8 +23,13 @@ DOCTOR_NOTES = """\
 Exits with 0 if no problem was found, 1 if a cause was found. Ranks are not affected."""
 
 
+WHY_NOTES = """\
+Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit code of its own from 10
+on, see docs/why.md. No rank is stopped."""
+
+
 class Command(Struct, frozen=True):
-    """One command. `call` is `module:function` below `dap_mux.cli`, None if not implemented yet.
+    """One command. `call` is `module:function` below `dap_mux.cli`.
 
     `failure` is the exit code for failures that have no code of their own.
     """
@@ -32,7 +37,7 @@ class Command(Struct, frozen=True):
     name: str
     help: str
     arguments: Callable[[ArgumentParser], None]
-    call: str | None = None
+    call: str
     failure: int = 1
 
 
@@ -171,6 +176,14 @@ def _stacks(parser: ArgumentParser) -> None:
     _options(parser, "stacks")
 
 
+def _why(parser: ArgumentParser) -> None:
+    parser.usage = "dap-mux why [SESSION] [RANKS] [--json] [OPTIONS]"
+    parser.epilog = WHY_NOTES
+    parser.add_argument("arguments", nargs="*", metavar="ARG", help=f"{SESSION}; a rank set")
+    _json(parser)
+    _options(parser, "why")
+
+
 def _doctor(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux doctor [SESSION|ENDPOINT...] [--file FILE:LINE] [--python COMMAND] [--json]"
@@ -208,10 +221,6 @@ def _config(parser: ArgumentParser) -> None:
     )
     _json(show)
     _options(show)
-
-
-def _not_implemented(parser: ArgumentParser) -> None:
-    parser.description = "Not implemented yet; planned for a later release."
 
 
 def _json(parser: ArgumentParser) -> None:
@@ -269,7 +278,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("cast", "send a command to many ranks", _cast, "cast:cast"),
     Command("compare", "compare an expression across ranks", _compare, "cast:compare"),
     Command("stacks", "show all ranks' stacks as one tree", _stacks, "stacks:main"),
-    Command("why", "show which ranks wait for which (not implemented yet)", _not_implemented),
+    Command("why", "say why the job does not move on", _why, "why:main"),
     Command("lsp", "language server for editors: ranks and values in the text", _lsp, "lsp:main"),
     Command("doctor", "diagnose why something does not work", _doctor, "doctor:main"),
 )

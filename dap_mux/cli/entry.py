@@ -75,6 +75,6 @@ def _explain(error: BaseException, command: Command | None, verbosity: int) -> i
 
 
 def _function(command: Command) -> Callable[[Namespace], int]:
-    module, _, name = (command.call or "").partition(":")
+    module, _, name = command.call.partition(":")
     function = getattr(importlib.import_module(f"dap_mux.cli.{module}"), name)
     return cast("Callable[[Namespace], int]", function)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dap_mux import __version__
 from dap_mux.cli.commands import BY_NAME, COMMANDS, Command
 from dap_mux.cli.completion import SHELLS, PrintCompletion, name_files
-from dap_mux.errors import UsageError
 
 PROG = "dap-mux"
 
@@ -34,17 +33,8 @@ def _columns() -> int:
 
 
 def parse(command_line: Sequence[str]) -> Namespace:
-    """Parse a command line; like argparse, --help and mistakes end the process.
-
-    Raises UsageError for a command that is not implemented yet.
-    """
+    """Parse a command line; like argparse, --help and mistakes end the process."""
     arguments = list(command_line)
-    if arguments and arguments[0] in BY_NAME and BY_NAME[arguments[0]].call is None:
-        if {"-h", "--help"}.isdisjoint(arguments):
-            raise UsageError(
-                f"`dap-mux {arguments[0]}` is not implemented yet; planned for a later release"
-            )
-        arguments = [arguments[0], "--help"]
     if arguments[:1] == ["run"]:
         return _parse_run(arguments)
     return build_parser(_named(arguments)).parse_args(arguments)

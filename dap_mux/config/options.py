@@ -25,7 +25,7 @@ from dap_mux.config.values import (
 
 ALL = ("run", "attach", "adapter")
 RUN = ("run",)
-JOIN = ("list", "console", "cast", "compare", "stacks", "lsp", "doctor")
+JOIN = ("list", "console", "cast", "compare", "stacks", "why", "lsp", "doctor")
 
 
 class Option(Struct, frozen=True):

@@ -55,6 +55,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
         query_commands.stacks,
     ),
     Command(
+        "why",
+        "why [RANKS]",
+        "say why the job does not move on; stops none",
+        query_commands.why,
+    ),
+    Command(
         "break",
         "break FILE:LINE [, CONDITION]",
         "set a breakpoint; 'ranks(0:4): loss > 3' is a condition",

@@ -30,6 +30,7 @@ RANK_SET_COMMANDS: Final = (
     "release",
     "stacks",
     "wait",
+    "why",
 )
 MAX_FILES: Final = 200
 

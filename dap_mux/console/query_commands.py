@@ -12,6 +12,7 @@ from dap_mux.console.results import show_compare
 from dap_mux.console.session_client import SessionClient
 from dap_mux.console.stack_tree import show_stacks
 from dap_mux.console.tables import parse_list_arguments, ranks_table
+from dap_mux.console.verdict import show_verdict
 from dap_mux.errors import UsageError
 from dap_mux.rank_rows import Row
 from dap_mux.rank_sets import RankSetError, split_leading, with_group
@@ -98,6 +99,15 @@ async def stacks(console: Context, rest: str) -> None:
     timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
     body = await console.client.request("stacks", arguments, timeout_s=timeout_s)
     show_stacks(console.screen, body)
+
+
+async def why(console: Context, rest: str) -> None:
+    """`why [RANKS]`."""
+    arguments = {"ranks": with_group(rest or "all")}
+    timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
+    show_verdict(
+        console.screen, await console.client.request("why", arguments, timeout_s=timeout_s)
+    )
 
 
 def parse_compare_arguments(rest: str) -> dict[str, object]:

@@ -235,8 +235,8 @@ class Engine:
                 self._restarted(event)
             case inputs.RanksFound():
                 self._ranks_found(event)
-            case inputs.LocalHash() | inputs.LocalText():
-                self._of_local_file(event)
+            case inputs.LocalHash() | inputs.LocalText() | inputs.ProcessesRead():
+                self._of_this_machine(event)
             case inputs.Listening():
                 self.core.address = event.address
             case inputs.Notice():
@@ -246,11 +246,18 @@ class Engine:
             case _:
                 inputs.assert_never(event)
 
-    def _of_local_file(self, event: inputs.LocalHash | inputs.LocalText) -> None:
-        if isinstance(event, inputs.LocalHash):
-            self.files.answered(event)
-        else:
-            self.code_texts.read(event)
+    def _of_this_machine(
+        self, event: inputs.LocalHash | inputs.LocalText | inputs.ProcessesRead
+    ) -> None:
+        match event:
+            case inputs.LocalHash():
+                self.files.answered(event)
+            case inputs.LocalText():
+                self.code_texts.read(event)
+            case inputs.ProcessesRead():
+                self.on_demand.why.processes_read(event)
+            case _:
+                inputs.assert_never(event)
 
     def _restarted(self, event: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False

@@ -20,8 +20,11 @@ class InjectedSources(Struct, frozen=True):
     child_processes: str
     conditions: str
     evaluation: str
+    evidence: str
     farewell: str
     file_probe: str
+    flight_recorder: str
+    held_locks: str
     logpoints: str
     missing_files: str
     monarch_actors: str
@@ -31,13 +34,17 @@ class InjectedSources(Struct, frozen=True):
     pydevd_patches: str
     ray_breakpoints: str
     send_queue: str
+    source_code: str
     stacks: str
+    static_values: str
     stop_details: str
     tensor_summary: str
+    thread_states: str
     timeout_probe: str
     torch_state: str
     tracing: str
     user_threads: str
+    waiting_calls: str
 
 
 def call(source: str, function: str, *arguments: str) -> str:

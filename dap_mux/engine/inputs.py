@@ -6,7 +6,7 @@ is made in a tenth of a frozen dataclass's time.
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +15,9 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
 from dap_mux.protocol.messages import Message
 from dap_mux.rank_sets import RankId
+
+if TYPE_CHECKING:  # with what `why` needs
+    from dap_mux.insight.why.evidence import Process
 
 
 class ClientConnected(Struct, frozen=True, gc=False):
@@ -158,6 +161,13 @@ class ProcessSeen(Struct, frozen=True, gc=False):
     alive: bool | None
 
 
+class ProcessesRead(Struct, frozen=True, gc=False):
+    """Answers `ReadProcesses`; those that are not of this machine are left out."""
+
+    token: int
+    processes: dict[str, Process]
+
+
 class Deadline(Struct, frozen=True, gc=False):
     """A deadline asked for by `SetDeadline` has passed."""
 
@@ -207,7 +217,15 @@ class Shutdown(Struct, frozen=True, gc=False):
 OfClient: TypeAlias = ClientConnected | ClientBabbled | ClientGone | ClientStalled | ClientReads
 OfRank: TypeAlias = RankKnown | RankExited | RankFailed | LinkUp | LinkDown | ProcessSeen
 OfSession: TypeAlias = (
-    JobEnded | JobRestarted | RanksFound | LocalHash | LocalText | Listening | Notice | Shutdown
+    JobEnded
+    | JobRestarted
+    | RanksFound
+    | LocalHash
+    | LocalText
+    | ProcessesRead
+    | Listening
+    | Notice
+    | Shutdown
 )
 Input: TypeAlias = LinkSaid | ClientSaid | Deadline | OfClient | OfRank | OfSession
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dap_mux.engine.commands.requests.compare import Compare
     from dap_mux.engine.commands.requests.groups import Groups
     from dap_mux.engine.commands.requests.stacks import StackTrees
+    from dap_mux.engine.commands.requests.why import Why
     from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 
 
@@ -73,6 +74,13 @@ class OnDemand:
         from dap_mux.engine.commands.requests.stacks import StackTrees
 
         return StackTrees(self._core, self._meshes)
+
+    @cached_property
+    def why(self) -> Why:
+        """`why`: what keeps the job from moving on."""
+        from dap_mux.engine.commands.requests.why import Why
+
+        return Why(self._core, self._meshes)
 
     @cached_property
     def groups(self) -> Groups:

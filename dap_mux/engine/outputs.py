@@ -88,6 +88,16 @@ class UnwatchProcess(Struct, frozen=True, gc=False):
     token: int
 
 
+class ReadProcesses(Struct, frozen=True, gc=False):
+    """Read the state of these processes, always answered with `ProcessesRead(token)`.
+
+    Each is as `injected.process_identity` has it.
+    """
+
+    token: int
+    processes: tuple[str, ...]
+
+
 class SetDeadline(Struct, frozen=True, gc=False):
     """Answer with `Deadline(token)` after `seconds`."""
 
@@ -167,6 +177,7 @@ Output: TypeAlias = (
     | Connect
     | CloseLink
     | WatchProcess
+    | ReadProcesses
     | UnwatchProcess
     | SetDeadline
     | CancelDeadline

@@ -177,6 +177,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "stacks": Route(
         lambda parts: parts.on_demand.stacks.stacks, own.StacksArguments, observers=True
     ),
+    "why": Route(lambda parts: parts.on_demand.why.why, own.WhyArguments, observers=True),
     "focus": Route(lambda parts: parts.commands.focus, own.FocusArguments),
     "scope": Route(lambda parts: parts.commands.scope, own.ValueArguments, observers=True),
     "view": Route(lambda parts: parts.commands.view, own.ValueArguments, observers=True),

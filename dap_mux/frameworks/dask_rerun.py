@@ -53,6 +53,9 @@ def task_with_inputs(client: Client, task: Any) -> tuple[Any, dict[Any, Any]]:
 
     `Client.recreate_task_locally` gathers no inputs in distributed 2026.8.0: it fails.
     """
+    pickled = sys.modules.get("dap_mux.rank.pickled_code")
+    if pickled is not None:
+        pickled.keep_file_names()
     node = client.sync(client.scheduler.get_runspec, key=task)
     gathered = client.sync(client.scheduler.gather, keys=[*node.dependencies])
     if gathered["status"] != "OK":

@@ -25,6 +25,7 @@ from dap_mux.rank.detection import MARK
 from dap_mux.rank.dial import ADDRESS
 from dap_mux.rank.environ import Place
 from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
+from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, say
 
 UNNAMED = "anon"
@@ -46,6 +47,7 @@ def set_up(bundle: bytes | None, environ: dict[str, str]) -> None:
     point = context.message_rank
     if not _become(GROUP if name in ("", UNNAMED) else name, point):
         return
+    keep_file_names()
     _announce("", point.rank, point)
     _precede_actors()
     _precede_calls()

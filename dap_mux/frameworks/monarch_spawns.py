@@ -19,6 +19,7 @@ from dap_mux.frameworks.bundle import rank_bundle
 from dap_mux.rank.detection import MARK
 from dap_mux.rank.environ import Place
 from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
+from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, say
 
 DRIVER = Place(rank=0, launcher="Monarch", group="client")
@@ -41,6 +42,7 @@ NO_STARTUP_FUNCTIONS = (
 
 def debug_driver_and_procs(proc_mesh: Any, options: HookOptions) -> None:
     """Make the driver a rank, and all procs that it spawns from now on."""
+    keep_file_names()
     if MARK not in os.environ:
         become(DRIVER, options)
     bundle = rank_bundle("" if find_spec("debugpy") else options.debugpy)

@@ -15,6 +15,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
     from types import FrameType
 
 MAX_FRAMES = 200  # of a thread; the innermost ones
@@ -32,22 +33,23 @@ def stacks(every_thread: bool) -> str:
     the lists before; the outermost frame comes first. Without `every_thread`: the main thread's.
     """
     main = threading.main_thread().ident
-    found = _Found()
-    for ident, lines in _walk(main, every_thread):
-        found.add(_name_of(ident), ident == main, lines)
-    return found.as_json()
+    found = Found()
+    threads = []
+    for ident, lines, _ in walk(every_thread):
+        threads.append([name_of(ident), ident == main, found.add(lines)])
+    return found.as_json(threads[:MAX_THREADS])
 
 
-class _Found:
-    """Threads, with each file and function named once."""
+class Found:
+    """The places of frames, with each file and function named once."""
 
     def __init__(self) -> None:
         self._files: dict[str, int] = {}
         self._functions: dict[str, int] = {}
-        self._threads: list[Any] = []
 
-    def add(self, name: str, is_main: bool, lines: list[tuple[str, str, int]]) -> None:
-        frames = [
+    def add(self, lines: list[tuple[str, str, int]]) -> list[list[int]]:
+        """Return frames as numbers of the files and functions."""
+        return [
             [
                 self._files.setdefault(path, len(self._files)),
                 self._functions.setdefault(function, len(self._functions)),
@@ -55,57 +57,64 @@ class _Found:
             ]
             for path, function, line in lines
         ]
-        self._threads.append([name, is_main, frames])
 
-    def as_json(self) -> str:
+    def names(self) -> dict[str, Any]:
+        """The files and functions; of each file, whether it is a library's."""
+        libraries = library_folders()
+        files = [[path, is_library(path, libraries)] for path in self._files]
+        return {"files": files, "functions": [*self._functions]}
+
+    def as_json(self, threads: list[Any]) -> str:
         """Leave out threads, the last first, until it is short enough."""
-        files = [[path, _is_library(path)] for path in self._files]
-        threads = self._threads[:MAX_THREADS]
+        names = self.names()
         while True:
-            text = json.dumps(
-                {"files": files, "functions": [*self._functions], "threads": threads},
-                separators=(",", ":"),
-            )
+            text = json.dumps({**names, "threads": threads}, separators=(",", ":"))
             if len(text) <= MAX_CHARS or not threads:
                 return text
             threads = threads[:-1]
 
 
-def _walk(main: int | None, every_thread: bool) -> list[tuple[int, list[tuple[str, str, int]]]]:
-    """Return the program's frames in each thread, the main one first."""
+def walk(
+    every_thread: bool, look: Callable[[int, list[FrameType], bool], Any] | None = None
+) -> list[tuple[int, list[tuple[str, str, int]], Any]]:
+    """Return each thread's number and the program's frames in it, the main one first.
+
+    `look` is given the number and the frames themselves, the outermost first, and whether the last
+    of them is what the thread runs; what it returns comes with them.
+    """
     debuggers = _folders_of_debuggers()
+    main = threading.main_thread().ident
     # A collection in the midst of this may run finalizers, which let the other threads run on; then
     # CPython 3.11 has made the object of a frame that is no more, and crashes when it is used.
     enabled = gc.isenabled()
     gc.disable()
     try:
-        frames = sys._current_frames()  # noqa: SLF001
-        walked = [
-            (ident, _lines(frame, debuggers))
-            for ident, frame in sorted(frames.items(), key=lambda one: one[0] != main)
-            if every_thread or ident == main
-        ]
-        frames.clear()
+        current = sys._current_frames()  # noqa: SLF001
+        walked = []
+        for ident, frame in sorted(current.items(), key=lambda one: one[0] != main):
+            if _is_debuggers(ident) or not (every_thread or ident == main):
+                continue
+            frames = _frames(frame, debuggers)
+            lines = [(f.f_code.co_filename, f.f_code.co_name, f.f_lineno or 0) for f in frames]
+            if _is_of_the_program(lines):
+                looked = look(ident, frames, frames[-1] is frame) if look is not None else None
+                walked.append((ident, lines, looked))
+        current.clear()
     finally:
         if enabled:
             gc.enable()
-    return [
-        (ident, lines)
-        for ident, lines in walked
-        if _is_of_the_program(lines) and not _is_debuggers(ident)
-    ]
+    return walked
 
 
-def _lines(frame: FrameType | None, debuggers: tuple[str, ...]) -> list[tuple[str, str, int]]:
-    lines: list[tuple[str, str, int]] = []
+def _frames(frame: FrameType | None, debuggers: tuple[str, ...]) -> list[FrameType]:
+    frames: list[FrameType] = []
     while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(debuggers):
-            lines.append((code.co_filename, code.co_name, frame.f_lineno or 0))
+        if not frame.f_code.co_filename.startswith(debuggers):
+            frames.append(frame)
         frame = frame.f_back
-    del lines[MAX_FRAMES:]
-    lines.reverse()
-    return lines
+    del frames[MAX_FRAMES:]
+    frames.reverse()
+    return frames
 
 
 def _is_of_the_program(lines: list[tuple[str, str, int]]) -> bool:
@@ -114,7 +123,7 @@ def _is_of_the_program(lines: list[tuple[str, str, int]]) -> bool:
 
 
 def _is_debuggers(ident: int) -> bool:
-    thread = _thread(ident)
+    thread = thread_of(ident)
     return getattr(thread, "is_pydev_daemon_thread", False) is True
 
 
@@ -123,19 +132,24 @@ def _folders_of_debuggers() -> tuple[str, ...]:
     return (OURS, *(os.path.dirname(file) + os.sep for file in files if file))  # noqa: PTH120
 
 
-def _name_of(ident: int) -> str:
-    thread = _thread(ident)
+def name_of(ident: int) -> str:
+    """Return the name of a thread, which may not be known to Python."""
+    thread = thread_of(ident)
     return thread.name if thread is not None else "a thread that Python did not start"
 
 
-def _thread(ident: int) -> threading.Thread | None:
+def thread_of(ident: int) -> threading.Thread | None:
     """Return a thread, also one that pydevd hides from `threading.enumerate`."""
     thread: threading.Thread | None = threading._active.get(ident)  # type: ignore[attr-defined]  # noqa: SLF001
     return thread
 
 
-def _is_library(path: str) -> bool:
-    if path.startswith("<frozen") or any(name in path for name in LIBRARIES):
-        return True
+def is_library(path: str, folders: tuple[str, ...]) -> bool:
+    """Whether a file is not the user's own; `folders` as of `library_folders`."""
+    return path.startswith(("<frozen", *folders)) or any(name in path for name in LIBRARIES)
+
+
+def library_folders() -> tuple[str, ...]:
+    """Return the folders of the standard library."""
     folders = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")}
-    return path.startswith(tuple(f"{folder}{os.sep}" for folder in folders if folder))
+    return tuple(f"{folder}{os.sep}" for folder in folders if folder)

@@ -262,9 +262,10 @@ def _is_traced_by_others(frame: FrameType | None) -> bool:
 
 
 def _is_of_others(function: Any) -> bool:
-    """Some of debugpy's own are methods of compiled classes, or instances of them."""
+    """Some of debugpy's own are partials, methods of compiled classes, or instances of them."""
     if function is None:
         return False
+    function = getattr(function, "func", function)
     owner = getattr(function, "__self__", function)
     module = str(getattr(function, "__module__", None) or type(owner).__module__)
     return not module.startswith(DEBUGPYS)

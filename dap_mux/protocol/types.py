@@ -41,6 +41,7 @@ __all__ = [
     "ToleranceArguments",
     "ValueArguments",
     "VariablesArguments",
+    "WhyArguments",
     "typed",
 ]
 
@@ -97,6 +98,14 @@ class StacksArguments(Struct):
 
     ranks: str = "all"
     threads: Literal["main", "all"] = "main"
+
+
+class WhyArguments(Struct):
+    """Our `why`: so many samples of each rank, `interval` seconds apart."""
+
+    ranks: str = "all"
+    samples: Annotated[int, Meta(ge=2, le=20)] = 3
+    interval: Annotated[float, Meta(ge=0.05, le=10)] = 0.3
 
 
 class FocusArguments(Struct):

@@ -35,6 +35,7 @@ from dap_mux.rank.listen import (
 )
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.own_port import stop_listening as close_port
+from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
@@ -110,6 +111,7 @@ def start(setup: Setup) -> tuple[str, int]:
         _started.told = True
         return _started.forked_from
     address = _listen_once(place, setup)
+    keep_file_names()
     if setup.wait:
         wait_or_end(place, setup.timeout, setup.on_timeout, since_start=True)
     if setup.stop_on_entry:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, write_ready_file
 
 POLL_INTERVAL_S = 0.05
@@ -54,6 +55,7 @@ def _tell_before(kind: Any, tell: Callable[[str, int, int], object]) -> None:
 
     @functools.wraps(initialize)
     def wrapped(self: Any, *arguments: Any, **options: Any) -> None:
+        keep_file_names()
         tell("dask", 0, 1)
         initialize(self, *arguments, **options)
 

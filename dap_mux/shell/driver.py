@@ -19,6 +19,7 @@ from dap_mux.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.local_processes import LocalProcesses, is_over
+from dap_mux.shell.process_reader import ProcessReader
 from dap_mux.shell.timers import Timer, Timers
 
 logger = logging.getLogger("dap_mux")
@@ -95,6 +96,7 @@ class Driver:
         self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
         self._processes = LocalProcesses()
+        self._process_reader = ProcessReader()
         self.timers = Timers()
         self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
@@ -106,6 +108,7 @@ class Driver:
             outputs.Connect: self._connect,
             outputs.CloseLink: self._close_link,
             outputs.WatchProcess: self._watch_process,
+            outputs.ReadProcesses: partial(self._process_reader.read, tell=self.feed),
             outputs.UnwatchProcess: lambda output: self._processes.forget(output.token),
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
@@ -334,6 +337,7 @@ class Driver:
             task.cancel()
         self._files.close()
         self._processes.close()
+        self._process_reader.close()
         self.timers.cancel_all()
         self._deadlines.clear()
         for peer in list(self._clients.values()):

@@ -36,6 +36,15 @@ def is_here(process: str) -> bool:
     return said is not None and _is_here(said[1], said[2])
 
 
+def local_pid(process: str) -> int | None:
+    """Return the pid of a process of this machine, which may have ended; None for others."""
+    said = re.fullmatch(_IDENTITY, process)
+    if said is None or not _is_here(said[1], said[2]):
+        return None
+    found = procfs.stat(said[3])
+    return int(said[3]) if found is None or found.started == said[4] else None
+
+
 class LocalProcesses:
     """Watches processes of this machine until they end, or are forgotten."""
 

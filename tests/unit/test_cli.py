@@ -28,7 +28,6 @@ from dap_mux.console.screen import PlainScreen
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
 from dap_mux.session_files import SessionFile
 
-LATER = [command.name for command in COMMANDS if command.call is None]
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +55,6 @@ def test_the_commands_of_the_design_exist() -> None:
         "run attach rerun console list cast stacks compare why adapter lsp doctor config sessions"
     )
     assert set(BY_NAME) == set(design.split())
-
-
-@pytest.mark.parametrize("name", LATER)
-def test_a_later_command_says_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "--whatever", "words"]) == 2
-    assert capsys.readouterr().err == (
-        f"dap-mux: `dap-mux {name}` is not implemented yet; planned for a later release\n"
-    )
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command.name, "--help"] for command in COMMANDS)])

@@ -24,8 +24,12 @@ def gather_results(
     expression: Callable[[Rank], str],
     kind: type[T],
     then: Callable[[dict[DebuggeeId, Result[T]]], None],
+    timeout: float | None = None,
 ) -> None:
-    """Evaluate in each rank; `then` is called once every rank has answered or is given up."""
+    """Evaluate in each rank; `then` is called once every rank has answered or is given up.
+
+    `timeout` in seconds, None for the usual one.
+    """
     messages: dict[str, Broadcast] = {}
     values: dict[bytes, T | None] = {}
 
@@ -39,7 +43,7 @@ def gather_results(
             messages[text] = Broadcast("evaluate", arguments)
         return messages[text]
 
-    to_ranks.gather(core, ranks, "evaluate", message, answered)
+    to_ranks.gather(core, ranks, "evaluate", message, answered, timeout)
 
 
 def _known(values: dict[bytes, T | None], reply: Reply, kind: type[T]) -> Result[T]:

@@ -92,19 +92,21 @@ class Sample(Struct, frozen=True):
 
 
 class Process(Struct, frozen=True):
-    """A rank's process, as the system shows it. `state` "" where there is none any more.
+    """A rank's process, as the system shows it, `at` seconds by some clock.
 
-    `cpu`: seconds used; `waiting_for_gil`: how many of its threads take turns to ask for Python's
-    global lock; `out_of_memory`: the kernel has recorded that it killed it, or its control group.
+    `state`: one letter as in proc(5), "" where there is no such process any more. `cpu`: seconds
+    used. `connections`: the remote address of each TCP connection by the local one, such as
+    `127.0.0.1:5000`. `switches`: how often each thread that is in `futex` has given up its
+    processor. `out_of_memory`: the kernel has recorded that it killed this process for that.
     """
 
     pid: int
     state: str = ""
     cpu: float = 0.0
-    system_call: str = ""
-    wait_channel: str = ""
-    waiting_for_gil: int = 0
+    connections: dict[str, str] = {}
+    switches: dict[int, int] = {}
     out_of_memory: bool = False
+    at: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,209 @@
+"""Values of a frame's names, and names of what is called, found without running the program's code.
+
+No property, no `__getattr__` and no `__str__` of the program runs for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import types
+from inspect import CO_OPTIMIZED, getattr_static
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from types import FrameType
+
+MISSING = object()
+MAX_STRING = 100
+MAX_NUMBER = 2**63
+NAMES = frozenset({"__module__", "__qualname__"})  # which C computes
+
+
+def value_of(node: ast.AST, frame: FrameType) -> Any:
+    """Return the value of a constant, a name, an attribute or item of one; MISSING for all else."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return variable(node.id, frame)
+    if isinstance(node, ast.Attribute):
+        owner = value_of(node.value, frame)
+        return MISSING if owner is MISSING else attribute(owner, mangled(node.attr, frame))
+    if isinstance(node, ast.Subscript):
+        return _item(value_of(node.value, frame), value_of(node.slice, frame))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = value_of(node.operand, frame)
+        return -value if type(value) in (int, float) else MISSING
+    return MISSING
+
+
+def variable(name: str, frame: FrameType) -> Any:
+    """Return a local, global or built-in variable.
+
+    The locals are asked for only where it is one: up to Python 3.12 that keeps them all alive until
+    the function returns.
+    """
+    code = frame.f_code
+    known = name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars
+    places: list[Any] = [frame.f_globals, frame.f_builtins]
+    if known or not code.co_flags & CO_OPTIMIZED:
+        places.insert(0, frame.f_locals)
+    for place in places:
+        if isinstance(place, dict):
+            found = dict.get(place, name, MISSING)
+        elif type(place).__name__ == "FrameLocalsProxy":  # since Python 3.13
+            found = place.get(name, MISSING)
+        else:
+            continue
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
+def _item(owner: Any, place: Any) -> Any:
+    """Return an item of a list, or of a dict by its name: other keys may compare themselves."""
+    if type(owner) in (list, tuple) and type(place) is int:
+        return owner[place] if -len(owner) <= place < len(owner) else MISSING
+    if type(owner) is dict and type(place) is str:
+        return owner.get(place, MISSING)
+    return MISSING
+
+
+def mangled(name: str, frame: FrameType) -> str:
+    """Return an attribute's real name, where it is a private one of a class."""
+    if not name.startswith("__") or name.endswith("__"):
+        return name
+    names = frame.f_code.co_names
+    return next((one for one in names if one.startswith("_") and one.endswith(name)), name)
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """Return an attribute as it is kept: MISSING for one that the program computes."""
+    try:
+        found = getattr_static(owner, name)
+    except (AttributeError, TypeError):
+        return MISSING
+    if isinstance(found, (staticmethod, classmethod)):
+        return found.__func__
+    in_c = isinstance(found, types.MemberDescriptorType) or (
+        isinstance(found, types.GetSetDescriptorType) and name in NAMES
+    )
+    if in_c and not isinstance(owner, type):
+        try:
+            return found.__get__(owner, type(owner))
+        except (AttributeError, TypeError):
+            return MISSING
+    return MISSING if _computes(found) else found
+
+
+def _computes(found: Any) -> bool:
+    """Whether it is a property, or some other thing that decides what the attribute is."""
+    return any("__set__" in namespace(one) for one in mro(type(found)))
+
+
+def called(node: ast.AST, frame: FrameType, method: str = "") -> tuple[str, Any]:
+    """Return the name of a function, "" for unknown, and what it is a method of, or MISSING.
+
+    `method`: one of the value itself, `__enter__` say, instead of the value.
+    """
+    if method:
+        return _method(value_of(node, frame), method)
+    if isinstance(node, ast.Attribute):
+        owner = value_of(node.value, frame)
+        return MISSING_CALL if owner is MISSING else _method(owner, mangled(node.attr, frame))
+    found = value_of(node, frame)
+    return MISSING_CALL if found is MISSING else (function_name(found), _self(found))
+
+
+MISSING_CALL = "", MISSING
+
+
+def _method(owner: Any, name: str) -> tuple[str, Any]:
+    found = attribute(owner, name)
+    if found is MISSING:
+        return MISSING_CALL
+    definer = _definer(type(owner), name)
+    is_own = isinstance(owner, (type, types.ModuleType)) or definer is None
+    if is_own or isinstance(found, types.FunctionType):
+        bound = _self(found)
+        receiver = MISSING if isinstance(owner, (type, types.ModuleType)) else owner
+        return function_name(found), receiver if bound is MISSING else bound
+    return f"{class_name(definer)}.{name}", owner
+
+
+def function_name(found: Any) -> str:
+    """Return the module and qualified name of what is called."""
+    if isinstance(found, types.MethodType):
+        return function_name(found.__func__)
+    if isinstance(found, type):
+        return class_name(found)
+    owner = _self(found)
+    if owner is not MISSING:
+        kind = owner if isinstance(owner, type) else type(owner)
+        return f"{class_name(_definer(kind, found.__name__) or kind)}.{found.__name__}"
+    if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return f"{class_name(found.__objclass__)}.{found.__name__}"
+    module, name = attribute(found, "__module__"), attribute(found, "__qualname__")
+    if isinstance(found, types.BuiltinFunctionType):
+        module, name = found.__module__, found.__name__
+    if isinstance(module, str) and isinstance(name, str):
+        return f"{module}.{name}"
+    return f"{class_name(type(found))}.__call__"
+
+
+def _self(found: Any) -> Any:
+    """Return what a built-in method is bound to; a function is bound to its module, or nothing."""
+    if not isinstance(found, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return MISSING
+    owner = found.__self__
+    nothing = owner is None or isinstance(owner, types.ModuleType)
+    return MISSING if nothing or type(owner).__name__ == "PyCapsule" else owner
+
+
+def _definer(kind: type, name: str) -> type | None:
+    """Return the class that an attribute comes from."""
+    return next((one for one in mro(kind) if name in namespace(one)), None)
+
+
+def mro(kind: type) -> tuple[type, ...]:
+    """Return a class and its bases, whatever its metaclass does."""
+    found: tuple[type, ...] = type.__dict__["__mro__"].__get__(kind)
+    return found
+
+
+def namespace(kind: type) -> Any:
+    """Return the attributes of a class."""
+    return type.__dict__["__dict__"].__get__(kind)
+
+
+def class_name(kind: Any) -> str:
+    """Return the module and qualified name of a class."""
+    module = type.__dict__["__module__"].__get__(kind)
+    name = type.__dict__["__qualname__"].__get__(kind)
+    return f"{module}.{name}" if isinstance(module, str) else str(name)
+
+
+def arguments_of(node: ast.AST, frame: FrameType) -> dict[str, Any]:
+    """Return the arguments of a call that are numbers or short strings."""
+    if not isinstance(node, ast.Call):
+        return {}
+    found: dict[str, Any] = {}
+    for place, argument in enumerate(node.args):
+        if isinstance(argument, ast.Starred):
+            break
+        found[str(place)] = value_of(argument, frame)
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = value_of(keyword.value, frame)
+    return {name: value for name, value in found.items() if is_simple(value)}
+
+
+def is_simple(value: Any) -> bool:
+    """Whether it can be told as it is."""
+    if type(value) is int:
+        return -MAX_NUMBER <= value < MAX_NUMBER
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is str:
+        return len(value) <= MAX_STRING
+    return value is None or type(value) is bool

@@ -1,0 +1,214 @@
+"""The evidence as the verdicts look at it: what each rank does, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.insight.why.evidence import (
+    Call,
+    Evidence,
+    Process,
+    RankEvidence,
+    Sample,
+    Standing,
+    Thread,
+    stack_of,
+)
+from dap_mux.insight.why.waits import Wait, wait_of
+from dap_mux.rank_sets import RankId
+
+BUSY: Final = 0.2
+"""The part of a processor from which on a thread counts as at work."""
+GIL_LOOKS_PER_S: Final = 60
+"""At least so many, on a busy machine too."""
+ENDED: Final = frozenset({"exited", "lost", "gone", "failed"})
+
+
+@dataclass(frozen=True)
+class Doing:
+    """One rank. `waits`: what its main thread waited for in each sample."""
+
+    rank: RankId
+    standing: Standing
+    samples: Sequence[Sample]
+    stacks: Sequence[Stack]
+    threads: Sequence[Thread]
+    waits: Sequence[Wait | None]
+    processes: Sequence[Process]
+    interval: float
+
+    @property
+    def told(self) -> bool:
+        """Whether it has said anything."""
+        return bool(self.stacks)
+
+    @property
+    def stack(self) -> Stack:
+        """Where its main thread is now."""
+        return self.stacks[-1] if self.stacks else ()
+
+    @property
+    def thread(self) -> Thread | None:
+        """Its main thread now."""
+        return self.threads[-1] if self.threads else None
+
+    @property
+    def call(self) -> Call | None:
+        """What its main thread calls now."""
+        return self.thread.call if self.thread else None
+
+    @property
+    def place(self) -> Frame | None:
+        """The innermost frame of the user's own code, or the innermost of all."""
+        own = [frame for frame in self.stack if not frame.library]
+        return (own or [*self.stack] or [None])[-1]  # type: ignore[list-item]
+
+    @property
+    def steady(self) -> bool:
+        """Whether its main thread was at the same place each time, and more than once."""
+        return len(self.stacks) > 1 and len(set(self.stacks)) == 1
+
+    @cached_property
+    def busy(self) -> float:
+        """The part of a processor that its main thread used between the samples."""
+        if len(self.threads) < 2:
+            return 0.0
+        used = self.threads[-1].cpu - self.threads[0].cpu
+        return used / (self.interval * (len(self.threads) - 1))
+
+    @property
+    def wait(self) -> Wait | None:
+        """What it has waited for all the time, None where it has not, or has moved on."""
+        if not self.waits or any(one is None for one in self.waits):
+            return None
+        first, last = self.waits[0], self.waits[-1]
+        assert first is not None
+        assert last is not None
+        same = (first.plain, first.number, first.group) == (last.plain, last.number, last.group)
+        return last if same and (self.steady or first.number >= 0) else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is no more."""
+        process = self.processes[-1] if self.processes else None
+        gone = process is not None and process.state in {"", "Z", "X"}
+        return self.standing.state in ENDED or self.standing.exit_code is not None or gone
+
+    @property
+    def moves(self) -> bool:
+        """Whether its main thread was at another place, or is at work."""
+        return (len(self.stacks) > 1 and not self.steady) or self.busy >= BUSY
+
+    @cached_property
+    def waiting_for_gil(self) -> int:
+        """How many of its threads ask for Python's global lock, and do not get it.
+
+        They look again every 5 ms, and do nothing else (`take_gil` of CPython's ceval_gil.c).
+        """
+        if len(self.processes) < 2:
+            return 0
+        first, last = self.processes[0], self.processes[-1]
+        looks = GIL_LOOKS_PER_S * (last.at - first.at)
+        return sum(
+            last.switches.get(thread, 0) - count >= looks > 0
+            for thread, count in first.switches.items()
+        )
+
+    @property
+    def number(self) -> int:
+        """Its number in torch or MPI; that of the session where neither says."""
+        last = self.samples[-1].world_rank if self.samples else -1
+        return last if last >= 0 else self.rank[1]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All ranks."""
+
+    ranks: Mapping[RankId, Doing]
+
+    @cached_property
+    def ended(self) -> Sequence[Doing]:
+        """Those that are no more."""
+        return [one for one in self.ranks.values() if one.ended]
+
+    @cached_property
+    def live(self) -> Sequence[Doing]:
+        """The others."""
+        return [one for one in self.ranks.values() if not one.ended]
+
+    @cached_property
+    def waiting(self) -> Sequence[Doing]:
+        """Those that have waited for other ranks all the time."""
+        return [one for one in self.live if one.wait is not None]
+
+    @cached_property
+    def elsewhere(self) -> Sequence[Doing]:
+        """Those that live, and do anything else."""
+        return [one for one in self.live if one.wait is None]
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether any rank that communicates has got on."""
+        return any(
+            one.wait is None and any(each is not None for each in one.waits) and not one.steady
+            for one in self.live
+        )
+
+    def by_number(self, number: int) -> Doing | None:
+        """Return the rank that torch, MPI or the session calls so."""
+        return next((one for one in self.ranks.values() if one.number == number), None)
+
+    def by_address(self, address: str) -> Doing | None:
+        """Return the rank that has this end of a connection."""
+        for one in self.ranks.values():
+            if one.processes and address in one.processes[-1].connections:
+                return one
+        return None
+
+
+def picture_of(evidence: Evidence) -> Picture:
+    """Look at the evidence; what is malformed in it is left out."""
+    return Picture({one.rank: _doing(one, evidence.interval) for one in evidence})
+
+
+def _doing(told: RankEvidence, interval: float) -> Doing:
+    samples: list[Sample] = []
+    stacks: list[Stack] = []
+    threads: list[Thread] = []
+    for sample in told.samples:
+        main = next((thread for thread in sample.threads if thread.main), None)
+        if main is None:
+            continue
+        try:
+            stack = stack_of(sample, main)
+        except IndexError:
+            continue
+        samples.append(sample)
+        stacks.append(stack)
+        threads.append(main)
+    waits = [
+        wait_of(sample, thread, stack)
+        for sample, thread, stack in zip(samples, threads, stacks, strict=True)
+    ]
+    return Doing(
+        told.rank, told.standing, samples, stacks, threads, waits, told.processes, interval
+    )
+
+
+def same_wait(ranks: Iterable[Doing]) -> Wait | None:
+    """Return what all of them wait for, None where they differ."""
+    waits = [one.wait for one in ranks]
+    first = waits[0] if waits else None
+    if first is None:
+        return None
+    alike = all(
+        one is not None
+        and (one.plain, one.number, one.group) == (first.plain, first.number, first.group)
+        for one in waits
+    )
+    return first if alike else None

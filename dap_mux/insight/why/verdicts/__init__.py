@@ -1,0 +1,78 @@
+"""Every verdict: one row and one small module each, the most specific first.
+
+The first whose `find` returns something is given. Exit codes of the command follow the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dap_mux.insight.why.evidence import Evidence
+from dap_mux.insight.why.picture import Picture, picture_of
+from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
+from dap_mux.insight.why.verdicts import (
+    blocked_io,
+    exception_held,
+    gil_held,
+    healthy,
+    held_by_debugger,
+    input_starved,
+    lock_cycle,
+    mismatched_collective,
+    not_joined,
+    p2p_cycle,
+    process_gone,
+    process_stopped,
+    slow_rank,
+    teardown,
+)
+
+Find = Callable[[Picture], Verdict | None]
+ORDER: Final[Mapping[str, Find]] = {
+    module.NAME: module.find
+    for module in (
+        process_gone,
+        process_stopped,
+        held_by_debugger,
+        exception_held,
+        gil_held,
+        lock_cycle,
+        mismatched_collective,
+        p2p_cycle,
+        input_starved,
+        blocked_io,
+        teardown,
+        not_joined,
+        slow_rank,
+    )
+}
+HEALTHY: Final = healthy.NAME
+UNDECIDED: Final = "undecided"
+FIRST_CODE: Final = 10
+EXIT_CODES: Final = {
+    HEALTHY: 0,
+    UNDECIDED: 1,
+    **{name: FIRST_CODE + at for at, name in enumerate(ORDER)},
+}
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Return the most specific verdict that holds."""
+    picture = picture_of(evidence)
+    for find in (*ORDER.values(), healthy.find):
+        if (verdict := find(picture)) is not None:
+            return verdict
+    return _undecided(picture)
+
+
+def _undecided(picture: Picture) -> Verdict:
+    silent = [one for one in picture.live if not one.told]
+    if silent:
+        why = silent[0].standing.problem or "no answer"
+        sentence = f"{ranks(silent)}: {why}; nothing else is wrong"
+    elif not picture.live:
+        sentence = "no rank is attached"
+    else:
+        sentence = "all ranks wait, and none of them is to blame by what is known"
+    return Verdict(UNDECIDED, sentence, suspects(silent, picture), who_waits(picture))

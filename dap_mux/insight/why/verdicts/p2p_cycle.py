@@ -1,0 +1,39 @@
+"""Ranks wait for each other in sends and receives, in a circle."""
+
+from __future__ import annotations
+
+from dap_mux.insight.why.picture import Doing, Picture
+from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
+
+NAME = "p2p-cycle"
+
+
+def find(picture: Picture) -> Verdict | None:
+    """Follow each rank to the one that it waits for."""
+    for start in picture.waiting:
+        seen = [start]
+        while (following := _peer(seen[-1], picture)) is not None:
+            if following in seen:
+                return _verdict(seen[seen.index(following) :], picture)
+            seen.append(following)
+    return None
+
+
+def _peer(one: Doing, picture: Picture) -> Doing | None:
+    wait = one.wait
+    if wait is None or not wait.point_to_point:
+        return None
+    if wait.peer >= 0:
+        return picture.by_number(wait.peer)
+    return picture.by_address(wait.address) if wait.address else None
+
+
+def _verdict(cycle: list[Doing], picture: Picture) -> Verdict:
+    cycle = sorted(cycle, key=lambda one: one.rank)
+    return Verdict(
+        NAME,
+        f"{ranks(cycle)} wait for each other in a circle of sends and receives",
+        suspects(cycle, picture),
+        who_waits(picture),
+        "let one of them receive first, or use isend and irecv",
+    )

@@ -1,0 +1,117 @@
+"""Reads the state of ranks' processes on this machine, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from dap_mux import procfs
+from dap_mux.engine import inputs, outputs
+from dap_mux.insight.why.evidence import Process
+from dap_mux.shell.local_processes import local_pid
+
+KERNEL_LOG: Final = Path("/dev/kmsg")
+MAX_LOG_BYTES: Final = 1 << 20
+_KILLED: Final = re.compile(rb"[Oo]ut of memory: Killed process (\d+)")
+
+
+class ProcessReader:
+    """Carries out `outputs.ReadProcesses`."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def read(
+        self, output: outputs.ReadProcesses, tell: Callable[[inputs.ProcessesRead], None]
+    ) -> None:
+        """Answer with those that are of this machine."""
+        task = asyncio.get_running_loop().create_task(_read(output, tell))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Cancel all pending work."""
+        for task in list(self._tasks):
+            task.cancel()
+
+
+async def _read(
+    output: outputs.ReadProcesses, tell: Callable[[inputs.ProcessesRead], None]
+) -> None:
+    found = await asyncio.to_thread(read_processes, output.processes)
+    tell(inputs.ProcessesRead(output.token, found))
+
+
+def read_processes(identities: Iterable[str]) -> dict[str, Process]:
+    """Return what the system shows of them, by identity; those of other machines are left out."""
+    pids = {each: pid for each in identities if (pid := local_pid(each)) is not None}
+    table = _connections(pids.values())
+    ended = {pid for each, pid in pids.items() if procfs.stat(pid) is None}
+    killed = out_of_memory(_kernel_log()) if ended else frozenset[int]()
+    return {each: _process(pid, table.get(pid, {}), killed) for each, pid in pids.items()}
+
+
+def _process(pid: int, connections: dict[str, str], killed: frozenset[int]) -> Process:
+    now = time.monotonic()
+    found = procfs.stat(pid)
+    if found is None or found.ended:
+        return Process(pid, out_of_memory=pid in killed, at=now)
+    return Process(pid, found.state, procfs.cpu_seconds(pid), connections, _switches(pid), at=now)
+
+
+def _switches(pid: int) -> dict[int, int]:
+    """Return how often each thread that waits in a futex has gone to sleep so far."""
+    found: dict[int, int] = {}
+    with suppress(OSError):
+        for each in (procfs.folder(pid) / "task").iterdir():
+            thread = procfs.status(f"{pid}/task/{each.name}")
+            count = thread.get("voluntary_ctxt_switches", "")
+            if count.isdigit():
+                found[int(each.name)] = int(count)
+    return found
+
+
+def _connections(pids: Iterable[int]) -> Mapping[int, dict[str, str]]:
+    """Return the TCP connections of each process: the remote address by the local one."""
+    found: dict[int, dict[str, str]] = {}
+    tables: dict[str, list[procfs.TcpSocket]] = {}
+    for pid in pids:
+        inodes = procfs.socket_inodes(pid)
+        with suppress(OSError):
+            space = procfs.namespace("net", pid)
+            if space not in tables:
+                sockets = procfs.tcp_sockets(pid)
+                tables[space] = [one for one in sockets if one.state == procfs.ESTABLISHED]
+            found[pid] = {
+                f"{one.host}:{one.port}": f"{one.remote_host}:{one.remote_port}"
+                for one in tables[space]
+                if one.inode in inodes
+            }
+    return found
+
+
+def _kernel_log() -> bytes:
+    """Return the newest of the kernel's records, nothing where we may not read them."""
+    try:
+        log = os.open(KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    records: list[bytes] = []
+    try:
+        with suppress(OSError):  # BlockingIOError: no more
+            while sum(map(len, records)) < MAX_LOG_BYTES:
+                records.append(os.read(log, 8192))
+    finally:
+        os.close(log)
+    return b"\n".join(records)
+
+
+def out_of_memory(log: bytes) -> frozenset[int]:
+    """Return the pids that the kernel has killed for want of memory, or a control group has."""
+    return frozenset(int(pid) for pid in _KILLED.findall(log))
