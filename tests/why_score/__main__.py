@@ -17,8 +17,8 @@ from typing import Final
 
 from tests.why_score import page
 from tests.why_score.kinds import KINDS, is_healthy
-from tests.why_score.ranks import ROOT, Job, Parents, jobs
-from tests.why_score.results import Plan, Result, Results, skipped, without_those_there
+from tests.why_score.ranks import ROOT, Parents, jobs
+from tests.why_score.results import Plan, Result, Results, without_those_there
 from tests.why_score.runner import run
 from tests.why_score.score import Score
 
@@ -74,7 +74,7 @@ async def score(wanted: Sequence[Plan], kept: Results) -> None:
 
     async def work() -> None:
         for one in queue:
-            result = await _carried_out(one, there[one.job], parents)
+            result = await run(one, there[one.job], parents)
             kept.add(result)
             print(_line(result), flush=True)
 
@@ -82,15 +82,6 @@ async def score(wanted: Sequence[Plan], kept: Results) -> None:
         await asyncio.gather(*(work() for _ in range(SIDE_BY_SIDE)))
     finally:
         await parents.close()
-
-
-async def _carried_out(one: Plan, job: Job, parents: Parents) -> Result:
-    if not job.python.exists():
-        return skipped(one, f"{job.name} is not here: see tests/launchers/install")
-    try:
-        return await run(one, job, parents)
-    except AssertionError as error:
-        return skipped(one, f"no such state: {error}")
 
 
 def _line(result: Result) -> str:

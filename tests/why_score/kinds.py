@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Suspect = Literal["rank", "pair", "either", "all", "none"]
-"""Whom `why` should name: the rank with the fault, it and its right neighbour, one of those two or
-both, all ranks, or nobody."""
+Suspect = Literal["rank", "pair", "either", "group", "all", "none"]
+"""Whom `why` should name: the rank with the fault, it and its right neighbour, it alone or both, it
+alone or all of its sub-group, all ranks, or nobody."""
 ALL: Final = ("socket", "gloo", "mpi")
 HEALTHY: Final = "healthy"
 CODES: Final = {
@@ -40,12 +40,18 @@ class Kind:
     jobs: tuple[str, ...] = ALL
     suspect: Suspect = "rank"
 
+    @property
+    def several(self) -> bool:
+        """Whether more than one rank may be to blame."""
+        return self.suspect not in ("rank", "none")
+
     def culprits(self, rank: int, size: int) -> Sequence[frozenset[int]]:
         """Return the sets of ranks that are right."""
         pair = frozenset((rank, (rank + 1) % size))
         return {
             "rank": [frozenset((rank,))],
             "pair": [pair],
+            "group": [frozenset((rank,)), frozenset(range(rank % 2, size, 2))],
             "either": [frozenset((rank,)), pair],
             "all": [frozenset(range(size))],
             "none": [frozenset()],
@@ -96,6 +102,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         "reduces over all before its sub-group, the others after it",
         MISMATCH,
         "it is in the reduction over all while its sub-group waits for it",
+        suspect="group",
     ),
     "recv-before-send": Kind(
         "all receive before they send",

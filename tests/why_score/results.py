@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import World, parse
-from tests.why_score.kinds import CODES, KINDS, is_healthy
+from tests.why_score.kinds import CODES, KINDS, Kind, is_healthy
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,25 @@ def judged(plan: Plan, body: dict[str, Any], code: int, seconds: float) -> Resul
     """Judge an answer."""
     kind = KINDS[plan.fault]
     verdict = str(body.get("verdict", ""))
-    suspects = body.get("suspects") or [{"ranks": ""}]
-    named = str(suspects[0]["ranks"])
+    suspects = [str(suspect["ranks"]) for suspect in body.get("suspects", ())]
     return Result(
         **_of(plan),
         verdict=verdict,
-        ranks=named,
+        ranks="; ".join(suspects),
         code=code,
         seconds=round(seconds, 3),
         right_cause=verdict in kind.verdicts and code == CODES[verdict],
-        right_rank=ranks_of(named, plan.size) in kind.culprits(plan.rank, plan.size),
+        right_rank=_named(kind, plan, suspects),
         said=str(body.get("sentence", "")),
     )
+
+
+def _named(kind: Kind, plan: Plan, suspects: Sequence[str]) -> bool:
+    """Whether the first suspect is right, or all are where several ranks may be meant."""
+    named = [ranks_of(text, plan.size) for text in suspects]
+    culprits = kind.culprits(plan.rank, plan.size)
+    first = named[0] if named else frozenset()
+    return first in culprits or (kind.several and frozenset().union(*named) in culprits)
 
 
 def skipped(plan: Plan, why: str) -> Result:
@@ -93,15 +100,13 @@ def _of(plan: Plan) -> dict[str, Any]:
     return {"name": plan.name, **{name: getattr(plan, name) for name in same}}
 
 
-def ranks_of(text: str, size: int) -> frozenset[int] | None:
-    """Return the ranks of a rank set; None where it is none."""
-    if not text:
-        return frozenset()
+def ranks_of(text: str, size: int) -> frozenset[int]:
+    """Return the ranks of a rank set, none of what is none."""
     world = World(tuple(("job", rank) for rank in range(size)), {}, {}, {})
     try:
         return frozenset(rank for _, rank in parse(text).select(world))
     except DapMuxError:
-        return None
+        return frozenset()
 
 
 class Results:
@@ -111,10 +116,11 @@ class Results:
         self.path = path
 
     def __iter__(self) -> Iterator[Result]:
-        """Yield those that are there."""
+        """Yield those that are there, the newest of each run."""
         if self.path.exists():
-            for line in self.path.read_text("utf-8").splitlines():
-                yield Result(**json.loads(line))
+            lines = self.path.read_text("utf-8").splitlines()
+            results = (Result(**json.loads(line)) for line in lines)
+            yield from {result.name: result for result in results}.values()
 
     def add(self, result: Result) -> None:
         """Keep one."""
@@ -124,6 +130,6 @@ class Results:
 
 
 def without_those_there(plans: Iterable[Plan], results: Iterable[Result]) -> list[Plan]:
-    """Return the plans that have no result yet."""
-    there = {result.name for result in results}
+    """Return the plans that have no result yet; what could not be run may be possible now."""
+    there = {result.name for result in results if not result.not_run}
     return [plan for plan in plans if plan.name not in there]

@@ -44,18 +44,32 @@ async def run(plan: Plan, job: Job, parents: Parents) -> Result:
     """Carry out a plan."""
     if plan.fault == "out-of-memory" and (why := control_group.missing()):
         return skipped(plan, why)
-    answer = await ask(plan, job, parents, "why", "--json")
-    if not answer.body:
-        return judged(plan, {"sentence": answer.err.strip()}, answer.code, answer.seconds)
-    return judged(plan, answer.body, answer.code, answer.seconds)
+    if not job.python.exists():
+        return skipped(plan, f"{job.name} is not here: see tests/launchers/install")
+    try:
+        answer = await ask(plan, job, parents, "why", "--json")
+    except NoSuchState as error:
+        return skipped(plan, f"no such state: {error}")
+    body = answer.body or {"sentence": answer.err.strip()}
+    return judged(plan, body, answer.code, answer.seconds)
+
+
+class NoSuchState(Exception):
+    """The job has not come into the state that is to be asked about."""
 
 
 async def ask(plan: Plan, job: Job, parents: Parents, command: str, *options: str) -> Answer:
-    """Bring a job into the state of a plan; return what a command about its session says."""
+    """Bring a job into the state of a plan; return what a command about its session says.
+
+    Raises `NoSuchState`.
+    """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="why-")))
-        scene = await _Scene.start(plan, job, None if plan.alone else parents, folder, stack)
-        await scene.come_about()
+        try:
+            scene = await _Scene.start(plan, job, None if plan.alone else parents, folder, stack)
+            await scene.come_about()
+        except (AssertionError, TimeoutError, asyncio.TimeoutError) as error:
+            raise NoSuchState(str(error)) from error
         return await scene.ask(command, *options)
 
 
@@ -116,7 +130,11 @@ class _Scene:
         assert self._session is not None
         session = await self._session.session()
         began = time.monotonic()
-        done = await self._user.does(command, f"{session['host']}:{session['port']}", *options)
+        where = f"{session['host']}:{session['port']}"
+        try:
+            done = await self._user.does(command, where, *options)
+        except AssertionError as error:  # it does not end
+            return Answer(-1, {}, time.monotonic() - began, str(error))
         seconds = time.monotonic() - began
         body = json.loads(done.out) if done.out.startswith("{") else {}
         return Answer(done.code, body, seconds, done.err)
