@@ -31,6 +31,7 @@ class InjectedSources(Struct, frozen=True):
     output_redirect: str
     pdb_views: str
     process_identity: str
+    progress: str
     pydevd_patches: str
     ray_breakpoints: str
     send_queue: str

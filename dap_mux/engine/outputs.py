@@ -91,7 +91,7 @@ class UnwatchProcess(Struct, frozen=True, gc=False):
 class ReadProcesses(Struct, frozen=True, gc=False):
     """Read the state of these processes, always answered with `ProcessesRead(token)`.
 
-    Each is as `injected.process_identity` has it.
+    Each is as `injected.process_identity` has it, or the pid of a process of this machine.
     """
 
     token: int

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
     from collections.abc import Callable
-    from types import FrameType
 
 FILE_NAME = "<builtin dap_mux>"
 """Modules are compiled under this name: frames of it are not told."""
+SPINNING = "mpi4py."  # waits there use the processor, and show no system call
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 
 _modules: dict[str, Any] = {}
@@ -27,15 +27,9 @@ _modules: dict[str, Any] = {}
 def evidence(sources: dict[str, str]) -> str:
     """Return JSON of a `Sample`; `sources`: those of the other modules, by name."""
     stacks = module(sources, "stacks")
+    walked = stacks.walk(True)[: stacks.MAX_THREADS]
     look = Look(sources)
-    walked = stacks.walk(True, look.at)[: stacks.MAX_THREADS]
-    main = threading.main_thread().ident
-    threads = []
-    for ident, lines, looked in walked:
-        # Asked for only here: the more is asked while all frames are alive, the longer that takes.
-        state = attempt({}, look.state, ident)
-        named = {"name": stacks.name_of(ident), "main": ident == main}
-        threads.append(({**named, **state, **looked}, lines))
+    threads = [({**look.state(ident), **look.at(ident, *rest)}, rest[0]) for ident, *rest in walked]
     flight_recorder = module(sources, "flight_recorder")
     usable = module(sources, "waiting_calls").usable
     sample: dict[str, Any] = {
@@ -56,18 +50,20 @@ class Look:
         self._stacks = module(sources, "stacks")
         self._states = module(sources, "thread_states")
         self._values = module(sources, "static_values")
+        self._progress = module(sources, "progress")
         self._trees = self._source.Trees()
         self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
         self._exceptions = attempt(None, self._locks.handled)
 
-    def at(self, ident: int, frames: list[FrameType], is_running: bool) -> dict[str, Any]:
+    def at(self, ident: int, frames: list[Any], is_running: bool) -> dict[str, Any]:
         """Return what the frames of a thread tell; `is_running`: no debugger's are in the last."""
         source, values, trees, locks = self._source, self._values, self._trees, self._locks
-        own = [frame for frame in frames if self._is_users(frame)]
+        own = [frame for frame in frames if self._is_users(frame.path)]
         held = attempt([], locks.holds, ident, frames, own, source, values, trees)
         handled = attempt("", locks.handling, ident, own, self._exceptions, values, trees)
         found: dict[str, Any] = {"holds": held, "handling": handled}
+        call = None
         if is_running:
             waiting = self._calls.waiting_call
             call, of = attempt((None, None), waiting, frames[-1], source, values, trees)
@@ -76,31 +72,33 @@ class Look:
                 lock, owner = attempt(("", 0), locks.waited_for, function, of)
                 name = self._stacks.name_of(owner) if owner else ""
                 found.update(call=call, lock=lock, owner=name)
+        spins = call is not None and call.get("function", "").startswith(SPINNING)
+        found["progress"] = attempt("", self._progress.progress, own, spins)
         return found
-
-    def _is_users(self, frame: FrameType) -> bool:
-        file = frame.f_code.co_filename
-        if file not in self._users:
-            self._users[file] = not self._stacks.is_library(file, self._libraries)
-        return self._users[file]
 
     def state(self, ident: int) -> dict[str, Any]:
-        """Return what the system tells of a thread, nothing of one that Python does not know."""
+        """Return a thread's name, and what the system tells of it if Python knows it."""
         thread = self._stacks.thread_of(ident)
         tid = thread.native_id if thread is not None else None
-        if ident == threading.main_thread().ident:
+        is_main = ident == threading.main_thread().ident
+        if is_main:
             tid = os.getpid()
-        found: dict[str, Any] = self._states.thread_state(tid) if tid else {}
+        found = attempt({}, self._states.thread_state, tid) if tid else {}
         if ident == threading.get_ident():  # it is in the call that has read this
             found.update(system_call="", file="")
-        return found
+        return {"name": self._stacks.name_of(ident), "main": is_main, **found}
+
+    def _is_users(self, path: str) -> bool:
+        if path not in self._users:
+            self._users[path] = not self._stacks.is_library(path, self._libraries)
+        return self._users[path]
 
 
 def _shuts_down(walked: list[Any]) -> bool:
     """Whether the main thread waits for the others at the program's end."""
     return any(
-        lines[0][0] == threading.__file__ and lines[0][1] == "_shutdown"
-        for ident, lines, _ in walked
+        frames[0].path == threading.__file__ and frames[0].f_code.co_name == "_shutdown"
+        for ident, frames, _ in walked
         if ident == threading.main_thread().ident
     )
 
@@ -110,7 +108,7 @@ def fitting(sample: dict[str, Any], threads: list[Any], found: Callable[[], Any]
     collectives = sample.get("collectives", [])
     while True:
         places = found()
-        told = [{**fields, "frames": places.add(lines)} for fields, lines in threads]
+        told = [{**fields, "frames": places.add(frames)} for fields, frames in threads]
         whole = {**sample, **places.names(), "threads": told, "collectives": collectives}
         text = json.dumps(plain(whole), separators=(",", ":"))
         if len(text) <= MAX_CHARS or not threads:

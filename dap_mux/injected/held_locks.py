@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import gc
 import re
 import sys
 import threading
@@ -106,9 +107,18 @@ def _waits_without(frame: FrameType, values: Any) -> Iterator[Any]:
 
 
 def handled() -> Any:
-    """Return each thread's exception that it handles; None where Python does not tell (< 3.10)."""
+    """Return each thread's exception that it handles; None where Python does not tell (< 3.10).
+
+    No collection may come in between, for its finalizers would wait for a lock that this holds.
+    """
     current = getattr(sys, "_current_exceptions", None)
-    return current() if current is not None else None
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return current() if current is not None else None
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def handling(ident: int, own: list[FrameType], exceptions: Any, values: Any, trees: Any) -> str:

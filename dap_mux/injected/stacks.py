@@ -15,7 +15,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
-    from collections.abc import Callable
     from types import FrameType
 
 MAX_FRAMES = 200  # of a thread; the innermost ones
@@ -35,9 +34,34 @@ def stacks(every_thread: bool) -> str:
     main = threading.main_thread().ident
     found = Found()
     threads = []
-    for ident, lines, _ in walk(every_thread):
-        threads.append([name_of(ident), ident == main, found.add(lines)])
+    for ident, places, _ in walk(every_thread):
+        threads.append([name_of(ident), ident == main, found.add(places)])
     return found.as_json(threads[:MAX_THREADS])
+
+
+class Place:
+    """Where a frame was at one moment; its thread goes on meanwhile.
+
+    What is asked for has the names that it has in a frame.
+    """
+
+    def __init__(self, frame: FrameType) -> None:
+        self._frame = frame
+        self.f_builtins = frame.f_builtins
+        self.f_code = frame.f_code
+        self.f_globals = frame.f_globals
+        self.f_lasti = frame.f_lasti
+        self.f_lineno = frame.f_lineno or 0
+
+    @property
+    def f_locals(self) -> Any:
+        """As they are now."""
+        return self._frame.f_locals
+
+    @property
+    def path(self) -> str:
+        """The file that it runs."""
+        return self.f_code.co_filename
 
 
 class Found:
@@ -47,15 +71,15 @@ class Found:
         self._files: dict[str, int] = {}
         self._functions: dict[str, int] = {}
 
-    def add(self, lines: list[tuple[str, str, int]]) -> list[list[int]]:
+    def add(self, places: list[Place]) -> list[list[int]]:
         """Return frames as numbers of the files and functions."""
         return [
             [
-                self._files.setdefault(path, len(self._files)),
-                self._functions.setdefault(function, len(self._functions)),
-                line,
+                self._files.setdefault(place.path, len(self._files)),
+                self._functions.setdefault(place.f_code.co_name, len(self._functions)),
+                place.f_lineno,
             ]
-            for path, function, line in lines
+            for place in places
         ]
 
     def names(self) -> dict[str, Any]:
@@ -74,52 +98,59 @@ class Found:
             threads = threads[:-1]
 
 
-def walk(
-    every_thread: bool, look: Callable[[int, list[FrameType], bool], Any] | None = None
-) -> list[tuple[int, list[tuple[str, str, int]], Any]]:
+def walk(every_thread: bool) -> list[tuple[int, list[Place], bool]]:
     """Return each thread's number and the program's frames in it, the main one first.
 
-    `look` is given the number and the frames themselves, the outermost first, and whether the last
-    of them is what the thread runs; what it returns comes with them.
+    The outermost frame comes first; with them, whether the last one is what the thread runs.
     """
     debuggers = _folders_of_debuggers()
     main = threading.main_thread().ident
+    walked = []
     # A collection in the midst of this may run finalizers, which let the other threads run on; then
     # CPython 3.11 has made the object of a frame that is no more, and crashes when it is used.
     enabled = gc.isenabled()
     gc.disable()
     try:
         current = sys._current_frames()  # noqa: SLF001
-        walked = []
         for ident, frame in sorted(current.items(), key=lambda one: one[0] != main):
-            if _is_debuggers(ident) or not (every_thread or ident == main):
-                continue
-            frames = _frames(frame, debuggers)
-            lines = [(f.f_code.co_filename, f.f_code.co_name, f.f_lineno or 0) for f in frames]
-            if _is_of_the_program(lines):
-                looked = look(ident, frames, frames[-1] is frame) if look is not None else None
-                walked.append((ident, lines, looked))
+            if (every_thread or ident == main) and not _is_debuggers(ident):
+                frames = _frames(frame, debuggers)
+                is_running = bool(frames) and frames[-1] is frame
+                walked.append((ident, [*map(Place, frames)], is_running))
         current.clear()
     finally:
         if enabled:
             gc.enable()
-    return walked
+    return [one for one in walked if _is_of_the_program(one[1])]
 
 
 def _frames(frame: FrameType | None, debuggers: tuple[str, ...]) -> list[FrameType]:
     frames: list[FrameType] = []
+    waits_for: list[FrameType] | None = None  # what is on top of the innermost of the debugger's
     while frame is not None:
         if not frame.f_code.co_filename.startswith(debuggers):
             frames.append(frame)
+        elif waits_for is None:
+            waits_for = [*frames]
         frame = frame.f_back
+    # A stopped thread waits by an event of pydevd's, whose own frames are those of `threading`.
+    if waits_for and _is_only_threading(waits_for) and not _is_only_threading(frames):
+        del frames[: len(waits_for)]
     del frames[MAX_FRAMES:]
     frames.reverse()
     return frames
 
 
-def _is_of_the_program(lines: list[tuple[str, str, int]]) -> bool:
+def _is_only_threading(frames: list[FrameType]) -> bool:
+    return all(frame.f_code.co_filename == threading.__file__ for frame in frames)
+
+
+def _is_of_the_program(places: list[Place]) -> bool:
     """Whether a thread does anything beside what `threading` does around it."""
-    return any(path != threading.__file__ and not path.startswith("<frozen") for path, *_ in lines)
+    return any(
+        place.path != threading.__file__ and not place.path.startswith("<frozen")
+        for place in places
+    )
 
 
 def _is_debuggers(ident: int) -> bool:

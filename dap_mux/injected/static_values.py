@@ -18,6 +18,11 @@ MISSING = object()
 MAX_STRING = 100
 MAX_NUMBER = 2**63
 NAMES = frozenset({"__module__", "__qualname__"})  # which C computes
+OF_A_CLASS = (
+    types.ClassMethodDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
 
 
 def value_of(node: ast.AST, frame: FrameType) -> Any:
@@ -98,7 +103,10 @@ def attribute(owner: Any, name: str) -> Any:
 
 def _computes(found: Any) -> bool:
     """Whether it is a property, or some other thing that decides what the attribute is."""
-    return any("__set__" in namespace(one) for one in mro(type(found)))
+    spaces = [namespace(one) for one in mro(type(found))]
+    getters = (space.get("__get__") for space in spaces)
+    in_python = any(isinstance(getter, types.FunctionType) for getter in getters)
+    return in_python or any("__set__" in space for space in spaces)
 
 
 def called(node: ast.AST, frame: FrameType, method: str = "") -> tuple[str, Any]:
@@ -141,7 +149,7 @@ def function_name(found: Any) -> str:
     if owner is not MISSING:
         kind = owner if isinstance(owner, type) else type(owner)
         return f"{class_name(_definer(kind, found.__name__) or kind)}.{found.__name__}"
-    if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+    if isinstance(found, OF_A_CLASS):
         return f"{class_name(found.__objclass__)}.{found.__name__}"
     module, name = attribute(found, "__module__"), attribute(found, "__qualname__")
     if isinstance(found, types.BuiltinFunctionType):

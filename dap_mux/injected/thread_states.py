@@ -45,6 +45,7 @@ def thread_state(tid: int) -> dict[str, Any]:
         state, *numbers = _read(tid, "stat").rpartition(")")[2].split()
         used = int(numbers[10]) + int(numbers[11])
         found.update(state=state, cpu=used / os.sysconf("SC_CLK_TCK"))
+        found["switches"] = _switches(tid)
         number, *arguments = _read(tid, "syscall").split()
         if number.isdigit():  # else it runs, or waits without having called
             found["system_call"] = name = system_call(int(number))
@@ -55,6 +56,15 @@ def thread_state(tid: int) -> dict[str, Any]:
     except (OSError, ValueError, IndexError):
         pass  # no /proc, one that shows less, or the thread has gone
     return found
+
+
+def _switches(tid: int) -> int:
+    """Return how often a thread has given up its processor: one that waits does so once."""
+    for line in _read(tid, "status").splitlines():
+        name, _, count = line.partition(":")
+        if name == "voluntary_ctxt_switches":
+            return int(count)
+    return 0
 
 
 def system_call(number: int) -> str:

@@ -104,8 +104,8 @@ class WhyArguments(Struct):
     """Our `why`: so many samples of each rank, `interval` seconds apart."""
 
     ranks: str = "all"
-    samples: Annotated[int, Meta(ge=2, le=20)] = 3
-    interval: Annotated[float, Meta(ge=0.05, le=10)] = 0.3
+    samples: Annotated[int, Meta(ge=2, le=10)] = 3
+    interval: Annotated[float, Meta(ge=0.05, le=1)] = 0.3
 
 
 class FocusArguments(Struct):

@@ -38,6 +38,8 @@ def is_here(process: str) -> bool:
 
 def local_pid(process: str) -> int | None:
     """Return the pid of a process of this machine, which may have ended; None for others."""
+    if process.isdecimal():
+        return int(process)
     said = re.fullmatch(_IDENTITY, process)
     if said is None or not _is_here(said[1], said[2]):
         return None

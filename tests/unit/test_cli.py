@@ -29,7 +29,6 @@ from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, Us
 from dap_mux.session_files import SessionFile
 
 
-
 @pytest.fixture(autouse=True)
 def quiet_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder, a home and a runtime directory where nobody has configured anything."""

@@ -41,6 +41,7 @@ def _sources(injected: InjectedSources) -> dict[str, str]:
         "evidence": injected.evidence,
         "flight_recorder": injected.flight_recorder,
         "held_locks": injected.held_locks,
+        "progress": injected.progress,
         "source_code": injected.source_code,
         "stacks": injected.stacks,
         "static_values": injected.static_values,

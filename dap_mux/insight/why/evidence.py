@@ -36,7 +36,9 @@ class Thread(Struct, frozen=True):
 
     `frames`: the places of file and function in the sample's lists, and the line; outermost first.
     From the system: its `tid`, `state` (one letter as in proc(5)), `system_call` that it is in
-    ("read") and the `file` of its descriptor; `cpu`: seconds used since it began. `lock`: identity
+    ("read") and the `file` of its descriptor; `cpu`: seconds used since it began, `switches`: how
+    often it has given up its processor. `progress`: a digest of numbers among its variables, "" for
+    unknown. `lock`: identity
     of the lock that it waits for, `owner`: the name of the thread that has it, as far as the lock
     itself says; `holds`: of the locks that its frames have taken by `with`. `handling`: the
     exception in whose handler it is.
@@ -50,6 +52,8 @@ class Thread(Struct, frozen=True):
     system_call: str = ""
     file: str = ""
     cpu: float = 0.0
+    switches: int = 0
+    progress: str = ""
     call: Call | None = None
     lock: str = ""
     owner: str = ""

@@ -69,8 +69,10 @@ class Doing:
 
     @property
     def steady(self) -> bool:
-        """Whether its main thread was at the same place each time, and more than once."""
-        return len(self.stacks) > 1 and len(set(self.stacks)) == 1
+        """Whether its main thread was at the same place each time, and has not been elsewhere."""
+        if len(self.stacks) < 2 or len(set(self.stacks)) > 1:
+            return False
+        return len({(one.switches, one.progress) for one in self.threads}) == 1
 
     @cached_property
     def busy(self) -> float:
@@ -100,7 +102,7 @@ class Doing:
 
     @property
     def moves(self) -> bool:
-        """Whether its main thread was at another place, or is at work."""
+        """Whether its main thread gets on, or is at work."""
         return (len(self.stacks) > 1 and not self.steady) or self.busy >= BUSY
 
     @cached_property

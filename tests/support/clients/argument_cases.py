@@ -198,6 +198,7 @@ def right(path: str) -> dict[str, Callable[[Ids], Json]]:
         "list": lambda ids: {"ranks": "all", "states": []},
         "breakpoints": lambda ids: {},
         "stacks": lambda ids: {"ranks": "all", "threads": "all"},
+        "why": lambda ids: {"ranks": "all", "samples": 3, "interval": 0.3},
         "compare": lambda ids: {
             "expression": "1",
             "ranks": "all",

@@ -48,6 +48,7 @@ class FakeData:
         self.process = ""  # which one it is, as `injected.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
+        self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
         self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
@@ -202,6 +203,8 @@ class FakeData:
             case "torch_state", "look":
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
                 return json.dumps(about)
+            case "evidence", _:
+                return json.dumps(self.evidence or self._evidence_of_main())
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
             case "torch_state", "meshes":
@@ -217,6 +220,12 @@ class FakeData:
             "functions": [call.function for call in calls],
             "threads": [["MainThread", True, frames]],
         }
+
+    def _evidence_of_main(self) -> Json:
+        told = self._stack_of_main()
+        (name, main, frames), *_ = told["threads"]
+        thread = {"name": name, "main": main, "frames": frames, "state": "R"}
+        return {**told, "threads": [thread]}
 
     def _value(self, meant: Question) -> Json:
         """What looks like a dict can be unfolded, unless nothing but text comes back."""

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import asdict
 
+from dap_mux.engine.evaluate.evidence_probe import ask
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.ranks.attach_expression import attach_expression
 from dap_mux.session.injected_sources import injected_sources
@@ -38,12 +39,15 @@ def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
                 yield call(source, node.name).removesuffix(")"), (module, node.name)
 
 
+EVIDENCE: Final = ask(INJECTED)
 _HEADS: Final = dict(_heads())
 
 
 @lru_cache(maxsize=1024)
 def injected_call(expression: str) -> InjectedCall | None:
     """Take an expression apart; None for one that calls none of ours."""
+    if expression == EVIDENCE:
+        return InjectedCall("evidence", "evidence", "")
     for head, (module, function) in _HEADS.items():
         if expression.startswith(head):
             return InjectedCall(module, function, expression[len(head) : -1].strip())

@@ -21,6 +21,7 @@ from typing import Any, Final
 from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.insight.why.evidence import Process
 from dap_mux.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
@@ -58,6 +59,7 @@ class Playbook:
         self.runs: dict[tuple[str, int], bool] = {}  # whether their processes do, of this machine
         self.looks: dict[tuple[str, int], int] = {}  # the last `WatchProcess` for each
         self.watched: set[int] = set()  # which are not forgotten
+        self.processes: dict[str, Process] = {}  # what the system shows of them
         self.local: dict[str, str] | None = None  # files beside the clients, None if elsewhere
         self.disk_hangs = False
         self.finished = False
@@ -302,6 +304,9 @@ class Playbook:
         digests = {} if local is None else {path: local.get(path, "") for path in output.paths}
         self.later(lambda: self.feed(inputs.LocalHash(output.token, digests)))
 
+    def _read_processes(self, output: outputs.ReadProcesses) -> None:
+        self.later(lambda: self.feed(inputs.ProcessesRead(output.token, self.processes)))
+
     def _end_job(self, output: outputs.EndJob) -> None:
         self.ended_job = True
         self.transcript.line("session", "=", "the job shall end")
@@ -336,6 +341,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.CancelDeadline: Playbook._cancel_deadline,
     outputs.HashLocal: Playbook._hash_local,
     outputs.ReadLocal: Playbook._read_local,
+    outputs.ReadProcesses: Playbook._read_processes,
     outputs.EndJob: Playbook._end_job,
     outputs.RestartJob: Playbook._restart_job,
     outputs.Finished: Playbook._finish,

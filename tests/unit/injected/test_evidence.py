@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 
 from dap_mux.engine.evaluate.evidence_probe import ask
 from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
-from dap_mux.injected.stacks import Found
+from dap_mux.injected.stacks import Found, Place
 from dap_mux.insight.why.evidence import Sample, Thread, stack_of
 from dap_mux.session.injected_sources import injected_sources
 
@@ -371,6 +371,13 @@ def test_a_part_that_fails_loses_nothing_else(
     assert (told.threads[0].state, told.world_rank) == ("", -1)
 
 
+def place(path: str = "train.py") -> Place:
+    """Where a frame of this file is."""
+    names: dict[str, Any] = {"sys": sys}
+    exec(compile("frame = sys._getframe()", path, "exec"), names)
+    return Place(names["frame"])
+
+
 def test_a_long_answer_loses_the_oldest_collectives_and_then_threads() -> None:
     collectives = [{"group": "x" * 1000, "number": n, "kind": "send"} for n in range(100)]
     few = fitting({"collectives": collectives}, [({"name": "a", "main": True}, [])], Found)
@@ -378,9 +385,8 @@ def test_a_long_answer_loses_the_oldest_collectives_and_then_threads() -> None:
     assert len(few) <= MAX_CHARS
     assert [one.number for one in told.collectives][-1] == 99
     assert 0 < len(told.collectives) < 60
-    lines = [("f" * 100 + str(number), "f", 1) for number in range(100)]
-    threads = [({"name": str(number), "main": False}, [*lines]) for number in range(100)]
-    threads += [({"name": "long", "main": False}, [("y" * MAX_CHARS, "f", 1)])]
+    threads = [({"name": str(number), "main": False}, [place()] * 200) for number in range(100)]
+    threads += [({"name": "long", "main": False}, [place("y" * MAX_CHARS)])]
     few = fitting({"collectives": collectives}, threads, Found)
     told = msgspec.json.decode(few, type=Sample)
     assert len(few) <= MAX_CHARS
@@ -390,7 +396,7 @@ def test_a_long_answer_loses_the_oldest_collectives_and_then_threads() -> None:
 
 def test_names_that_are_no_text() -> None:
     odd = os.fsdecode(b"/tmp/\xff.py")
-    text = fitting({}, [({"name": "\ud800", "main": True}, [(odd, "f", 1)])], Found)
+    text = fitting({}, [({"name": "\ud800", "main": True}, [place(odd)])], Found)
     told = msgspec.json.decode(text, type=Sample)
     assert (told.files[0][0], told.threads[0].name) == ("/tmp/?.py", "?")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.stacks import MAX_CHARS, MAX_FRAMES, stacks
+from dap_mux.injected.stacks import MAX_CHARS, MAX_FRAMES, OURS, stacks
 
 HERE = __file__
 
@@ -106,3 +106,24 @@ def test_a_line_of_the_answer_is_where_the_thread_is(waiting: queue.Queue[int]) 
     text = Path(HERE).read_text("utf-8").splitlines()
     assert text[own[-1] - 1].strip() == "leave.wait()"
     assert waiting.empty()
+
+
+def test_a_stopped_thread_ends_where_it_was_stopped() -> None:
+    """pydevd has it wait by an event, so the frames on top are those of `threading`."""
+    reached, leave = threading.Event(), threading.Event()
+    names: dict[str, Any] = {"reached": reached, "leave": leave}
+    stop = "def stop():\n    reached.set()\n    leave.wait()\n"
+    exec(compile(stop, OURS, "exec"), names)
+
+    def step() -> None:
+        names["stop"]()
+
+    thread = threading.Thread(target=step, name="stopped")
+    thread.start()
+    reached.wait()
+    try:
+        frames = read(stacks(every_thread=True))["stopped"]
+    finally:
+        leave.set()
+        thread.join()
+    assert frames[-1][:2] == (HERE, "step")

@@ -110,7 +110,7 @@ class Why:
                 rank.rank_id,
                 _standing(rank, inquiry.problems.get(rank.id, "")),
                 inquiry.samples.get(rank.id, ()),
-                inquiry.processes.get(rank.process, ()),
+                inquiry.processes.get(_process_of(rank), ()),
             )
             for rank in inquiry.ranks
         }
@@ -142,7 +142,15 @@ def _note(inquiry: _Inquiry, results: dict[DebuggeeId, Result[Sample]]) -> None:
 
 
 def _identities(ranks: Iterable[Rank]) -> tuple[str, ...]:
-    return tuple(rank.process for rank in ranks if rank.process)
+    return tuple(filter(None, map(_process_of, ranks)))
+
+
+def _process_of(rank: Rank) -> str:
+    """Return the identity that a rank has told, or the pid of one that this machine started."""
+    if rank.process:
+        return rank.process
+    ours = rank.endpoint.watched and rank.endpoint.pid
+    return str(rank.endpoint.pid) if ours else ""
 
 
 def _standing(rank: Rank, problem: str) -> Standing:

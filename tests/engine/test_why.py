@@ -1,0 +1,82 @@
+"""`why`: what keeps a job from moving on, asked of a whole session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dap_mux.insight.why.evidence import Process
+from tests.engine.conftest import Play
+from tests.engine.scenes import attached, stopped
+from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
+
+STILL: dict[str, Any] = {
+    "files": [["/job/train.py", False], ["/job/collectives.py", False]],
+    "functions": ["<module>", "all_reduce", "load"],
+}
+
+
+def asleep(*frames: tuple[int, int, int], call: dict[str, Any]) -> dict[str, Any]:
+    """A rank whose main thread waits in the system, told the same again and again."""
+    thread = {"name": "MainThread", "main": True, "frames": frames, "state": "S", "call": call}
+    return {**STILL, "threads": [thread]}
+
+
+RECEIVES = asleep(
+    (0, 0, 40), (1, 1, 9), call={"text": "s.recv(1)", "function": "_socket.socket.recv"}
+)
+SLEEPS = asleep((0, 0, 24), (0, 2, 30), call={"text": "time.sleep(60)", "function": "time.sleep"})
+
+
+def why(book: Playbook, client: Client) -> Any:
+    """The answer, once all samples are there."""
+    answer = client.ask("why")
+    book.wait(2)
+    return answer.body
+
+
+def test_the_rank_that_stays_away_is_named(play: Play) -> None:
+    book = play(4)
+    client = attached(book)
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.evidence = SLEEPS if number == 2 else RECEIVES
+    body = why(book, client)
+    assert body["verdict"] == "not-joined"
+    assert body["sentence"] == (
+        "rank 2 stands at train.py:30 (load) in time.sleep(60), and the others wait"
+    )
+    culprit, others = body["suspects"]
+    assert (culprit["ranks"], culprit["waitingFor"]) == ("2", "")
+    assert (others["ranks"], others["waitingFor"]) == ("0-1,3", "all_reduce")
+    assert culprit["stack"][0] == {
+        "path": "/job/train.py", "line": 30, "name": "load", "library": False,
+    }  # fmt: skip
+    assert body["evidence"][0] == "it has not reached all_reduce"
+
+
+def test_ranks_in_the_debugger_hold_the_others_up(play: Play) -> None:
+    book = play(2)
+    body = why(book, stopped(book))
+    assert body["verdict"] == "held-by-debugger"
+    assert body["suspects"][0]["ranks"] == "0"
+
+
+def test_a_rank_that_cannot_tell_leaves_it_undecided(play: Play) -> None:
+    book = play(2)
+    client = attached(book)
+    first, second = book.ranks.values()
+    first.data.evidence, second.data.evidence = "nonsense", RECEIVES
+    body = why(book, client)
+    assert (body["verdict"], body["suspects"][0]["ranks"]) == ("undecided", "0")
+
+
+def test_what_the_system_shows_of_a_process_counts(play: Play) -> None:
+    book = play(2)
+    for rank in book.ranks.values():
+        rank.data.process = "b p 1 2"
+    client = attached(book)
+    book.processes = {"b p 1 2": Process(1, "T", at=1.0)}
+    body = why(book, client)
+    assert body["verdict"] == "process-stopped"
+    assert body["next"].startswith("kill -CONT 1")
+    assert "samples" in client.ask("why", samples=1).refusal
