@@ -48,14 +48,15 @@ class Kind:
     def culprits(self, rank: int, size: int) -> Sequence[frozenset[int]]:
         """Return the sets of ranks that are right."""
         pair = frozenset((rank, (rank + 1) % size))
-        return {
+        found: dict[Suspect, Sequence[frozenset[int]]] = {
             "rank": [frozenset((rank,))],
             "pair": [pair],
             "group": [frozenset((rank,)), frozenset(range(rank % 2, size, 2))],
             "either": [frozenset((rank,)), pair],
             "all": [frozenset(range(size))],
             "none": [frozenset()],
-        }[self.suspect]
+        }
+        return found[self.suspect]
 
 
 MISMATCH: Final = ("mismatched-collective",)

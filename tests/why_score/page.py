@@ -20,7 +20,8 @@ def table(score: Score, commit: str) -> str:
     """Return the part between the marks."""
     rows = [HEAD, ("---",) * len(HEAD), *score.rows()]
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join((BEGIN, f"{score.sentence()} Measured at {commit}.", "", *lines, END))
+    told = f"{score.sentence()} {score.gaps()} Measured at {commit}.".replace("  ", " ")
+    return "\n".join((BEGIN, told, "", *lines, END))
 
 
 def changed(page: str, part: str) -> str:

@@ -1,7 +1,8 @@
 """Forks the ranks of jobs; what takes long to import is imported once.
 
-`python -m tests.why_score.parent MODULE…` reads one JSON line for each job, {"script": PATH, "ranks":
-[{"port": N, "environ": {…}, "log": PATH}]}, and answers with the ranks' pids. Runs in a job's Python.
+`python -m tests.why_score.parent MODULE…` reads one JSON line for each job, {"script": PATH,
+"ranks": [{"port": N, "environ": {…}, "log": PATH}]}, and answers with the ranks' pids. It runs in a
+job's Python.
 """
 
 from __future__ import annotations

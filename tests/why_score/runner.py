@@ -149,14 +149,11 @@ class _Scene:
             condition = f"ranks({self._plan.rank}): step > {self._plan.step}"
             points[self._job.script] = [{"line": line, "condition": condition}]
         await self._client.handshake({"justMyCode": False}, breakpoints=points)
-        deadline = time.monotonic() + ATTACHED_S
-        while time.monotonic() < deadline and await self._connecting():
+        for _ in range(int(ATTACHED_S / LOOK_S)):
+            ranks = (await self._client.request("list"))["ranks"]
+            if not any(rank["state"] in ("waiting", "connecting") for rank in ranks):
+                break
             await asyncio.sleep(LOOK_S)
-
-    async def _connecting(self) -> bool:
-        assert self._client is not None
-        ranks = (await self._client.request("list"))["ranks"]
-        return any(rank["state"] in ("waiting", "connecting") for rank in ranks)
 
     def _listening(self) -> bool:
         ports = range(self._run.port, self._run.port + self._plan.size)

@@ -66,6 +66,11 @@ class Score:
             f"at most {self.slowest_of_many:.1f} s with {MANY} ranks."
         )
 
+    def gaps(self) -> str:
+        """Say what was not run, and why; "" if all was."""
+        reasons = {f"{one.fault} ({one.not_run})" for one in self.not_run}
+        return f"Not run: {', '.join(sorted(reasons))}." if reasons else ""
+
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return fault, expected verdicts, and right of all for each kind of job, as text."""
         return [

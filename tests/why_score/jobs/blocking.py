@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,10 +211,8 @@ PACES = {
 
 def _make_fifo(folder: Path) -> None:
     _place[:] = [folder]
-    try:
+    with suppress(FileExistsError):
         os.mkfifo(folder / "shard")
-    except FileExistsError:
-        pass
     _kept.append(os.open(folder / "shard", os.O_RDWR))  # so that opening it does not wait
 
 

@@ -1,4 +1,4 @@
-"""A job's own collectives over plain sockets: star-shaped, with send and receive between neighbours.
+"""A job's own collectives over plain sockets, and send and receive between neighbours.
 
 A message carries a tag, as MPI's do, so what comes early waits until it is asked for.
 """
@@ -10,6 +10,7 @@ import struct
 import time
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 
 HOST = "127.0.0.1"
 HEAD = struct.Struct("<16sI")
@@ -104,14 +105,12 @@ class World:
         return data
 
     def _call(self, peer: int) -> None:
-        while True:
-            try:
-                connection = socket.create_connection((HOST, self._port + peer))
+        while peer not in self._peers:
+            with suppress(ConnectionRefusedError):
+                self._know(peer, socket.create_connection((HOST, self._port + peer)))
                 break
-            except ConnectionRefusedError:
-                time.sleep(RETRY_S)
-        connection.sendall(struct.pack("<I", self.rank))
-        self._know(peer, connection)
+            time.sleep(RETRY_S)
+        self._peers[peer].sendall(struct.pack("<I", self.rank))
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()

@@ -1,8 +1,8 @@
 """The faults of the jobs beside it: the job asks at a few places, and the environment says.
 
 `WHY_FAULT` names the fault, `WHY_RANK` the rank that has it, and `WHY_STEP` the step. In the folder
-`WHY_FOLDER` a fault writes the file `mark` when it is about to take effect, and each rank writes how
-far it is into a file of its own. All wait before that step until there is a file `go`.
+`WHY_FOLDER` a fault writes the file `mark` when it is about to take effect, and each rank writes
+how far it is into a file of its own. All wait before that step until there is a file `go`.
 """
 
 from __future__ import annotations
