@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 
 FILE_NAME = "<builtin dap_mux>"
 """Modules are compiled under this name: frames of it are not told."""
+TORCH = os.path.join("torch", "distributed", "distributed_c10d.py")  # noqa: PTH118
+TORCH_PEERS = {"send": ("dst", "tag"), "recv": ("src", "tag")}
 SPINNING = "mpi4py."  # waits there use the processor, and show no system call
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 
@@ -71,6 +73,8 @@ class Look:
                 function = call.get("function", "")
                 lock, owner = attempt(("", 0), locks.waited_for, function, of)
                 name = self._stacks.name_of(owner) if owner else ""
+                peer = attempt({}, self._peer_in_torch, frames[-1])
+                call["arguments"] = {**call.get("arguments", {}), **peer}
                 found.update(call=call, lock=lock, owner=name)
         spins = call is not None and call.get("function", "").startswith(SPINNING)
         found["progress"] = attempt("", self._progress.progress, own, spins)
@@ -87,6 +91,15 @@ class Look:
         if ident == threading.get_ident():  # it is in the call that has read this
             found.update(system_call="", file="")
         return {"name": self._stacks.name_of(ident), "main": is_main, **found}
+
+    def _peer_in_torch(self, frame: FrameType) -> dict[str, int]:
+        """Return whom torch's own `send` or `recv` waits for, which no record of gloo's says."""
+        code = frame.f_code
+        if code.co_name not in TORCH_PEERS or not code.co_filename.endswith(TORCH):
+            return {}
+        names = TORCH_PEERS[code.co_name]
+        values = ((name, self._values.variable(name, frame)) for name in names)
+        return {name: value for name, value in values if type(value) is int}
 
     def _is_users(self, path: str) -> bool:
         if path not in self._users:

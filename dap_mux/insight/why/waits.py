@@ -11,6 +11,7 @@ from dap_mux.insight.stack_tree import Stack
 from dap_mux.insight.why.evidence import Call, Collective, Sample, Thread
 
 TORCH: Final = "torch/distributed/distributed_c10d.py"
+TORCH_CALLS: Final = ("torch._C._distributed_c10d.", "torch.distributed.distributed_c10d.")
 MPI: Final = "mpi4py."
 SENDS: Final = frozenset({"send", "isend", "ssend", "bsend", "rsend", "issend", "ibsend"})
 RECEIVES: Final = frozenset({"recv", "irecv", "mrecv", "probe", "mprobe"})
@@ -101,7 +102,7 @@ def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
 def _is_in_torch(stack: Stack, call: Call | None) -> bool:
     if any(frame.path.endswith(TORCH) for frame in stack[-4:]):
         return True
-    return call is not None and call.function.startswith("torch._C._distributed_c10d.")
+    return call is not None and call.function.startswith(TORCH_CALLS)
 
 
 def _on_the_stack(stack: Stack) -> str:
@@ -114,7 +115,7 @@ def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:
     under_way = [one for one in sample.collectives if one.state != "completed"]
     same = [one for one in under_way if plain(one.kind.split(" ")[0]) == plain(kind)]
     found = (same or under_way)[:1]  # the oldest one holds up the others
-    if not found:
+    if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those
         return (_told_by(call, kind) if call is not None else Wait(kind)) if kind else None
     wait = _of_record(found[0])
     if wait.peer < 0 and call is not None and wait.point_to_point:
