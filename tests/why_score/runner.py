@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from dap_mux import procfs
 from dap_mux.client import DapClient
 from tests.support.processes import proc_net
 from tests.support.processes.commands import Command, User, threads
@@ -122,6 +123,8 @@ class _Scene:
             await self._moves()
         else:
             await self._settles()
+        if self._plan.fault == "exit-hook":
+            await until(self._others_ended, within=UNDER_WAY_S, what="the others have ended")
         if self._client is None:
             await self._attach()
 
@@ -158,6 +161,10 @@ class _Scene:
     def _listening(self) -> bool:
         ports = range(self._run.port, self._run.port + self._plan.size)
         return all(proc_net.listens(port) for port in ports)
+
+    def _others_ended(self) -> bool:
+        own = self._run.pids[self._plan.rank]
+        return not any(procfs.runs(pid) for pid in self._run.pids if pid != own)
 
     def _steps(self) -> list[str]:
         return [file.read_text("ascii") for file in sorted(self._run.folder.glob("progress-*"))]
