@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,13 @@ def judged(plan: Plan, body: dict[str, Any], code: int, seconds: float) -> Resul
 
 
 def _named(kind: Kind, plan: Plan, suspects: Sequence[str]) -> bool:
-    """Whether the first suspect is right, or all are where several ranks may be meant."""
-    named = [ranks_of(text, plan.size) for text in suspects]
+    """Whether the first suspect is right, or the first ones where several ranks are meant."""
     culprits = kind.culprits(plan.rank, plan.size)
-    first = named[0] if named else frozenset()
-    return first in culprits or (kind.several and frozenset().union(*named) in culprits)
+    if not suspects:
+        return frozenset() in culprits
+    counted = suspects if kind.several else suspects[:1]
+    named = accumulate((ranks_of(text, plan.size) for text in counted), frozenset.union)
+    return any(ranks in culprits for ranks in named)
 
 
 def skipped(plan: Plan, why: str) -> Result:
