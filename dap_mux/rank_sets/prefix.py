@@ -1,11 +1,13 @@
-"""Ranks in breakpoints: the rank set at the head of a condition, and `$rank` within it."""
+"""Ranks in breakpoints: what stands at the head of a condition, and `$rank` within it."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from dap_mux.rank_sets.differ import Differ
 from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
@@ -15,6 +17,9 @@ from dap_mux.rank_sets.world import RankSet
 _SPACE = re.compile(r"\s*")
 _HEAD = re.compile(rf"(?:@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
 _BARRIER = re.compile(r"barrier\b")
+_DIFFER = re.compile(r"differ\b\s*(?P<options>\([^()]*\))?")
+_TOLERANCE = re.compile(r"tolerance\s*=\s*(?P<number>[\d.]+(?:e[+-]?\d+)?)", re.IGNORECASE)
+_DIMENSION = re.compile(r"[^\W\d]\w*")
 _PIECE = re.compile(
     # A bracket or a string; one that never closes reaches to the end.
     r"""[()\[\]{}]
@@ -35,6 +40,7 @@ class Prefix(NamedTuple):
     ranks: RankSet | None
     barrier: bool
     rest: str
+    differ: Differ | None = None
 
 
 def split_prefix(text: str) -> Prefix:
@@ -56,6 +62,51 @@ def split_prefix(text: str) -> Prefix:
     ranks = None if head is None else parse_within(text, start, end)
     rest = text[_behind_space(text, at + 1) :] if colon else ""
     return Prefix(ranks, barrier=barrier is not None, rest=rest)
+
+
+def split_condition(text: str) -> Prefix:
+    """As `split_prefix`, and `differ: loss`, `ranks(tp=0) differ(dp, tolerance=1e-6): loss`.
+
+    A condition alone may compare: in a log message, `differ: {loss}` is the user's own text.
+    """
+    start = _behind_space(text, 0)
+    head = _HEAD.match(text, start, start + MAX_CHARS)
+    end = start if head is None else _end(head)
+    found = _DIFFER.match(text, _behind_space(text, end), end + MAX_CHARS)
+    at = _behind_space(text, found.end()) if found else 0
+    if not found or not text.startswith(":", at) or text.startswith(":=", at):
+        return split_prefix(text)
+    ranks = None if head is None else parse_within(text, start, end)
+    differ = _options(text, *found.span("options")) if found["options"] else Differ()
+    return Prefix(ranks, barrier=False, rest=text[_behind_space(text, at + 1) :], differ=differ)
+
+
+def _options(text: str, start: int, end: int) -> Differ:
+    """What stands in the parentheses of `differ(dp, tolerance=1e-6)`."""
+    dimensions: list[str] = []
+    tolerance = 0.0
+    column = start + 1
+    for part in text[start + 1 : end - 1].split(","):
+        name, place = part.strip(), Place(text, column, max(1, len(part)))
+        number = _TOLERANCE.fullmatch(name)
+        if number:
+            tolerance = _number(number["number"], place)
+        elif _DIMENSION.fullmatch(name):
+            dimensions.append(name)
+        else:
+            raise RankSetError("expected dimensions, or tolerance=1e-6", place)
+        column += len(part) + 1
+    return Differ(tuple(dict.fromkeys(dimensions)), tolerance)
+
+
+def _number(text: str, place: Place) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RankSetError("expected a number, as in tolerance=1e-6", place)
+    return number
 
 
 def _behind_space(text: str, start: int) -> int:

@@ -105,7 +105,7 @@ class BreakpointEdits:
         items = self._breakpoints.store.items()
         for _place, item in items:
             check_sets(item, world)
-        places = [place for place, item in items if item.sets]
+        places = [place for place, item in items if item.sets or item.differ]
         for place in dict.fromkeys(places):
             self._breakpoints.reselected(place)
 

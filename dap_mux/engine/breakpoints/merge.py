@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from dap_mux.engine.python_syntax import is_expression
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import (
@@ -22,9 +23,15 @@ from dap_mux.rank_sets import (
     UnknownDimension,
     World,
     fold,
+    split_condition,
     split_prefix,
 )
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.rank_sets.differ import Differ
+from dap_mux.rank_sets.errors import Place
+
+if TYPE_CHECKING:
+    from dap_mux.rank_sets.prefix import Prefix
 
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"
@@ -36,7 +43,11 @@ _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
 Spot: TypeAlias = tuple[object, object]
 """A line and None, or None and a function's name."""
-NO_BARRIER: Final = "barrier breakpoints are not implemented yet; use ranks(...) with a condition"
+EACH: Final = "each"
+TOGETHER: Final = "together"
+DIFFER: Final = "differ"
+NO_EXPRESSION: Final = "write the expression to compare as the condition"
+BARRIER_LOGS: Final = "a log message never stops a rank, so it has no barrier"
 
 
 class Breakpoint(Struct, eq=False):
@@ -45,6 +56,7 @@ class Breakpoint(Struct, eq=False):
     `since`: its id when its client first sent it; editors send the whole list each time. `only`:
     the ranks that a command named, None for all. `off`, `disabled`: the ranks that it was removed
     from, or disabled in. `temporary`: removed from a rank at its first `hit`, or at any `stop`.
+    `barrier`: ranks stop there all together, with `differ` only where `compared` differs.
     """
 
     id: int
@@ -64,6 +76,9 @@ class Breakpoint(Struct, eq=False):
     temporary: Temporary = ""
     by_command: bool = False  # it stays although its client's list does not contain it
     adopted: bool = False  # this client's list does contain it, so leaving it out removes it
+    barrier: bool = False
+    differ: Differ | None = None
+    compared: str = ""
 
     def replaces(self, older: Breakpoint) -> None:
         """Keep the changes that commands have made to the same breakpoint, sent before."""
@@ -98,6 +113,8 @@ class Breakpoint(Struct, eq=False):
         id = rank_of(rank)
         if self.refusal or id in self.off or id in self.disabled:
             return False
+        if self.barrier and worker_of(rank) is not None:
+            return False
         named = self.only is None or id in self.only
         return named and id in world and all(id in _select(ranks, world) for ranks in self.sets)
 
@@ -105,7 +122,7 @@ class Breakpoint(Struct, eq=False):
     def is_for_all(self) -> bool:
         """Whether every rank should have it, whichever ranks there are."""
         named = self.only is not None or self.sets or self.off or self.disabled
-        return not (named or self.refusal)
+        return not (named or self.refusal or self.barrier)
 
     def selection(self, world: World) -> set[RankId]:
         """Return the known ranks that should have it."""
@@ -142,6 +159,7 @@ def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoin
     try:
         for name in PREFIXED:
             _read_prefix(breakpoint, name)
+        _read_mode(breakpoint)
     except RankSetError as error:
         breakpoint.refusal = str(error)
     else:
@@ -157,6 +175,7 @@ def check_sets(breakpoint: Breakpoint, world: World) -> None:
     try:
         for ranks in breakpoint.sets:
             ranks.select(world, strict=False)
+        _check_dimensions(breakpoint, world)
     except UnknownDimension as error:
         breakpoint.refusal = breakpoint.unknown = str(error)
     except RankSetError as error:
@@ -181,16 +200,47 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
     text = breakpoint.body.get(name)
     if not isinstance(text, str):
         return
-    prefix = split_prefix(text)
-    if prefix.barrier:
-        breakpoint.refusal = NO_BARRIER
+    prefix = split_condition(text) if name == CONDITION else split_prefix(text)
+    _read_barrier(breakpoint, prefix)
     if prefix.ranks is not None:
         breakpoint.sets += (prefix.ranks,)
     elif name == CONDITION and re.fullmatch(_BARE, text):
         breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
     breakpoint.clean[name] = prefix.rest
-    if not prefix.rest:
+    if not prefix.rest or prefix.differ:
         del breakpoint.clean[name]
+
+
+def _read_barrier(breakpoint: Breakpoint, prefix: Prefix) -> None:
+    breakpoint.barrier |= prefix.barrier or prefix.differ is not None
+    if prefix.differ:
+        breakpoint.differ, breakpoint.compared = prefix.differ, prefix.rest
+
+
+def _read_mode(breakpoint: Breakpoint) -> None:
+    """What was chosen in an editor's drop-down: the same as the words in the condition."""
+    mode = breakpoint.clean.pop("mode", None)
+    breakpoint.barrier |= mode in (TOGETHER, DIFFER)
+    if mode == DIFFER and not breakpoint.differ:
+        breakpoint.differ = Differ()
+        breakpoint.compared = breakpoint.clean.pop(CONDITION, "")
+    if breakpoint.barrier and LOG in breakpoint.body:
+        breakpoint.refusal = BARRIER_LOGS
+    elif breakpoint.differ and not breakpoint.compared.strip():
+        breakpoint.refusal = NO_EXPRESSION
+    elif breakpoint.differ and not is_expression(breakpoint.compared.replace("$", "_")):
+        breakpoint.refusal = f"not a Python expression: {breakpoint.compared}"
+
+
+def _check_dimensions(breakpoint: Breakpoint, world: World) -> None:
+    """The dimensions of `differ(dp)` have to be those of the meshes of its ranks."""
+    for name in breakpoint.differ.dimensions if breakpoint.differ else ():
+        place = Place(f"differ({name})", len("differ("), len(name))
+        for group in sorted({id[0] for id in breakpoint.selection(world)}):
+            mesh = world.meshes.get(group)
+            if mesh is None or name not in dict(mesh.dims):
+                message = f"group {group} has no mesh dimension '{name}'"
+                raise UnknownDimension(group, message, place)
 
 
 NONE_UP: Final = "no rank is up yet; it is set once one starts"
