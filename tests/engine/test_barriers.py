@@ -8,6 +8,7 @@ from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, attached, editing, told_by_us
 from tests.engine.test_breakpoints import sent, set_one
+from tests.support.editors import VSCodeModel
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -248,14 +249,15 @@ def test_rows_of_an_editor(play: Play) -> None:
     """VS Code reads the names again once a rank has waited for a moment."""
     book = play(3)
     client = editing(book, "vscode")
+    assert isinstance(client.editor, VSCodeModel)
     with book.quietly("the breakpoint is a barrier"):
-        client.ask(
-            "setBreakpoints",
-            source={"path": PATH},
-            breakpoints=[{"line": LINE, "condition": "barrier"}],
-        )
+        barrier = {"line": LINE, "condition": "barrier"}
+        client.send("setBreakpoints", source={"path": PATH}, breakpoints=[barrier])
+        book.pump()
     arrive(book, 0)
     book.wait(1)
+    client.press(client.editor.tick_100ms_after_thread_started())
+    book.pump()
     assert client.shows == "0 running, 1 running, 2 running"
     assert client.editor.threads[1][0] == "rank 0 · barrier 1/3"
     arrive(book, 1, 2)
