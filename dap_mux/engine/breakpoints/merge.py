@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from dap_mux.engine.messages.capabilities import DIFFER, TOGETHER
 from dap_mux.engine.python_syntax import is_expression
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
 from dap_mux.engine.state.bodies import Body
@@ -43,9 +44,6 @@ _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
 Spot: TypeAlias = tuple[object, object]
 """A line and None, or None and a function's name."""
-EACH: Final = "each"
-TOGETHER: Final = "together"
-DIFFER: Final = "differ"
 NO_EXPRESSION: Final = "write the expression to compare as the condition"
 BARRIER_LOGS: Final = "a log message never stops a rank, so it has no barrier"
 
