@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary, check_sets
+from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
+from dap_mux.engine.breakpoints.reading import check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients

@@ -17,12 +17,11 @@ from dap_mux.engine.breakpoints.acks import BreakpointAcks
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
-    adopt,
     merged,
     problem,
-    read_breakpoint,
     updated,
 )
+from dap_mux.engine.breakpoints.reading import adopt, read_breakpoint
 from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.union import Plan

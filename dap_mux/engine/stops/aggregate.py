@@ -10,10 +10,7 @@ shown where it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import lru_cache
 from typing import Any, Protocol
-
-from msgspec import Struct
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
@@ -22,18 +19,15 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import NO_THREADS, Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Deferred, Frame, StepRun, Stop
+from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import MAIN_THREAD
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
+from dap_mux.engine.stops.learning import LEARN, learn_stack
 from dap_mux.engine.stops.user_threads import UserThreads
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import (
-    ExceptionInfo,
-    Stack,
-    StackFrame,
     Stopped,
-    Threads,
 )
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -88,7 +82,7 @@ class Stops:
         stop = Stop(said.threadId or 1, said.reason or "pause", details)
         stop.actor = said.actor
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
-        _learn_stack(self, rank, stop, said)  # told here by ranks that are patched to
+        learn_stack(self.user_threads, rank, stop, said)  # told here by ranks that are patched to
         if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main
             rank.threads.setdefault(stop.thread, MAIN_THREAD)
         waits = self.barriers.takes(rank, stop)
@@ -125,7 +119,7 @@ class Stops:
         def answered(said: Any, _: Reply) -> None:
             if rank.standing is stop:
                 if said is not None:
-                    learn(self, rank, stop, said)
+                    learn(self.user_threads, rank, stop, said)
                 if stop.settled:
                     self._moves.moved(rank)  # late, but still worth knowing
             join.arrive(command)
@@ -345,55 +339,3 @@ class Stops:
         if new:
             self._output.flush(said_by={rank.id for rank in new})
             self._client_events.stops(new)
-
-
-NOT_OWN = frozenset({"subtle", "label"})
-
-
-def _learn_stack(_: Stops, __: Rank, stop: Stop, said: Stack) -> None:
-    if said.stackFrames is None:
-        return
-    stop.frames = _shared(tuple(map(_frame, said.stackFrames)))
-    stop.frame_ids = tuple(frame.id or 0 for frame in said.stackFrames)
-    if stop.reason == "exception":
-        stop.own = stop.selected = _own(said.stackFrames)
-    stop.line_text = said.lineText
-
-
-@lru_cache(maxsize=1024)
-def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """Return the stack that others have, too: most ranks stop where another does."""
-    return frames
-
-
-def _frame(said: StackFrame) -> Frame:
-    path = said.source.path if said.source else None
-    return Frame(path or "", str(said.name), said.line or 0)
-
-
-def _own(frames: list[StackFrame]) -> int:
-    """The innermost frame that debugpy does not show as subtle, as it does those of libraries."""
-    own = (i for i, frame in enumerate(frames) if frame.presentationHint not in NOT_OWN)
-    return next(own, 0)
-
-
-def learn_threads(rank: Rank, said: Threads) -> None:
-    """Keep what a rank's `threads` answered: id to name."""
-    if said.threads is not None:
-        rank.threads = {thread.id: thread.name for thread in said.threads}
-
-
-def _learn_threads(stops: Stops, rank: Rank, stop: Stop, said: Threads) -> None:
-    if not stops.user_threads.name(rank, stop, said):
-        learn_threads(rank, said)
-
-
-def _learn_exception(_: Stops, __: Rank, stop: Stop, said: ExceptionInfo) -> None:
-    stop.unhandled = said.breakMode in (None, "unhandled")
-
-
-LEARN: dict[str, tuple[type[Struct], Callable[[Stops, Rank, Stop, Any], None]]] = {
-    "stackTrace": (Stack, _learn_stack),
-    "threads": (Threads, _learn_threads),
-    "exceptionInfo": (ExceptionInfo, _learn_exception),
-}
