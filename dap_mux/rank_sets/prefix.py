@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,8 +16,7 @@ from dap_mux.rank_sets.world import RankSet
 _SPACE = re.compile(r"\s*")
 _HEAD = re.compile(rf"(?:@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
 _BARRIER = re.compile(r"barrier\b")
-_DIFFER = re.compile(r"differ\b\s*(?P<options>\([^()]*\))?")
-_TOLERANCE = re.compile(r"tolerance\s*=\s*(?P<number>[\d.]+(?:e[+-]?\d+)?)", re.IGNORECASE)
+_DIFFER = re.compile(r"differ\b\s*(?P<dimensions>\([^()]*\))?")
 _DIMENSION = re.compile(r"[^\W\d]\w*")
 _PIECE = re.compile(
     # A bracket or a string; one that never closes reaches to the end.
@@ -65,7 +63,7 @@ def split_prefix(text: str) -> Prefix:
 
 
 def split_condition(text: str) -> Prefix:
-    """As `split_prefix`, and `differ: loss`, `ranks(tp=0) differ(dp, tolerance=1e-6): loss`.
+    """As `split_prefix`, and `differ: loss`, `ranks(tp=0) differ(dp): loss`.
 
     A condition alone may compare: in a log message, `differ: {loss}` is the user's own text.
     """
@@ -77,36 +75,22 @@ def split_condition(text: str) -> Prefix:
     if not found or not text.startswith(":", at) or text.startswith(":=", at):
         return split_prefix(text)
     ranks = None if head is None else parse_within(text, start, end)
-    differ = _options(text, *found.span("options")) if found["options"] else Differ()
+    dimensions = _dimensions(text, *found.span("dimensions")) if found["dimensions"] else ()
+    differ = Differ(dimensions)
     return Prefix(ranks, barrier=False, rest=text[_behind_space(text, at + 1) :], differ=differ)
 
 
-def _options(text: str, start: int, end: int) -> Differ:
-    """What stands in the parentheses of `differ(dp, tolerance=1e-6)`."""
+def _dimensions(text: str, start: int, end: int) -> tuple[str, ...]:
+    """What stands in the parentheses of `differ(dp, tp)`."""
     dimensions: list[str] = []
-    tolerance = 0.0
     column = start + 1
-    for part in text[start + 1 : end - 1].split(","):
-        name, place = part.strip(), Place(text, column, max(1, len(part)))
-        number = _TOLERANCE.fullmatch(name)
-        if number:
-            tolerance = _number(number["number"], place)
-        elif _DIMENSION.fullmatch(name):
-            dimensions.append(name)
-        else:
-            raise RankSetError("expected dimensions, or tolerance=1e-6", place)
+    for part in text[column : end - 1].split(","):
+        if not _DIMENSION.fullmatch(part.strip()):
+            place = Place(text, column, max(1, len(part)))
+            raise RankSetError("expected dimensions, as in differ(dp, tp)", place)
+        dimensions.append(part.strip())
         column += len(part) + 1
-    return Differ(tuple(dict.fromkeys(dimensions)), tolerance)
-
-
-def _number(text: str, place: Place) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise RankSetError("expected a number, as in tolerance=1e-6", place)
-    return number
+    return tuple(dict.fromkeys(dimensions))
 
 
 def _behind_space(text: str, start: int) -> int:

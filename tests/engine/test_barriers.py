@@ -315,7 +315,7 @@ def test_a_tolerance_and_a_set(play: Play) -> None:
     book = play(3)
     for number, rank in enumerate(book.ranks.values()):
         rank.data.values["loss"] = f"1.000{number}"
-    client = waiting(book, 0, 1, condition="ranks(0,1) differ(tolerance=1e-3): loss")
+    client = waiting(book, 0, 1, condition="ranks(0,1) differ: loss within 0.1%")
     book.wait(1)
     assert (stops(client), runs(book, 0, 1)) == (0, [0, 1])
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dap_mux.rank_sets.prefix import Prefix
 
 _BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
+_SHARE: Final = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)\s*")
 NO_EXPRESSION: Final = "write the expression to compare as the condition"
 BARRIER_LOGS: Final = "a log message never stops a rank, so it has no barrier"
 
@@ -89,7 +90,17 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
 def _read_barrier(breakpoint: Breakpoint, prefix: Prefix) -> None:
     breakpoint.barrier |= prefix.barrier or prefix.differ is not None
     if prefix.differ:
-        breakpoint.differ, breakpoint.compared = prefix.differ, prefix.rest
+        _compares(breakpoint, prefix.differ, prefix.rest)
+
+
+def _compares(breakpoint: Breakpoint, differ: Differ, text: str) -> None:
+    """Keep what is compared, `loss` or `loss within 1%`."""
+    expression, _, share = text.rpartition(" within ")
+    found = _SHARE.fullmatch(share) if expression else None
+    if found:
+        unit = 0.01 if found["percent"] else 1.0
+        text, differ = expression, differ._replace(tolerance=float(found["number"]) * unit)
+    breakpoint.differ, breakpoint.compared = differ, text
 
 
 def _read_mode(breakpoint: Breakpoint) -> None:
@@ -97,8 +108,7 @@ def _read_mode(breakpoint: Breakpoint) -> None:
     mode = breakpoint.clean.pop("mode", None)
     breakpoint.barrier |= mode in (TOGETHER, DIFFER)
     if mode == DIFFER and not breakpoint.differ:
-        breakpoint.differ = Differ()
-        breakpoint.compared = breakpoint.clean.pop(CONDITION, "")
+        _compares(breakpoint, Differ(), breakpoint.clean.pop(CONDITION, ""))
     if breakpoint.barrier and LOG in breakpoint.body:
         breakpoint.refusal = BARRIER_LOGS
     elif breakpoint.differ and not breakpoint.compared.strip():
