@@ -9,7 +9,7 @@ from typing import Final
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
 from dap_mux.engine.evaluate.fold import most_first
-from dap_mux.engine.evaluate.value_summaries import summarised
+from dap_mux.engine.evaluate.value_summaries import summarised_unless_plain
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
@@ -35,7 +35,7 @@ class DifferBreakpoints:
 
     def decide(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
         """All ranks of a round are there: evaluate in each, and compare."""
-        text = summarised(self._core.injected.tensor_summary, item.compared)
+        text = summarised_unless_plain(self._core.injected.tensor_summary, item.compared)
         then = partial(self._compare, round, item)
         self._fan_out.evaluate(ranks, text, then, depth=0)
 
