@@ -51,15 +51,10 @@ def main(args: Namespace) -> int:
 
 def _is_endpoint(word: str) -> bool:
     """Whether a word names ranks that a source finds, or ports of several ranks."""
-    from dap_mux.cluster.sources import BUILT_IN
+    from dap_mux.cluster.endpoints import has_source
 
-    scheme, colon, _ = word.partition(":")
-    several = re.fullmatch(r".*:\d+[-+]\d+", word) is not None
-    return (
-        (word.startswith("@") and word.endswith(".json"))
-        or several
-        or bool(colon and scheme in BUILT_IN)
-    )
+    several = re.fullmatch(r"(?:@.*\.json|.*:\d+[-+]\d+)", word)
+    return several is not None or has_source(word)
 
 
 def _show(args: Namespace, body: Body) -> int:

@@ -19,7 +19,7 @@ from typing import NoReturn
 from dap_mux.cluster.ranks_file import RanksFile
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Source, SourceSpec
-from dap_mux.cluster.sources import source_of
+from dap_mux.cluster.sources import BUILT_IN, source_of
 from dap_mux.errors import UsageError
 
 LOCALHOST = "127.0.0.1"
@@ -49,6 +49,12 @@ class NamedRanks:
     def grouped(self, records: Iterable[RankRecord]) -> list[RankRecord]:
         """Return these ranks in the endpoint's group."""
         return [replace(one, group=self.group) if self.group else one for one in records]
+
+
+def has_source(word: str) -> bool:
+    """Whether a word begins with the scheme of one of our own sources, such as `pid:`."""
+    match = SCHEME.fullmatch(word)
+    return match is not None and match["scheme"] in BUILT_IN
 
 
 def read_endpoint(word: str, python: Path | None = None) -> NamedRanks:

@@ -91,7 +91,8 @@ class UnwatchProcess(Struct, frozen=True, gc=False):
 class ReadProcesses(Struct, frozen=True, gc=False):
     """Read the state of these processes, always answered with `ProcessesRead(token)`.
 
-    Each is as `injected.process_identity` has it, or the pid of a process of this machine.
+    Each is as `injected.process_identity` has it; or the pid of a process of this machine, or
+    `:5678`, the port that one listens on.
     """
 
     token: int

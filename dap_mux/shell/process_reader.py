@@ -17,7 +17,10 @@ from dap_mux.insight.why.evidence import Process
 from dap_mux.shell.local_processes import local_pid
 
 KERNEL_LOG: Final = Path("/dev/kmsg")
+ADAPTER: Final = "debugpy/adapter"
 MAX_LOG_BYTES: Final = 1 << 20
+Connections = dict[str, tuple[str, str]]
+"""As `Process` has them."""
 _KILLED: Final = re.compile(rb"[Oo]ut of memory: Killed process (\d+)")
 
 
@@ -50,14 +53,32 @@ async def _read(
 
 def read_processes(identities: Iterable[str]) -> dict[str, Process]:
     """Return what the system shows of them, by identity; those of other machines are left out."""
-    pids = {each: pid for each in identities if (pid := local_pid(each)) is not None}
+    pids = {each: pid for each in identities if (pid := _pid_of(each)) is not None}
     table = _connections(pids.values())
     ended = {pid for each, pid in pids.items() if procfs.stat(pid) is None}
     killed = out_of_memory(_kernel_log()) if ended else frozenset[int]()
     return {each: _process(pid, table.get(pid, {}), killed) for each, pid in pids.items()}
 
 
-def _process(pid: int, connections: dict[str, str], killed: frozenset[int]) -> Process:
+def _pid_of(identity: str) -> int | None:
+    """Return the pid of a process of this machine; None where an adapter of debugpy's listens."""
+    if not identity.startswith(":"):
+        return local_pid(identity)
+    port = int(identity[1:])
+    with suppress(OSError):
+        inodes = {
+            one.inode
+            for one in procfs.tcp_sockets()
+            if one.state == procfs.LISTEN and one.port == port
+        }
+        for pid in procfs.pids() if inodes else ():
+            if inodes & procfs.socket_inodes(pid):
+                words = procfs.command_line(pid) or ()
+                return None if any(ADAPTER in word for word in words) else pid
+    return None
+
+
+def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Process:
     now = time.monotonic()
     found = procfs.stat(pid)
     if found is None or found.ended:
@@ -77,9 +98,9 @@ def _switches(pid: int) -> dict[int, int]:
     return found
 
 
-def _connections(pids: Iterable[int]) -> Mapping[int, dict[str, str]]:
-    """Return the TCP connections of each process: the remote address by the local one."""
-    found: dict[int, dict[str, str]] = {}
+def _connections(pids: Iterable[int]) -> Mapping[int, Connections]:
+    """Return the TCP connections of each process."""
+    found: dict[int, Connections] = {}
     tables: dict[str, list[procfs.TcpSocket]] = {}
     for pid in pids:
         inodes = procfs.socket_inodes(pid)
@@ -89,7 +110,10 @@ def _connections(pids: Iterable[int]) -> Mapping[int, dict[str, str]]:
                 sockets = procfs.tcp_sockets(pid)
                 tables[space] = [one for one in sockets if one.state == procfs.ESTABLISHED]
             found[pid] = {
-                f"{one.host}:{one.port}": f"{one.remote_host}:{one.remote_port}"
+                f"socket:[{one.inode}]": (
+                    f"{one.host}:{one.port}",
+                    f"{one.remote_host}:{one.remote_port}",
+                )
                 for one in tables[space]
                 if one.inode in inodes
             }

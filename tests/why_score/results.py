@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +88,12 @@ def _named(kind: Kind, plan: Plan, suspects: Sequence[str]) -> bool:
     if not suspects:
         return frozenset() in culprits
     counted = suspects if kind.several else suspects[:1]
-    named = accumulate((ranks_of(text, plan.size) for text in counted), frozenset.union)
-    return any(ranks in culprits for ranks in named)
+    named: frozenset[int] = frozenset()
+    for text in counted:
+        named |= ranks_of(text, plan.size)
+        if named in culprits:
+            return True
+    return False
 
 
 def skipped(plan: Plan, why: str) -> Result:

@@ -99,15 +99,16 @@ class Process(Struct, frozen=True):
     """A rank's process, as the system shows it, `at` seconds by some clock.
 
     `state`: one letter as in proc(5), "" where there is no such process any more. `cpu`: seconds
-    used. `connections`: the remote address of each TCP connection by the local one, such as
-    `127.0.0.1:5000`. `switches`: how often each thread that is in `futex` has given up its
-    processor. `out_of_memory`: the kernel has recorded that it killed this process for that.
+    used. `connections`: the local and the remote address of each TCP connection, such as
+    `127.0.0.1:5000`, by its name among the process's files (`socket:[81]`). `switches`: how often
+    each thread has given up its processor. `out_of_memory`: the kernel has recorded that it killed
+    this process for that.
     """
 
     pid: int
     state: str = ""
     cpu: float = 0.0
-    connections: dict[str, str] = {}
+    connections: dict[str, tuple[str, str]] = {}
     switches: dict[int, int] = {}
     out_of_memory: bool = False
     at: float = 0.0

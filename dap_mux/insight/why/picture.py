@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -120,6 +120,11 @@ class Doing:
             for thread, count in first.switches.items()
         )
 
+    def other_end(self, socket: str) -> str:
+        """Return the remote address of one of its connections, "" where it is not known."""
+        known = self.processes[-1].connections if self.processes else {}
+        return known.get(socket, ("", ""))[1]
+
     @property
     def number(self) -> int:
         """Its number in torch or MPI; that of the session where neither says."""
@@ -165,17 +170,40 @@ class Picture:
         """Return the rank that torch, MPI or the session calls so."""
         return next((one for one in self.ranks.values() if one.number == number), None)
 
-    def by_address(self, address: str) -> Doing | None:
-        """Return the rank that has this end of a connection."""
-        for one in self.ranks.values():
-            if one.processes and address in one.processes[-1].connections:
-                return one
-        return None
+    def peer(self, one: Doing) -> Doing | None:
+        """Return the only rank that this one waits for; None for several, or where unknown."""
+        wait = one.wait
+        if wait is None:
+            return None
+        if wait.peer >= 0:
+            return self.by_number(wait.peer)
+        return self._ends.get(one.other_end(wait.socket))
+
+    @cached_property
+    def _ends(self) -> Mapping[str, Doing]:
+        """The ranks by their own ends of connections."""
+        return {
+            local: one
+            for one in self.ranks.values()
+            for local, _ in (one.processes[-1].connections.values() if one.processes else ())
+        }
+
+    def is_foreign(self, one: Doing, wait: Wait) -> bool:
+        """Whether a connection that a rank waits for is to no rank."""
+        end = one.other_end(wait.socket)
+        return bool(end) and end not in self._ends
 
 
 def picture_of(evidence: Evidence) -> Picture:
     """Look at the evidence; what is malformed in it is left out."""
-    return Picture({one.rank: _doing(one, evidence.interval) for one in evidence})
+    picture = Picture({one.rank: _doing(one, evidence.interval) for one in evidence})
+    return Picture({rank: _among_ranks(picture, one) for rank, one in picture.ranks.items()})
+
+
+def _among_ranks(picture: Picture, one: Doing) -> Doing:
+    """Who waits for a server that is no rank does not wait for ranks."""
+    waits = [None if wait and picture.is_foreign(one, wait) else wait for wait in one.waits]
+    return replace(one, waits=waits)
 
 
 def _doing(told: RankEvidence, interval: float) -> Doing:

@@ -39,8 +39,8 @@ class Wait:
     """A call that ends only once other ranks make theirs.
 
     `kind`: as it is called; `number`: which one of its group, -1 for unknown; `peer`: the only rank
-    that it waits for, by the library's own number, -1 for all or unknown; `address`: of that peer,
-    where only its socket is known. `age`: seconds.
+    that it waits for, by the library's own number, -1 for all or unknown; `socket`: the name of the
+    connection to that peer, where only that is known. `age`: seconds.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Wait:
     number: int = -1
     peer: int = -1
     tag: int | None = None
-    address: str = ""
+    socket: str = ""
     members: tuple[int, ...] = ()
     sizes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
@@ -62,8 +62,13 @@ class Wait:
 
     @property
     def point_to_point(self) -> bool:
-        """Whether it is a send or a receive."""
-        return self.plain in POINT_TO_POINT
+        """Whether it is a send or a receive, or may be one: a connection has one other end."""
+        return self.plain in POINT_TO_POINT or (bool(self.socket) and not self.collective)
+
+    @property
+    def collective(self) -> bool:
+        """Whether it is known to be a call of all ranks of a group."""
+        return self.plain in COLLECTIVES
 
     def __str__(self) -> str:
         """Name it as a user does: `all_reduce #41 of group dp`."""
@@ -94,8 +99,7 @@ def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
         return Wait(name) if name.lower().startswith("wait") else None
     if _waits_for_a_peer(thread):
         name = kind or (call.function.rpartition(".")[2] if call else "") or thread.system_call
-        address = str(call.of.get("peer", "")) if call else ""
-        return Wait(name, address=address)
+        return Wait(name, socket=thread.file)
     return None
 
 
@@ -115,6 +119,8 @@ def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:
     under_way = [one for one in sample.collectives if one.state != "completed"]
     same = [one for one in under_way if plain(one.kind.split(" ")[0]) == plain(kind)]
     found = (same or under_way)[:1]  # the oldest one holds up the others
+    if not kind and not found:
+        return Wait("a send or receive") if call is not None else None
     if not found or (plain(kind) in POINT_TO_POINT and not same):  # gloo records none of those
         return (_told_by(call, kind) if call is not None else Wait(kind)) if kind else None
     wait = _of_record(found[0])

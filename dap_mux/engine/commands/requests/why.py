@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from dap_mux.addresses import is_loopback
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.evaluate.evidence_probe import ask
 from dap_mux.engine.evaluate.gather_results import Result, gather_results
@@ -146,11 +147,12 @@ def _identities(ranks: Iterable[Rank]) -> tuple[str, ...]:
 
 
 def _process_of(rank: Rank) -> str:
-    """Return the identity that a rank has told, or the pid of one that this machine started."""
+    """Return the identity that a rank has told; else what else this machine may know it by."""
     if rank.process:
         return rank.process
-    ours = rank.endpoint.watched and rank.endpoint.pid
-    return str(rank.endpoint.pid) if ours else ""
+    if rank.endpoint.watched and rank.endpoint.pid:
+        return str(rank.endpoint.pid)
+    return f":{rank.endpoint.port}" if is_loopback(rank.endpoint.host) else ""
 
 
 def _standing(rank: Rank, problem: str) -> Standing:

@@ -14,6 +14,7 @@ from dap_mux.insight.why.verdict import (
     ranks,
     suspects,
 )
+from dap_mux.insight.why.waits import NETWORK_CALLS
 
 NAME = "blocked-io"
 FILE_CALLS = frozenset({
@@ -23,9 +24,9 @@ FILE_CALLS = frozenset({
 
 
 def find(picture: Picture) -> Verdict | None:
-    """It counts if it has been there all the time."""
+    """It counts if it has been there all the time, and keeps others waiting, or all are there."""
     blocked = [one for one in picture.elsewhere if one.steady and all(map(_blocked, one.threads))]
-    if not blocked:
+    if not blocked or not (picture.waiting or len(blocked) == len(picture.live)):
         return None
     first = blocked[0].thread
     assert first is not None
@@ -41,11 +42,14 @@ def find(picture: Picture) -> Verdict | None:
 def _blocked(thread: Thread) -> bool:
     if thread.state == DISK:
         return True
-    return thread.system_call in FILE_CALLS and not thread.file.startswith("socket:")
+    return thread.system_call in FILE_CALLS | NETWORK_CALLS
 
 
 def _does(one: Doing, thread: Thread) -> str:
     call = thread.system_call
+    if call in NETWORK_CALLS:
+        end = one.other_end(thread.file)
+        return f"waits for {end}, which is no rank," if end else "waits for a connection"
     doing = {"openat": "opens", "open": "opens", "write": "writes"}.get(call, "reads")
     named = one.call.arguments.get("0") or one.call.of.get("name") if one.call else ""
     return f"{doing} {thread.file or named or 'a file'}"

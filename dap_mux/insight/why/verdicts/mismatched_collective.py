@@ -18,7 +18,7 @@ def find(picture: Picture) -> Verdict | None:
     """The few are taken for the culprits; of two halves, the one that is behind."""
     groups: dict[str, list[Doing]] = {}
     for one in picture.waiting:
-        if one.wait is not None and not one.wait.point_to_point:
+        if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
     if len(groups) > 1:
         return _two_groups(groups, picture)

@@ -13,7 +13,7 @@ def find(picture: Picture) -> Verdict | None:
     for start in picture.waiting:
         seen = [start]
         while (following := _peer(seen[-1], picture)) is not None:
-            if following in seen:
+            if following in seen and following.wait is not None:
                 return _verdict(seen[seen.index(following) :], picture)
             seen.append(following)
     return None
@@ -21,11 +21,7 @@ def find(picture: Picture) -> Verdict | None:
 
 def _peer(one: Doing, picture: Picture) -> Doing | None:
     wait = one.wait
-    if wait is None or not wait.point_to_point:
-        return None
-    if wait.peer >= 0:
-        return picture.by_number(wait.peer)
-    return picture.by_address(wait.address) if wait.address else None
+    return picture.peer(one) if wait is not None and wait.point_to_point else None
 
 
 def _verdict(cycle: list[Doing], picture: Picture) -> Verdict:
