@@ -89,8 +89,8 @@ def _named(kind: Kind, plan: Plan, suspects: Sequence[str]) -> bool:
     if not suspects:
         return frozenset() in culprits
     counted = suspects if kind.several else suspects[:1]
-    named = accumulate((ranks_of(text, plan.size) for text in counted), frozenset.union)
-    return any(ranks in culprits for ranks in named)
+    named = [ranks_of(text, plan.size) for text in counted]
+    return any(ranks in culprits for ranks in accumulate(named, lambda one, more: one | more))
 
 
 def skipped(plan: Plan, why: str) -> Result:
