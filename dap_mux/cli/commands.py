@@ -177,9 +177,22 @@ def _stacks(parser: ArgumentParser) -> None:
 
 
 def _why(parser: ArgumentParser) -> None:
-    parser.usage = "dap-mux why [SESSION] [RANKS] [--json] [OPTIONS]"
+    parser.usage = (
+        "dap-mux why [SESSION] [RANKS] [--json] [OPTIONS]\n"
+        "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]"
+    )
     parser.epilog = WHY_NOTES
-    parser.add_argument("arguments", nargs="*", metavar="ARG", help=f"{SESSION}; a rank set")
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="ARG",
+        help=f"{SESSION}; a rank set; or endpoints as for `attach`, such as pid:4711,4712",
+    )
+    parser.add_argument(
+        "--attach",
+        action="store_true",
+        help="afterwards keep a debugger on the culprit alone, for a console or an editor",
+    )
     _json(parser)
     _options(parser, "why")
 

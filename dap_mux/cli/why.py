@@ -1,31 +1,68 @@
-"""`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence."""
+"""`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence.
+
+Asked of a session; or of ranks wherever they run, also of those that nobody has prepared for it. A
+session is then opened over them for as long as the answer takes.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from typing import Any, Final
 
 import anyio
+from msgspec.structs import replace
 
-from dap_mux.cli.execution import load_config
+from dap_mux.cli.execution import execute, load_config
 from dap_mux.cli.list_ranks import split_session
-from dap_mux.config import Config
+from dap_mux.config import AttachOptions, Config
+from dap_mux.config.values import Address
+from dap_mux.console.session_client import SessionClient
+from dap_mux.errors import UsageError
 from dap_mux.rank_sets import parse, with_group
 from dap_mux.session_files import SessionFile, find
 
 LIST_TIMEOUT_S: Final = 10.0
 RESPONSE_TIMEOUT_S: Final = 20.0
+ATTACH_TIMEOUT_S: Final = 10.0
+"""A rank that has not been reached by then is judged by what the system shows of it."""
 NOBODY_DEBUGS: Final = "waiting"
 """The state of ranks that no debugger has been attached to."""
+ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
+Body = dict[str, Any]
 
 
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
+    endpoints = tuple(word for word in args.arguments if _is_endpoint(word))
+    if endpoints:
+        strange = [word for word in args.arguments if word not in endpoints]
+        if strange:
+            raise UsageError(f"{strange[0]}: name either a session or endpoints, not both")
+        return execute(_of_endpoints, (args, endpoints))
+    if args.attach:
+        raise UsageError("--attach is for endpoints; a session has a debugger already")
     session, arguments = split_session(args.arguments)
     ranks = with_group(" ".join(arguments) or "all")
     parse(ranks)  # report a mistake before connecting
-    body = anyio.run(_ask, find(session), load_config(args), ranks)
+    return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks))
+
+
+def _is_endpoint(word: str) -> bool:
+    """Whether a word names ranks that a source finds, or ports of several ranks."""
+    from dap_mux.cluster.sources import BUILT_IN
+
+    scheme, colon, _ = word.partition(":")
+    several = re.fullmatch(r".*:\d+[-+]\d+", word) is not None
+    return (
+        (word.startswith("@") and word.endswith(".json"))
+        or several
+        or bool(colon and scheme in BUILT_IN)
+    )
+
+
+def _show(args: Namespace, body: Body) -> int:
     if args.json:
         print(json.dumps(body, indent=1))
     else:
@@ -38,7 +75,7 @@ def main(args: Namespace) -> int:
     return EXIT_CODES[body["verdict"]]
 
 
-async def _ask(session: SessionFile, config: Config, ranks: str) -> dict[str, Any]:
+async def _of_session(session: SessionFile, config: Config, ranks: str) -> Body:
     """Ask as an observer; where nobody has attached to the ranks, do so for as long as it takes."""
     from dap_mux.cli.join import controller, observer
 
@@ -48,6 +85,40 @@ async def _ask(session: SessionFile, config: Config, ranks: str) -> dict[str, An
             return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
     debugger = await controller(session, config, {})
     try:
-        return await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+        return await _once_attached(debugger, ranks)
     finally:
         await debugger.disconnect()
+
+
+async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
+    with anyio.move_on_after(ATTACH_TIMEOUT_S):
+        while not debugger.ended.is_set():
+            rows = await debugger.list_ranks()
+            if not any(row["state"] in ON_THEIR_WAY for row in rows):
+                break
+            await debugger.wait_for_change()
+    return await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+
+
+async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:
+    from dap_mux.cli.join import controller
+    from dap_mux.session.attach import serve, session_over
+    from dap_mux.session.terminal_output import say
+
+    args, endpoints = asked
+    config = load_config(args)
+    private = replace(config, listen=Address("127.0.0.1", 0))
+    options = AttachOptions(config if args.attach else private, endpoints)
+    async with session_over(options) as (session, _):
+        debugger = await controller(session.file, config, {})
+        body = await _once_attached(debugger, "all")
+        code = _show(args, body)
+        if not args.attach or not body["suspects"]:
+            await session.release("the verdict is known")
+            return code
+        culprit = body["suspects"][0]["ranks"]
+        others = {"ranks": f"all - ({with_group(culprit)})"}
+        await debugger.request("drop", others, timeout_s=RESPONSE_TIMEOUT_S)
+        say(f"a debugger is attached to {culprit} alone: dap-mux console {session.address}")
+        await serve(session)
+    return code

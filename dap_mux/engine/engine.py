@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
+from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.attach_progress import Progress
@@ -44,7 +45,9 @@ from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.stop import BarrierRound
 from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.stops.stop_waiters import StopWaiters
@@ -89,6 +92,7 @@ class Engine:
         core = self.core
         ranks_event = RanksEvent(core, self.view)
         self.stop_waiters = StopWaiters(core)
+        self.barriers = Barriers(core, self.breakpoints, self.edits)
         self.collective_timeouts = CollectiveTimeouts(core)
         self.meshes = Meshes(core, self.view, self.client_events, ranks_event)
         self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
@@ -99,6 +103,7 @@ class Engine:
                 self.collective_timeouts,
                 self.libraries,
                 Pauses(core),
+                self.barriers,
             )
         )
         self.control = Control(
@@ -108,7 +113,7 @@ class Engine:
             self.lifecycle.request,
             self._moves,
             self.output,
-            self.edits,
+            self.barriers,
         )
 
     def _add_clients(self) -> None:
@@ -152,6 +157,14 @@ class Engine:
             inspector=self.inspector,
             on_behalf=requests.on_behalf,
         )
+        self.barriers.complete.add(self._barrier_complete)
+        self.barriers.overdue.add(self._barrier_overdue)
+
+    def _barrier_complete(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
+        self.on_demand.differ.decide(round, item, ranks)
+
+    def _barrier_overdue(self, round: BarrierRound, item: Breakpoint) -> None:
+        self.on_demand.missing_ranks.tell(round, item)
 
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.

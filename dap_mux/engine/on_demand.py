@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from dap_mux.engine.commands.requests.groups import Groups
     from dap_mux.engine.commands.requests.stacks import StackTrees
     from dap_mux.engine.commands.requests.why import Why
+    from dap_mux.engine.evaluate.differ import DifferBreakpoints
     from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+    from dap_mux.engine.evaluate.missing_ranks import MissingRanks
 
 
 class OnDemand:
@@ -81,6 +83,20 @@ class OnDemand:
         from dap_mux.engine.commands.requests.why import Why
 
         return Why(self._core, self._meshes)
+
+    @cached_property
+    def missing_ranks(self) -> MissingRanks:
+        """What is told of a barrier that waits for long."""
+        from dap_mux.engine.evaluate.missing_ranks import MissingRanks
+
+        return MissingRanks(self._core)
+
+    @cached_property
+    def differ(self) -> DifferBreakpoints:
+        """What decides about the ranks at a differ breakpoint."""
+        from dap_mux.engine.evaluate.differ import DifferBreakpoints
+
+        return DifferBreakpoints(self._core, self._fan_out, self._control.stops.barriers)
 
     @cached_property
     def groups(self) -> Groups:

@@ -33,6 +33,7 @@ class Settings(Struct, frozen=True):
     breakpoint_timeout: float = 5.0
     greeting_timeout: float = 3.0
     silence_timeout: float = 60.0
+    barrier_timeout: float = 60.0  # after which users are told who is missing at a barrier
     reconnect_gap: float = 0.3
     backoff_first: float = 0.25
     backoff_most: float = 10.0

@@ -92,7 +92,7 @@ class Look:
             found.update(system_call="", file="")
         return {"name": self._stacks.name_of(ident), "main": is_main, **found}
 
-    def _peer_in_torch(self, frame: FrameType) -> dict[str, int]:
+    def _peer_in_torch(self, frame: Any) -> dict[str, int]:
         """Return whom torch's own `send` or `recv` waits for, which no record of gloo's says."""
         code = frame.f_code
         if code.co_name not in TORCH_PEERS or not code.co_filename.endswith(TORCH):

@@ -166,6 +166,20 @@ def single_write(_debugger: Any) -> None:
         command.send = send_at_once
 
 
+def wake_to_run_on(debugger: Any) -> None:
+    """Let suspended threads run on at once: by itself a thread looks every 0.2 s whether it may."""
+    api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+    resume = api.request_resume_thread
+
+    def resume_and_wake(self: Any, thread_id: Any) -> None:
+        resume(self, thread_id)
+        for event in list(debugger._thread_events.values()):  # noqa: SLF001
+            event.set()
+
+    if resume.__name__ == "request_resume_thread":
+        api.request_resume_thread = resume_and_wake
+
+
 def compile_watches_once(_debugger: Any) -> None:
     """Compile a watch when it is first evaluated, not again at every stop."""
     values = import_module("_pydevd_bundle.pydevd_vars")

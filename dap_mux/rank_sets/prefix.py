@@ -1,4 +1,4 @@
-"""Ranks in breakpoints: the rank set at the head of a condition, and `$rank` within it."""
+"""Ranks in breakpoints: what stands at the head of a condition, and `$rank` within it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from dap_mux.rank_sets.differ import Differ
 from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse_within
 from dap_mux.rank_sets.tokens import NAME
@@ -15,6 +16,8 @@ from dap_mux.rank_sets.world import RankSet
 _SPACE = re.compile(r"\s*")
 _HEAD = re.compile(rf"(?:@{NAME}|(?:{NAME}\s*\.\s*)?ranks\s*(?P<opening>\())")
 _BARRIER = re.compile(r"barrier\b")
+_DIFFER = re.compile(r"differ\b\s*(?P<dimensions>\([^()]*\))?")
+_DIMENSION = re.compile(r"[^\W\d]\w*")
 _PIECE = re.compile(
     # A bracket or a string; one that never closes reaches to the end.
     r"""[()\[\]{}]
@@ -35,6 +38,7 @@ class Prefix(NamedTuple):
     ranks: RankSet | None
     barrier: bool
     rest: str
+    differ: Differ | None = None
 
 
 def split_prefix(text: str) -> Prefix:
@@ -56,6 +60,37 @@ def split_prefix(text: str) -> Prefix:
     ranks = None if head is None else parse_within(text, start, end)
     rest = text[_behind_space(text, at + 1) :] if colon else ""
     return Prefix(ranks, barrier=barrier is not None, rest=rest)
+
+
+def split_condition(text: str) -> Prefix:
+    """As `split_prefix`, and `differ: loss`, `ranks(tp=0) differ(dp): loss`.
+
+    A condition alone may compare: in a log message, `differ: {loss}` is the user's own text.
+    """
+    start = _behind_space(text, 0)
+    head = _HEAD.match(text, start, start + MAX_CHARS)
+    end = start if head is None else _end(head)
+    found = _DIFFER.match(text, _behind_space(text, end), end + MAX_CHARS)
+    at = _behind_space(text, found.end()) if found else 0
+    if not found or not text.startswith(":", at) or text.startswith(":=", at):
+        return split_prefix(text)
+    ranks = None if head is None else parse_within(text, start, end)
+    dimensions = _dimensions(text, *found.span("dimensions")) if found["dimensions"] else ()
+    differ = Differ(dimensions)
+    return Prefix(ranks, barrier=False, rest=text[_behind_space(text, at + 1) :], differ=differ)
+
+
+def _dimensions(text: str, start: int, end: int) -> tuple[str, ...]:
+    """What stands in the parentheses of `differ(dp, tp)`."""
+    dimensions: list[str] = []
+    column = start + 1
+    for part in text[column : end - 1].split(","):
+        if not _DIMENSION.fullmatch(part.strip()):
+            place = Place(text, column, max(1, len(part)))
+            raise RankSetError("expected dimensions, as in differ(dp, tp)", place)
+        dimensions.append(part.strip())
+        column += len(part) + 1
+    return tuple(dict.fromkeys(dimensions))
 
 
 def _behind_space(text: str, start: int) -> int:

@@ -50,6 +50,13 @@ def split_prefix(text: str) -> Prefix:
     return prefix.split_prefix(text)
 
 
+def split_condition(text: str) -> Prefix:
+    """Take `ranks(tp=0) differ(dp): loss` apart, too (`prefix`). Raises RankSetError."""
+    from dap_mux.rank_sets import prefix
+
+    return prefix.split_condition(text)
+
+
 def substitute(text: str, values: Mapping[str, object]) -> str:
     """Replace `$rank`, `$world_size`, `$host`, `$<dim>` by a rank's values (`prefix`)."""
     from dap_mux.rank_sets import prefix

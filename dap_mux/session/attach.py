@@ -25,6 +25,18 @@ MAX_NAMED: Final = 4  # endpoints in a line on the terminal
 
 async def attach_ranks(options: AttachOptions) -> int:
     """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0."""
+    where = shortened(options.endpoints)
+    async with session_over(options) as (session, count):
+        say(f"one session for {count} ranks ({where}) on {session.address}")
+        if not await announce(session.file, where):
+            say("attach an editor to it; Ctrl-C releases every rank")
+        await serve(session)
+    return 0
+
+
+@asynccontextmanager
+async def session_over(options: AttachOptions) -> AsyncIterator[tuple[Session, int]]:
+    """Open a session over the ranks at `options.endpoints`; yield it, and their number."""
     config = options.config
     set_up_log(config.verbosity, config.log_dir, config.log)
     dialing, endpoints = split_dial_endpoints(options.endpoints)
@@ -36,16 +48,10 @@ async def attach_ranks(options: AttachOptions) -> int:
         _reverse_connections(session, config, dialing),
         anyio.create_task_group() as tasks,
     ):
-        where = shortened(options.endpoints)
-        count = len(sources.records) + sum(dialing.values())
-        say(f"one session for {count} ranks ({where}) on {session.address}")
         sources.announce_ranks(session)
         tasks.start_soon(sources.run, session)
-        if not await announce(session.file, where):
-            say("attach an editor to it; Ctrl-C releases every rank")
-        await _serve(session)
+        yield session, len(sources.records) + sum(dialing.values())
         tasks.cancel_scope.cancel()
-    return 0
 
 
 def shortened(endpoints: Sequence[str]) -> str:
@@ -71,7 +77,7 @@ async def _reverse_connections(
         yield
 
 
-async def _serve(session: Session) -> None:
+async def serve(session: Session) -> None:
     """Serve until the ranks are gone; a signal releases them."""
     async with anyio.create_task_group() as tasks:
 

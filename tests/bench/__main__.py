@@ -20,6 +20,7 @@ BENCHMARKS: Final = (
     "attach32",
     "default",
     "cast",
+    "differ",
     "monarch",
     "vscode",
     "language_server",

@@ -123,16 +123,6 @@ def test_silent_rank(play: Play) -> None:
     assert told["message"].startswith("rank 2: ")
 
 
-def test_barrier(play: Play) -> None:
-    """`barrier` is read and refused with a message, until it is built."""
-    book = play(2)
-    client = attached(book)
-    told = set_one(client, condition="barrier: step == 2")
-    assert not told["verified"]
-    assert "not implemented" in told["message"]
-    assert sent(book) == [[], []]
-
-
 def test_no_rank_selected(play: Play) -> None:
     """A set that names nobody, and a set that cannot be read."""
     book = play(2)

@@ -202,12 +202,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "child-process": Kind(
         "waits for a command that does not end",
-        ("slow-rank", "blocked-io"),
+        ("not-joined",),
         "its main thread is in waitpid below subprocess.run",
     ),
     "asleep": Kind(
         "sleeps",
-        SLOW,
+        ("not-joined",),
         "its main thread is in time.sleep, not in a collective",
     ),
     "spinning": Kind(

@@ -15,7 +15,7 @@ from typing import Final
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import Observations
 from dap_mux.doctor.snapshot import Json, SessionSnapshot
-from dap_mux.rank_sets import RankSetError, split_prefix
+from dap_mux.rank_sets import RankSetError, split_condition
 from dap_mux.suggestions import closest
 
 CAUSE: Final = "condition"
@@ -77,7 +77,8 @@ def _finding(one: Json, unknown: list[str], known: frozenset[str]) -> Finding:
 def names_in(condition: str) -> frozenset[str]:
     """Return the free names of a condition; none if it cannot be parsed."""
     try:
-        rest = split_prefix(condition).rest
+        prefix = split_condition(condition)
+        rest = "" if prefix.differ else prefix.rest  # with a name that is not known, that one stops
         tree = ast.parse(_VARIABLE.sub("0", rest).strip(), mode="eval")
     except (RankSetError, SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()

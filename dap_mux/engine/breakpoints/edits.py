@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary, check_sets
+from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
+from dap_mux.engine.breakpoints.reading import check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
@@ -105,7 +106,7 @@ class BreakpointEdits:
         items = self._breakpoints.store.items()
         for _place, item in items:
             check_sets(item, world)
-        places = [place for place, item in items if item.sets]
+        places = [place for place, item in items if item.sets or item.differ]
         for place in dict.fromkeys(places):
             self._breakpoints.reselected(place)
 

@@ -7,8 +7,6 @@ on one line are united before they are sent: see `union`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -19,24 +17,21 @@ from dap_mux.rank_sets import (
     RankId,
     RankSet,
     RankSetError,
-    UnknownDimension,
     World,
     fold,
-    split_prefix,
 )
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+from dap_mux.rank_sets.differ import Differ
 
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"
 LOG: Final = "logMessage"
 PREFIXED: Final = (CONDITION, HIT, LOG)
-_BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
 _PLACE: Final = "line column endLine endColumn source instructionReference offset"
 _FIELDS: Final = frozenset(f"id verified message reason {_PLACE}".split())
 Temporary: TypeAlias = Literal["", "hit", "stop"]
 Spot: TypeAlias = tuple[object, object]
 """A line and None, or None and a function's name."""
-NO_BARRIER: Final = "barrier breakpoints are not implemented yet; use ranks(...) with a condition"
 
 
 class Breakpoint(Struct, eq=False):
@@ -45,6 +40,7 @@ class Breakpoint(Struct, eq=False):
     `since`: its id when its client first sent it; editors send the whole list each time. `only`:
     the ranks that a command named, None for all. `off`, `disabled`: the ranks that it was removed
     from, or disabled in. `temporary`: removed from a rank at its first `hit`, or at any `stop`.
+    `barrier`: ranks stop there all together, with `differ` only where `compared` differs.
     """
 
     id: int
@@ -64,6 +60,9 @@ class Breakpoint(Struct, eq=False):
     temporary: Temporary = ""
     by_command: bool = False  # it stays although its client's list does not contain it
     adopted: bool = False  # this client's list does contain it, so leaving it out removes it
+    barrier: bool = False
+    differ: Differ | None = None
+    compared: str = ""
 
     def replaces(self, older: Breakpoint) -> None:
         """Keep the changes that commands have made to the same breakpoint, sent before."""
@@ -98,6 +97,8 @@ class Breakpoint(Struct, eq=False):
         id = rank_of(rank)
         if self.refusal or id in self.off or id in self.disabled:
             return False
+        if self.barrier and worker_of(rank) is not None:
+            return False
         named = self.only is None or id in self.only
         return named and id in world and all(id in _select(ranks, world) for ranks in self.sets)
 
@@ -105,7 +106,7 @@ class Breakpoint(Struct, eq=False):
     def is_for_all(self) -> bool:
         """Whether every rank should have it, whichever ranks there are."""
         named = self.only is not None or self.sets or self.off or self.disabled
-        return not (named or self.refusal)
+        return not (named or self.refusal or self.barrier)
 
     def selection(self, world: World) -> set[RankId]:
         """Return the known ranks that should have it."""
@@ -134,63 +135,6 @@ def _select(ranks: RankSet, world: World) -> set[RankId]:
         return set(ranks.select(world, strict=False))
     except RankSetError:
         return set()  # the ranks it names are not known yet; selected again when they are
-
-
-def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoint:
-    """Read a client's breakpoint; if something is wrong with it, `refusal` says what."""
-    breakpoint = Breakpoint(id, client, body, since=id, clean=dict(body))
-    try:
-        for name in PREFIXED:
-            _read_prefix(breakpoint, name)
-    except RankSetError as error:
-        breakpoint.refusal = str(error)
-    else:
-        check_sets(breakpoint, world)
-    return breakpoint
-
-
-def check_sets(breakpoint: Breakpoint, world: World) -> None:
-    """See whether its rank sets mean anything; a dimension that is not known may yet come."""
-    if breakpoint.refusal not in ("", breakpoint.unknown):
-        return
-    breakpoint.refusal = breakpoint.unknown = ""
-    try:
-        for ranks in breakpoint.sets:
-            ranks.select(world, strict=False)
-    except UnknownDimension as error:
-        breakpoint.refusal = breakpoint.unknown = str(error)
-    except RankSetError as error:
-        breakpoint.refusal = str(error)
-
-
-def adopt(known: Iterable[Breakpoint], body: Body) -> Breakpoint | None:
-    """Return the breakpoint set by a command that `body` in a client's list stands for.
-
-    Some editors add a breakpoint that they are told of to their own list, and then send its line.
-    """
-    for one in known:
-        line = (one.told or one.body).get("line")
-        plain = not any(body.get(name) for name in PREFIXED)
-        if one.by_command and plain and line is not None and line == body.get("line"):
-            one.adopted = True
-            return one
-    return None
-
-
-def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
-    text = breakpoint.body.get(name)
-    if not isinstance(text, str):
-        return
-    prefix = split_prefix(text)
-    if prefix.barrier:
-        breakpoint.refusal = NO_BARRIER
-    if prefix.ranks is not None:
-        breakpoint.sets += (prefix.ranks,)
-    elif name == CONDITION and re.fullmatch(_BARE, text):
-        breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
-    breakpoint.clean[name] = prefix.rest
-    if not prefix.rest:
-        del breakpoint.clean[name]
 
 
 NONE_UP: Final = "no rank is up yet; it is set once one starts"

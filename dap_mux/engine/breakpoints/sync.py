@@ -17,12 +17,11 @@ from dap_mux.engine.breakpoints.acks import BreakpointAcks
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
-    adopt,
     merged,
     problem,
-    read_breakpoint,
     updated,
 )
+from dap_mux.engine.breakpoints.reading import adopt, read_breakpoint
 from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.union import Plan
@@ -194,6 +193,16 @@ class Breakpoints:
         ids = hits if isinstance(hits, list) else []
         return [item for id in ids for item in self._rank_ids.find(rank.id, id)[1]]
 
+    def at(self, rank: Rank, place: Place, line: int) -> list[Breakpoint]:
+        """Return the breakpoints that a rank has on a line."""
+        by_client = self._store.by_place.get(place, {})
+        items = [item for items in by_client.values() for item in items]
+        return [
+            item
+            for item in items
+            if item.verified_in(rank.id) and item.spot_in(rank.id) == (line, None)
+        ]
+
     def tell(self, place: Place, item: Breakpoint, reason: str) -> None:
         """Tell its client that a command has set (`new`) or removed (`removed`) it."""
         self.touched.tell()
@@ -279,7 +288,7 @@ class Breakpoints:
         place = sending.place
         if self._newest.get(place, {}).get(rank.id) is not sending:
             return
-        self._rank_ids.replace(rank.id, place, taken.ids, stopped=rank.stop is not None)
+        self._rank_ids.replace(rank.id, place, taken.ids, stopped=rank.standing is not None)
         for item, state in taken.states:
             before, item.states[rank.id] = item.states.get(rank.id), state
             if item.told is not None and before != state:

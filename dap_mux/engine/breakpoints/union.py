@@ -4,7 +4,8 @@ debugpy keeps only the last of several on a line. It stops where the condition *
 condition holds, and evaluates a hit condition that it does not recognise as Python, with `@HIT@`
 replaced by the count (both read in 1.8.22), so breakpoints that stop can be united exactly. A
 logpoint never stops: next to one that stops, or to a logpoint with another condition, the newer of
-the two is refused with a message.
+the two is refused with a message. So is one next to a barrier where nobody could tell which of the
+two has stopped a rank: debugpy alone knows its counts, and a rank waits at one barrier only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Brea
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
-from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
+from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
 
 COUNT: Final = "@HIT@"  # debugpy replaces it by how often the breakpoint was reached
 
@@ -71,6 +72,8 @@ class Plans:
     def _spot(self, item: Breakpoint, rank: DebuggeeId) -> Spot | None:
         """Return where a rank is to have it, None if it is not."""
         selected = item not in self._chosen or rank_of(rank) in self._chosen[item]
+        if item.barrier and worker_of(rank) is not None:
+            return None  # ranks wait for each other, and their workers for nobody
         return item.spot_in(rank) if selected and not item.refusal else None
 
     def _plan(self, varying: dict[Breakpoint, Spot | None], values: Substitutions) -> Plan:
@@ -131,6 +134,12 @@ class _SameLine:
         if not self.accepted:
             return ""
         first, earlier = self.accepted[0]
+        barrier = next((other for other, _ in self.accepted if other.barrier), None)
+        if item.barrier and barrier and _meeting(item) != _meeting(barrier):
+            return "another barrier is on this line: not set"
+        counts = item.barrier != first.barrier and (HIT in body or HIT in earlier)
+        if counts or (barrier and not item.barrier and HIT in body):
+            return "a barrier and a hit count cannot share a line: not set"
         owner = "your other" if first.client == item.client else "another client's"
         if LOG in body and LOG not in earlier:
             return f"{owner} breakpoint stops on this line, and a logpoint never stops: not set"
@@ -139,6 +148,11 @@ class _SameLine:
         if LOG in body and _when(body) != _when(earlier):
             return f"{owner} logpoint on this line logs in other cases: not set"
         return ""
+
+
+def _meeting(item: Breakpoint) -> tuple[object, ...]:
+    """Return what makes two barriers the same one."""
+    return item.differ, item.compared, item.clean.get(CONDITION), [str(one) for one in item.sets]
 
 
 def _when(body: Body) -> tuple[str, str]:

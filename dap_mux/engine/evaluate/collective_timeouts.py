@@ -42,7 +42,7 @@ class CollectiveTimeouts:
         patience = self._core.settings.clock_patience
         if not patience:
             return
-        if rank.phase.live and (rank.stop is not None or rank.run is not None):
+        if rank.phase.live and (rank.standing is not None or rank.run is not None):
             if not self._held:
                 self._wait(patience)
             self._held.add(rank.id)

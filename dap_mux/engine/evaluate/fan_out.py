@@ -155,7 +155,7 @@ class ReplyCollector:
     def _current(self, id: RankId, answer: Answer) -> Answer:
         """Return a value without its reference where the rank has run on meanwhile."""
         rank = self._core.ranks.get(id)
-        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(id)):
+        if not answer.reference or (rank and rank.standing and rank.standing is self.stops.get(id)):
             return answer
         return Answer(answer.value, answer.type)
 
@@ -212,7 +212,7 @@ class _EncodedRequest:
 
     def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
-        stop, connection, id = rank.stop, rank.connection, rank.rank_id
+        stop, connection, id = rank.standing, rank.connection, rank.rank_id
         frame = None
         if stop:
             frame = stop.frame_id if self._depth is None else self._frame(stop, self._depth)

@@ -19,7 +19,8 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
-from dap_mux.engine.stops.aggregate import Stops, learn_threads
+from dap_mux.engine.stops.aggregate import Stops
+from dap_mux.engine.stops.learning import learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.rank_messages import (
     ActorTold,

@@ -37,9 +37,34 @@ DEFAULT_EXCEPTIONS: Final[Body] = {"filters": ["uncaught"]}
 SWALLOWED: Final[Body] = {"filters": ["uncaught", USER_UNHANDLED]}
 """The filters for ranks of a framework that swallows exceptions, until a client chooses others."""
 FILTERS_KEY: Final = "exceptionBreakpointFilters"
+EACH: Final = "each"
+TOGETHER: Final = "together"
+DIFFER: Final = "differ"
+MODES: Final[list[Body]] = [
+    {
+        "mode": EACH,
+        "label": "each rank",
+        "description": "Each rank stops by itself.",
+        "appliesTo": ["source"],
+    },
+    {
+        "mode": TOGETHER,
+        "label": "all together",
+        "description": "Ranks wait for each other, and stop once all are there.",
+        "appliesTo": ["source"],
+    },
+    {
+        "mode": DIFFER,
+        "label": "when ranks differ",
+        "description": "Ranks stop where the condition, an expression, differs between them.",
+        "appliesTo": ["source"],
+    },
+]
+"""What an editor offers for each breakpoint in a drop-down; the first is what it is without."""
 OWN: Final[Body] = {
     "supportsConfigurationDoneRequest": True,
     "supportsSingleThreadExecutionRequests": True,
+    "breakpointModes": MODES,
 }
 NEEDS_OWNERSHIP: Final = frozenset({"supportsTerminateRequest", "supportTerminateDebuggee"})
 # Only to whoever launched the job: editors show Restart beside Continue, and an attached one, which

@@ -14,7 +14,7 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
-from dap_mux.engine.state.stop import Deferred, StepRun, Stop
+from dap_mux.engine.state.stop import AtBarrier, Deferred, StepRun, Stop
 from dap_mux.protocol.messages import NO_RAW
 from dap_mux.protocol.rank_messages import Stopped
 from dap_mux.rank_sets import RankId
@@ -119,6 +119,7 @@ class Rank(Struct, eq=False):
     process: str = ""  # identifies the process, as reported at attach
     patched: bool | None = None
     stop: Stop | None = None
+    at_barrier: AtBarrier | None = None  # then `stop` is None, unless it was paused there
     pausing: bool = False
     run: StepRun | None = None  # the current step
     last_run: StepRun | None = None  # its previous step
@@ -152,6 +153,16 @@ class Rank(Struct, eq=False):
     def worker(self) -> int | None:
         """A worker's number; None for a rank."""
         return worker_of(self.id)
+
+    @property
+    def standing(self) -> Stop | None:
+        """Its stop, whether clients are told of it or it waits at a barrier."""
+        return self.stop or (self.at_barrier.stop if self.at_barrier else None)
+
+    @property
+    def wait(self) -> str:
+        """`barrier 5/8` where it waits at one, else ''."""
+        return str(self.at_barrier.round or "") if self.at_barrier else ""
 
     @property
     def state(self) -> str:

@@ -5,7 +5,7 @@ Only `stops` changes them.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.protocol.rank_messages import ActorTold
@@ -40,6 +40,40 @@ class Stop(Struct):
     def frame_id(self) -> int | None:
         """debugpy's id of the selected frame, None if the stack is unknown."""
         return self.frame_ids[self.selected] if self.selected < len(self.frame_ids) else None
+
+
+class BarrierRound(Struct, eq=False):
+    """The ranks that stand at a barrier until the others of its set are there.
+
+    `barrier`: its breakpoint, by the id that it keeps when its client sends it again. `awaited`:
+    those that are missing; `passed`: those that were let go alone; `gone`: those that have ended
+    or been lost meanwhile.
+    """
+
+    barrier: int
+    word: str  # `barrier` or `differ`
+    here: set[DebuggeeId] = field(default_factory=set)
+    awaited: set[DebuggeeId] = field(default_factory=set)
+    passed: set[DebuggeeId] = field(default_factory=set)
+    gone: set[DebuggeeId] = field(default_factory=set)
+    complete: bool = False
+    told: str = ""  # what the names of its ranks' rows say of it, once it has lasted for a moment
+    naming: int | None = None  # the deadline by which they say it anew
+    overdue: int | None = None  # ... and that by which users are told who is missing
+
+    def __str__(self) -> str:
+        return f"{self.word} {len(self.here)}/{len(self.here) + len(self.awaited)}"
+
+
+class AtBarrier(Struct):
+    """A rank's stop that no client is told of: it waits at a barrier, or may do.
+
+    `round` is None until that is known. `shown`: it was paused there, so clients were told.
+    """
+
+    stop: Stop
+    round: BarrierRound | None = None
+    shown: bool = False
 
 
 class StepRun(Struct):

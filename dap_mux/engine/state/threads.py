@@ -102,7 +102,7 @@ class View:
         if rank.main:
             name = f"worker {rank.worker}" if core.single else f"{name} / worker {rank.worker}"
         coords = " ".join(f"{dim}={at}" for dim, at in coords_of(core, rank).items())
-        parts = [name, coords, host_of(rank) if core.several_hosts else ""]
+        parts = [name, coords, host_of(rank) if core.several_hosts else "", rank.wait]
         return " · ".join(part for part in parts if part)
 
     def _class_rows(self, client: Client) -> list[Row]:
@@ -113,7 +113,7 @@ class View:
                 rows.append(self._row(rank, self._class_name([rank])))
             else:
                 stop = rank.stop
-                kind = "stopped" if stop else "worker" if rank.main else "rank"
+                kind = "stopped" if stop else "worker" if rank.main else rank.wait or "rank"
                 key = (rank.id[0], stop.frames if stop else None, kind)
                 groups.setdefault(key, []).append(rank)
         return rows + [self._class_row(members) for members in groups.values()]
@@ -125,12 +125,13 @@ class View:
 
     def _class_name(self, members: list[Rank]) -> str:
         first = members[0]
-        where = "running"
+        where = first.wait or "running"
         if first.stop:
             frame = (first.stop.frames or (Frame("", "stopped", 0),))[0]
             where = f"{_base(frame.path)}:{frame.line}" if frame.path else frame.name
         if len(members) == 1:
-            return f"{self.name_of(first)} · {where}"
+            name = self.name_of(first)
+            return name if first.wait else f"{name} · {where}"
         return f"{len(members)} × {where} · {_who(members)}"
 
     def resolve(self, client: Client, thread: object) -> tuple[list[Rank], int]:

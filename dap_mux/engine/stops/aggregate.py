@@ -10,12 +10,8 @@ shown where it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import lru_cache
 from typing import Any, Protocol
 
-from msgspec import Struct
-
-from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.ranks.deaths import note_stop
@@ -23,16 +19,15 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import NO_THREADS, Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Deferred, Frame, StepRun, Stop
+from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import MAIN_THREAD
+from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
+from dap_mux.engine.stops.learning import LEARN, learn_stack
 from dap_mux.engine.stops.user_threads import UserThreads
+from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import (
-    ExceptionInfo,
-    Stack,
-    StackFrame,
     Stopped,
-    Threads,
 )
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -58,14 +53,17 @@ class Stops:
         client_events: ClientEvents,
         moves: RankMoves,
         output: HeldOutput,
-        edits: BreakpointEdits,
+        barriers: Barriers,
         run_deferred: Callable[[Rank, Deferred], None],
     ) -> None:
         self._core = core
         self._client_events = client_events
         self._moves = moves
         self._output = output
-        self._edits = edits
+        self.barriers = barriers
+        barriers.met.add(self.show)
+        barriers.freed.add(self.run_on)
+        barriers.named.add(self._named)
         self._run_deferred = run_deferred
         self.user_threads = UserThreads(core, client_events)
         self._new: dict[DebuggeeId, Stop] = {}
@@ -78,17 +76,19 @@ class Stops:
     def stopped(self, rank: Rank, said: Stopped, details: Body) -> None:
         """A rank's `stopped` event. It speaks of one rank, whatever `allThreadsStopped` says."""
         core = self._core
-        self._edits.stopped(rank, said.hits)  # first: a deferred command may let it run on at once
         if said.reason == "goto" and rank.stop and rank.stop.announced:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
         stop = Stop(said.threadId or 1, said.reason or "pause", details)
         stop.actor = said.actor
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
-        _learn_stack(self, rank, stop, said)  # told here by ranks that are patched to
+        learn_stack(self.user_threads, rank, stop, said)  # told here by ranks that are patched to
         if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main
             rank.threads.setdefault(stop.thread, MAIN_THREAD)
-        rank.stop, rank.pausing = stop, False
+        waits = self.barriers.takes(rank, stop)
+        if not waits:  # first: a deferred command may let it run on at once
+            self.barriers.done(rank, said.hits)
+        rank.stop, rank.pausing = None if waits else stop, False
         self.user_threads.stopped(rank, stop, said.userThreads or ())
         rank.stepping = NO_THREADS
         self._new.pop(rank.id, None)
@@ -117,9 +117,9 @@ class Stops:
 
     def _ask(self, rank: Rank, stop: Stop, command: str, arguments: Body, join: Join[str]) -> None:
         def answered(said: Any, _: Reply) -> None:
-            if rank.stop is stop:
+            if rank.standing is stop:
                 if said is not None:
-                    learn(self, rank, stop, said)
+                    learn(self.user_threads, rank, stop, said)
                 if stop.settled:
                     self._moves.moved(rank)  # late, but still worth knowing
             join.arrive(command)
@@ -130,10 +130,14 @@ class Stops:
 
     def _learned(self, rank: Rank, stop: Stop) -> None:
         """All is known, or has been waited for long enough."""
-        if rank.stop is stop:
+        if rank.standing is stop:
             self._settled(rank, stop)
 
     def _settled(self, rank: Rank, stop: Stop) -> None:
+        if rank.stop is None:
+            stop.settled = True
+            self.barriers.settled(rank, stop)
+            return
         run, rank.run = rank.run, None
         if run:
             run.pending.discard(rank.id)
@@ -155,8 +159,63 @@ class Stops:
         self._run_deferred(rank, deferred)
         return False
 
+    # Barriers
+
+    def show(self, ranks: list[Rank], *, waits: bool = False) -> None:
+        """The stops of these ranks at a barrier count from now on; `waits`: they stay in it."""
+        for rank in ranks:
+            stop = rank.standing
+            if stop is None:
+                continue
+            rank.stop = stop
+            if not waits:
+                rank.at_barrier = None
+                self.barriers.done(rank, stop.details.get("hitBreakpointIds") or [])
+            elif rank.at_barrier:
+                rank.at_barrier.shown = True
+            if stop.settled and not stop.announced:
+                self._new[rank.id] = stop
+            self._moves.moved(rank)
+        self.consider()
+
+    def hide(self, rank: Rank) -> None:
+        """A rank that was paused at a barrier waits there again, and clients are told it runs."""
+        if rank.stop and rank.at_barrier:
+            rank.at_barrier.shown = rank.stop.announced = False
+            rank.stop = None
+            self._new.pop(rank.id, None)
+            self._moves.moved(rank)
+
+    def run_on(self, ranks: list[Rank]) -> None:
+        """Let these ranks go that wait at a barrier."""
+        told = [rank for rank in ranks if rank.stop and rank.stop.announced]
+        stops = {rank: rank.standing for rank in ranks}
+
+        def answered(rank: Rank, reply: Reply) -> None:
+            stop = stops[rank]
+            if stop and rank.phase.live and not reply.ok and not reply.no_reply_reason:
+                self.stands(rank, stop)
+
+        messages: dict[object, Broadcast] = {}
+        requests = to_ranks.Round(self._core, "continue", answered)
+        for rank, stop in stops.items():
+            if stop is not None:
+                thread = "*" if rank.connection.direct else stop.thread
+                if thread not in messages:
+                    messages[thread] = Broadcast("continue", {"threadId": thread})
+                self.clear(rank)
+                requests.ask(rank, messages[thread])
+        self._client_events.resumed(told)
+
+    def _named(self, ranks: list[Rank]) -> None:
+        for rank in ranks:
+            self._moves.moved(rank)
+        self._client_events.renamed(ranks)
+
     def continued(self, rank: Rank) -> None:
         """A rank's `continued` event: news only where it runs on without our asking."""
+        if rank.at_barrier and rank.stop is None:
+            self.clear(rank)
         if rank.stop is None:
             return
         told = rank.stop.announced
@@ -168,10 +227,11 @@ class Stops:
 
     def clear(self, rank: Rank) -> None:
         """The rank runs on: its frames and variables are no more."""
-        if rank.stop:
-            rank.last_thread = rank.stop.thread
-        note_stop(rank, rank.stop)
+        if rank.standing:
+            rank.last_thread = rank.standing.thread
+        note_stop(rank, rank.standing)
         rank.stop = None
+        self.barriers.leave(rank)
         self._new.pop(rank.id, None)
         self._core.handles.expire_stop(rank.id)
         self._moves.moved(rank)
@@ -198,8 +258,9 @@ class Stops:
         self.give_up_step(rank)
         rank.pausing = False
         rank.threads, rank.home = {}, None
-        note_stop(rank, rank.stop)
+        note_stop(rank, rank.standing)
         rank.stop = None
+        self.barriers.leave(rank, gone=True)
         self._new.pop(rank.id, None)
         self._core.handles.expire_rank(rank.id)
         self.consider()
@@ -254,7 +315,7 @@ class Stops:
 
     def _runs(self, rank: Rank) -> bool:
         told = rank.id in self._new or (rank.stop is not None and rank.stop.announced)
-        return rank.phase.live and not told
+        return rank.phase.live and not told and rank.at_barrier is None
 
     def _steps_complete(self) -> bool:
         """Every new stop ends a step that is complete, or overdue."""
@@ -278,55 +339,3 @@ class Stops:
         if new:
             self._output.flush(said_by={rank.id for rank in new})
             self._client_events.stops(new)
-
-
-NOT_OWN = frozenset({"subtle", "label"})
-
-
-def _learn_stack(_: Stops, __: Rank, stop: Stop, said: Stack) -> None:
-    if said.stackFrames is None:
-        return
-    stop.frames = _shared(tuple(map(_frame, said.stackFrames)))
-    stop.frame_ids = tuple(frame.id or 0 for frame in said.stackFrames)
-    if stop.reason == "exception":
-        stop.own = stop.selected = _own(said.stackFrames)
-    stop.line_text = said.lineText
-
-
-@lru_cache(maxsize=1024)
-def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """Return the stack that others have, too: most ranks stop where another does."""
-    return frames
-
-
-def _frame(said: StackFrame) -> Frame:
-    path = said.source.path if said.source else None
-    return Frame(path or "", str(said.name), said.line or 0)
-
-
-def _own(frames: list[StackFrame]) -> int:
-    """The innermost frame that debugpy does not show as subtle, as it does those of libraries."""
-    own = (i for i, frame in enumerate(frames) if frame.presentationHint not in NOT_OWN)
-    return next(own, 0)
-
-
-def learn_threads(rank: Rank, said: Threads) -> None:
-    """Keep what a rank's `threads` answered: id to name."""
-    if said.threads is not None:
-        rank.threads = {thread.id: thread.name for thread in said.threads}
-
-
-def _learn_threads(stops: Stops, rank: Rank, stop: Stop, said: Threads) -> None:
-    if not stops.user_threads.name(rank, stop, said):
-        learn_threads(rank, said)
-
-
-def _learn_exception(_: Stops, __: Rank, stop: Stop, said: ExceptionInfo) -> None:
-    stop.unhandled = said.breakMode in (None, "unhandled")
-
-
-LEARN: dict[str, tuple[type[Struct], Callable[[Stops, Rank, Stop, Any], None]]] = {
-    "stackTrace": (Stack, _learn_stack),
-    "threads": (Threads, _learn_threads),
-    "exceptionInfo": (ExceptionInfo, _learn_exception),
-}

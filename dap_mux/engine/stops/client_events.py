@@ -129,6 +129,14 @@ class ClientEvents:
             self._send(client, (thread("started", row),))
             client.sync.replies += 1
 
+    def renamed(self, ranks: list[Rank]) -> None:
+        """The names of these ranks' rows are others now: have them read again."""
+        for client in self._core.controllers():
+            if ranks and client.dialect.renames:
+                row = self._view.id_for_stop(client, ranks[0])
+                self._emit(client, (thread("started", row),))
+                client.sync.replies += 1  # it asks `threads`, which applies no stop
+
     def resumed(self, ranks: list[Rank]) -> None:
         """These ranks run on."""
         if not ranks:

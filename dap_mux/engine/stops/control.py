@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
-from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
@@ -23,6 +22,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
+from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
@@ -50,7 +50,7 @@ class Control:
         attached: AttachedRanks,
         moves: RankMoves,
         output: HeldOutput,
-        edits: BreakpointEdits,
+        barriers: Barriers,
     ) -> None:
         self._core = core
         self._view = view
@@ -58,7 +58,7 @@ class Control:
         self._attached = attached
         self._moves = moves
         self._refusals: dict[str, list[DebuggeeId]] = {}
-        self.stops = Stops(core, client_events, moves, output, edits, self._run_deferred)
+        self.stops = Stops(core, client_events, moves, output, barriers, self._run_deferred)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
@@ -96,10 +96,21 @@ class Control:
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase.live)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
-        self._client_events.resumed([rank for rank in chosen if self.resume(rank)])
+        alone = len(chosen) == 1
+        self._client_events.resumed([rank for rank in chosen if self.resume(rank, alone=alone)])
 
-    def resume(self, rank: Rank) -> bool:
-        """Let a rank run on; True if it was stopped and does so now."""
+    def resume(self, rank: Rank, *, alone: bool = False) -> bool:
+        """Let a rank run on; True if it was stopped and does so now.
+
+        `alone`: it was chosen alone; only then it does not wait at a barrier any longer.
+        """
+        if rank.at_barrier and not alone:
+            was_shown = rank.stop is not None
+            self.stops.hide(rank)
+            return was_shown
+        if rank.at_barrier and rank.stop is None:
+            self.stops.barriers.let_go(rank)
+            return False
         if rank.stop:
             self._tell(rank, "continue", {"threadId": rank.stop.thread})
             return True
@@ -135,7 +146,9 @@ class Control:
         for rank in ranks:
             if rank.phase.live and not (rank.stop and rank.stop.settled):
                 rank.deferred.clear()
-                if rank.stop is None and not rank.pausing:
+                if rank.at_barrier:
+                    self.stops.show([rank], waits=rank.at_barrier.round is not None)
+                elif rank.stop is None and not rank.pausing:
                     rank.pausing = True
                     self._moves.moved(rank)
                     thread = {"threadId": main_thread(rank)}

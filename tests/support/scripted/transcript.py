@@ -202,6 +202,8 @@ def _pairs(body: Json) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, dict) and {"mode", "label"} <= set(value):
+        return str(value["mode"])
     if isinstance(value, dict) and {"filter", "label"} <= set(value):
         return f"{value['filter']} ({'on' if value.get('default') else 'off'})"
     if isinstance(value, dict):

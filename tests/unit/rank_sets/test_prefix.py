@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.rank_sets import RankSetError, parse, split_prefix, substitute
+from dap_mux.rank_sets import RankSetError, parse, split_condition, split_prefix, substitute
+from dap_mux.rank_sets.differ import Differ
 from dap_mux.rank_sets.prefix import Prefix
 from tests.unit.rank_sets.worlds import HEADS
 
@@ -35,6 +36,42 @@ from tests.unit.rank_sets.worlds import HEADS
 )
 def test_prefixes(text: str, ranks: str | None, barrier: bool, rest: str) -> None:
     assert split_prefix(text) == Prefix(None if ranks is None else parse(ranks), barrier, rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "differ", "rest"),
+    [
+        ("differ: loss", None, Differ(), "loss"),
+        (" differ ( dp ) : loss[1:2]", None, Differ(("dp",)), "loss[1:2]"),
+        ("ranks(tp=0) differ(dp, pp): x", "ranks(tp=0)", Differ(("dp", "pp")), "x"),
+        ("@slow differ:", "@slow", Differ(), ""),
+    ],
+)
+def test_differ(text: str, ranks: str | None, differ: Differ, rest: str) -> None:
+    expected = Prefix(None if ranks is None else parse(ranks), False, rest, differ)
+    assert split_condition(text) == expected
+    assert split_prefix(text).differ is None
+
+
+@pytest.mark.parametrize(
+    "text", ["differ", "differ > 3", "differ(x) > 3", "differ := 3", "differs: x", "barrier: x"]
+)
+def test_no_differ(text: str) -> None:
+    assert split_condition(text) == split_prefix(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("differ(): loss", 7, "expected dimensions"),
+        ("differ(dp, 3): loss", 10, "expected dimensions"),
+        ("differ(tp=0): loss", 7, "expected dimensions"),
+    ],
+)
+def test_differ_that_cannot_be_read(text: str, column: int, message: str) -> None:
+    with pytest.raises(RankSetError, match=message) as raised:
+        split_condition(text)
+    assert raised.value.column == column
 
 
 @pytest.mark.parametrize(

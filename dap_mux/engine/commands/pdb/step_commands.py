@@ -76,7 +76,7 @@ class StepCommands:
             elif len(invocation.ranks) > 1 and held(rank):
                 collector.fail(rank.rank_id, HELD)
             else:
-                if self.control.resume(rank):
+                if self.control.resume(rank, alone=len(invocation.ranks) == 1):
                     resumed.append(rank)
                 collector.answer(rank.rank_id, Answer(RUNNING))
         self.control.tell_resumed(resumed)

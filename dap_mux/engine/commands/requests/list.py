@@ -36,7 +36,8 @@ def _check(states: list[str]) -> None:
 
 def entry(core: SessionState, view: View, rank: Rank) -> Body:
     """Return what is known of one rank or worker."""
-    stop = rank.stop if rank.stop and rank.stop.settled else None
+    standing = rank.standing
+    stop = standing if standing and standing.settled else None
     frame = stop.frames[stop.own] if stop and stop.frames else None
     return {
         "rank": rank.number,
@@ -47,7 +48,7 @@ def entry(core: SessionState, view: View, rank: Rank) -> Body:
         "pid": rank.endpoint.pid,
         "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
         "state": rank.state,
-        "reason": (stop.reason if stop else held(rank) or rank.reason) or None,
+        "reason": (rank.wait or (stop.reason if stop else held(rank) or rank.reason)) or None,
         "thread": rank.threads.get(stop.thread) if stop else None,
         "function": frame.name if frame else None,
         "module": _module(frame.path) if frame else None,

@@ -1,0 +1,366 @@
+"""Barrier breakpoints: ranks stop all together; differ breakpoints: where their values differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dap_mux.rank_sets import Mesh
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, SETTLED, attached, editing, told_by_us
+from tests.engine.test_breakpoints import sent, set_one
+from tests.support.editors import VSCodeModel
+from tests.support.scripted.playbook import PATH, Playbook
+from tests.support.scripted.scripted_clients import Client
+
+MESH = {"job": Mesh.parse("dp=2,tp=2")}
+
+
+def waiting(book: Playbook, *ranks: int, **wanted: Any) -> Client:
+    """A client with a barrier at the line, where these ranks are."""
+    client = attached(book)
+    with book.quietly("the breakpoint is a barrier"):
+        set_one(client, **(wanted or {"condition": "barrier"}))
+    arrive(book, *ranks)
+    return client
+
+
+def arrive(book: Playbook, *ranks: int) -> None:
+    for number in ranks:
+        with book.happens():
+            book.rank(number).hits(LINE)
+
+
+def reasons(client: Client) -> list[str | None]:
+    """The reasons that `list` shows."""
+    return [entry["reason"] for entry in client.ask("list").body["ranks"]]
+
+
+def names(client: Client) -> list[str]:
+    return [thread["name"] for thread in client.ask("threads").body["threads"]]
+
+
+def stops(client: Client) -> int:
+    return len(client.of("stopped"))
+
+
+def runs(book: Playbook, *ranks: int) -> list[int]:
+    """Which of these ranks run."""
+    return [number for number in ranks if book.rank(number).data.stopped is None]
+
+
+def test_all_stop_together(play: Play) -> None:
+    """A rank that is there waits untold; with the last one all have stopped, in one event."""
+    book = play(3)
+    client = waiting(book, 0, 2)
+    book.wait(1)
+    assert stops(client) == 0
+    assert reasons(client) == ["barrier 2/3", None, "barrier 2/3"]
+    assert names(client) == ["rank 0 · barrier 2/3", "rank 1", "rank 2 · barrier 2/3"]
+    arrive(book, 1)
+    assert stops(client) == 1
+    assert reasons(client) == ["breakpoint"] * 3
+    assert client.of("stopped")[0]["description"] == "Paused at barrier 3/3"
+
+
+def test_every_round_is_new(play: Play) -> None:
+    """After a `continue` of all they wait for each other again."""
+    book = play(2)
+    client = waiting(book, 0, 1)
+    client.ask("continue", threadId=1)
+    arrive(book, 1)
+    assert (stops(client), reasons(client)) == (1, [None, "barrier 1/2"])
+    arrive(book, 0)
+    assert stops(client) == 2
+
+
+def test_a_set_with_a_condition(play: Play) -> None:
+    """The rank set in front says who waits for whom; the condition goes to the ranks."""
+    book = play(4, meshes=MESH)
+    client = waiting(book, 0, condition="ranks(dp=0) barrier: step == 2")
+    assert sent(book) == [[{"line": LINE, "condition": "step == 2"}]] * 2 + [[]] * 2
+    assert reasons(client) == ["barrier 1/2", None, None, None]
+    arrive(book, 1)
+    book.wait(SETTLED)
+    assert reasons(client) == ["breakpoint"] * 2 + [None] * 2
+
+
+def test_the_drop_down_of_an_editor(play: Play) -> None:
+    """`mode` is the same as the word in the condition, and no rank hears of it."""
+    book = play(2)
+    client = waiting(book, 0, condition="step == 2", mode="together")
+    assert sent(book) == [[{"line": LINE, "condition": "step == 2"}]] * 2
+    assert reasons(client) == ["barrier 1/2", None]
+    assert set_one(client, mode="each")["verified"]
+
+
+def test_continue_of_all_frees_none(play: Play) -> None:
+    book = play(3)
+    client = waiting(book, 0, 1)
+    client.ask("continue", threadId=1)
+    assert runs(book, 0, 1) == []
+    assert reasons(client) == ["barrier 2/3"] * 2 + [None]
+
+
+def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
+    """The others wait on, without it, until it comes by again."""
+    book = play(3)
+    client = waiting(book, 0, 1)
+    client.ask("continue", threadId=book.thread(0), singleThread=True)
+    assert runs(book, 0, 1) == [0]
+    assert reasons(client) == [None, "barrier 1/2", None]
+    arrive(book, 0)
+    assert reasons(client) == ["barrier 2/3", "barrier 2/3", None]
+
+
+def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
+    """Then those that wait are all there."""
+    book = play(2)
+    client = waiting(book, 0)
+    with book.quietly("rank 1 waits elsewhere"):
+        book.rank(1).stops("pause", 8)
+        book.wait(1)
+    client.ask("release", ranks="1")
+    book.wait(SETTLED)
+    assert reasons(client)[0] == "breakpoint"
+    assert client.of("stopped")[-1]["description"] == "Paused at barrier 1/1, without rank 1"
+
+
+def test_removing_the_breakpoint_frees_all(play: Play) -> None:
+    book = play(3)
+    client = waiting(book, 0, 1)
+    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
+    assert runs(book, 0, 1) == [0, 1]
+    assert stops(client) == 0
+
+
+def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
+    """Editors send the whole list each time that one of them changes."""
+    book = play(2)
+    client = waiting(book, 0)
+    set_one(client, condition="barrier")
+    assert reasons(client) == ["barrier 1/2", None]
+    arrive(book, 1)
+    assert stops(client) == 1
+
+
+def test_release_and_loss(play: Play) -> None:
+    """Ranks that are let go, lost or ended are waited for no longer."""
+    book = play(4)
+    client = waiting(book, 0, 1)
+    client.ask("release", ranks="0")
+    assert reasons(client)[1] == "barrier 1/3"
+    book.absent.add(("job", 2))
+    book.lose(2)
+    assert reasons(client)[1] == "barrier 1/2"
+    book.absent.add(("job", 3))
+    book.lose(3)
+    book.exited(3, 1)
+    assert reasons(client)[1] == "breakpoint"
+    assert stops(client) == 1
+
+
+def test_who_comes_back_is_waited_for(play: Play) -> None:
+    book = play(2)
+    client = waiting(book, 0)
+    with book.quietly("rank 1 is lost, and comes back"):
+        book.know(2)
+        book.wait(2)
+        book.lose(1)
+        book.wait(5)
+    assert reasons(client) == ["barrier 1/3", None, None]
+
+
+def test_an_ordinary_stop_on_the_line_wins(play: Play) -> None:
+    """A second client's breakpoint without a condition stops each rank by itself."""
+    book = play(2)
+    client = waiting(book)
+    other = attached(book, "other")
+    arrive(book, 0)
+    book.wait(SETTLED)
+    assert reasons(client) == ["breakpoint", None]
+    assert stops(other) == 1
+
+
+def test_a_condition_that_holds_on_the_line_wins(play: Play) -> None:
+    """debugpy does not tell which of the two has stopped the rank, so it is asked."""
+    book = play(2)
+    client = waiting(book)
+    other = attached(book, "other")
+    set_one(other, condition="step == 7")
+    book.rank(0).data.values["bool(step == 7\n)"] = "False"
+    book.rank(1).data.values["bool(step == 7\n)"] = "True"
+    arrive(book, 0, 1)
+    book.wait(SETTLED)
+    assert reasons(client) == ["barrier 1/2", "breakpoint"]
+
+
+def test_a_pause_shows_who_waits(play: Play) -> None:
+    """It is stopped for its clients then, and waits again when all are told to continue."""
+    book = play(2)
+    book.rank(1).slow = True
+    client = waiting(book, 0)
+    client.ask("pause", threadId=book.thread(0))
+    book.wait(SETTLED)
+    assert stops(client) == 1
+    client.ask("continue", threadId=book.thread(0))
+    assert runs(book, 0) == []
+    assert reasons(client) == ["barrier 1/2", None]
+
+
+def test_a_step_is_no_barrier(play: Play) -> None:
+    """A rank that ends its step on the line has stopped."""
+    book = play(2)
+    client = waiting(book, 0, 1)
+    book.rank(0).slow = True
+    client.ask("next", threadId=book.thread(0), singleThread=True)
+    with book.happens():
+        book.rank(0).hits(LINE)
+    book.wait(SETTLED)
+    assert reasons(client) == ["breakpoint", "breakpoint"]
+
+
+def test_others_on_the_line_that_cannot_be_told_apart(play: Play) -> None:
+    book = play(1)
+    client = waiting(book)
+    other = attached(book, "other")
+    told = set_one(other, hitCondition="5")
+    assert told["message"] == "a barrier and a hit count cannot share a line: not set"
+    told = set_one(other, condition="barrier: step == 2")
+    assert told["message"] == "another barrier is on this line: not set"
+    assert set_one(other, condition="barrier")["verified"]
+    told = set_one(client, logMessage="barrier: {loss}")
+    assert told["message"] == "a log message never stops a rank, so it has no barrier"
+
+
+def test_who_is_missing_after_a_time(play: Play) -> None:
+    """With the place of each, which no rank is stopped for."""
+    book = play(4, barrier_timeout=10.0)
+    client = waiting(book, 0)
+    with book.quietly("rank 1 stops elsewhere, and rank 2 is lost"):
+        book.rank(1).stops("pause", 8)
+        book.wait(1)
+    book.wait(10)
+    (told,) = told_by_us(client)
+    assert told.startswith("dap-mux: barrier 1/4 at line 6 for 10 s; missing: ranks 2-3 running at")
+    assert told.endswith("train.py:12 in <module>; rank 1 stopped at train.py:8 in train\n")
+
+
+def test_rows_of_an_editor(play: Play) -> None:
+    """VS Code reads the names again once a rank has waited for a moment."""
+    book = play(3)
+    client = editing(book, "vscode")
+    assert isinstance(client.editor, VSCodeModel)
+    with book.quietly("the breakpoint is a barrier"):
+        barrier = {"line": LINE, "condition": "barrier"}
+        client.send("setBreakpoints", source={"path": PATH}, breakpoints=[barrier])
+        book.pump()
+    arrive(book, 0)
+    book.wait(1)
+    client.press(client.editor.tick_100ms_after_thread_started())
+    book.pump()
+    assert client.shows == "0 running, 1 running, 2 running"
+    assert client.editor.threads[1][0] == "rank 0 · barrier 1/3"
+    arrive(book, 1, 2)
+    book.wait(1)
+    assert client.shows == "0 stopped <, 1 stopped, 2 stopped"
+    assert client.editor.threads[1][0] == "rank 0"
+
+
+# Differ breakpoints
+
+
+def test_the_same_everywhere_runs_on(play: Play) -> None:
+    """No client hears of it, whoever comes first."""
+    book = play(2)
+    client = waiting(book, condition="differ: loss")
+    assert sent(book) == [[{"line": LINE}]] * 2
+    for _ in range(2):
+        for rank in book.ranks.values():
+            rank.data.values["loss"] = "2.5"
+        arrive(book, 1, 0)
+        book.wait(1)
+        assert runs(book, 0, 1) == [0, 1]
+    assert stops(client) == 0
+
+
+def test_values_that_differ_stop_all(play: Play) -> None:
+    """The outliers come first in what is told."""
+    book = play(3)
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = "2.5" if number == 1 else "2.0"
+    client = waiting(book, 0, 1, 2, condition="differ: loss")
+    book.wait(1)
+    assert stops(client) == 1
+    told = client.of("stopped")[0]["description"]
+    assert told == "Paused at differ: loss, rank 1: 2.5; ranks 0,2: 2.0"
+    assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
+    assert reasons(client) == ["breakpoint"] * 3
+
+
+def test_one_dimension_is_compared(play: Play) -> None:
+    """Ranks with the same `tp` are compared, whatever the others have."""
+    book = play(4, meshes=MESH)
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = str(number % 2)
+    client = waiting(book, 0, 1, 2, 3, condition="differ(dp): loss")
+    book.wait(1)
+    assert stops(client) == 0
+    book.rank(3).data.values["loss"] = "7"
+    arrive(book, 3, 2, 1, 0)
+    book.wait(1)
+    assert client.of("stopped")[0]["description"].endswith("loss, rank 3: 7; rank 1: 1")
+
+
+def test_a_tolerance_and_a_set(play: Play) -> None:
+    book = play(3)
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = f"1.000{number}"
+    client = waiting(book, 0, 1, condition="ranks(0,1) differ: loss within 0.1%")
+    book.wait(1)
+    assert (stops(client), runs(book, 0, 1)) == (0, [0, 1])
+
+
+def test_an_expression_that_fails_stops(play: Play) -> None:
+    """Otherwise a name that is spelled wrong would never be found."""
+    book = play(2)
+    client = waiting(book, 0, 1, condition="los", mode="differ")
+    book.wait(1)
+    told = client.of("stopped")[0]["description"]
+    assert told == "Paused at differ: los, ranks 0-1: NameError: name 'los' is not defined"
+
+
+def test_differ_breakpoints_that_cannot_be(play: Play) -> None:
+    book = play(2)
+    client = waiting(book)
+    told = set_one(client, mode="differ")
+    assert told["message"] == "write the expression to compare as the condition"
+    assert set_one(client, condition="differ: a b")["message"] == "not a Python expression: a b"
+    told = set_one(client, condition="differ(dp): loss")
+    assert told["message"].startswith("group job has no mesh dimension 'dp'")
+    assert sent(book) == [[], []]
+
+
+def test_a_differ_breakpoint_is_removed_meanwhile(play: Play) -> None:
+    """While the ranks are asked for their values."""
+    book = play(2)
+    client = waiting(book, condition="differ: loss")
+    book.rank(1).silent.add("evaluate")
+    arrive(book, 0, 1)
+    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
+    assert runs(book, 0, 1) == [0, 1]
+    book.rank(1).answers()
+    book.pump()
+    assert stops(client) == 0
+
+
+def test_a_rank_is_lost_while_values_are_compared(play: Play) -> None:
+    """The others are compared without it."""
+    book = play(3)
+    client = waiting(book, condition="differ: step - step")
+    for rank in book.ranks.values():
+        rank.data.values["step - step"] = "0"
+    book.rank(1).silent.add("evaluate")
+    arrive(book, 0, 1, 2)
+    book.absent.add(("job", 1))
+    book.lose(1)
+    assert (stops(client), runs(book, 0, 2)) == (0, [0, 2])

@@ -1,0 +1,114 @@
+"""Eight real ranks at barrier and differ breakpoints: together or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+import pytest
+
+from dap_mux.client.wire import Json
+from dap_mux.engine import Settings
+from tests.real.driving import LIMIT, Driver, line_of, script
+from tests.support.processes import proc_net
+from tests.support.processes.ranks import Rank, debugpy_ranks
+from tests.support.session import session
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600)]
+PROGRAM: Final = script("all_reduce")
+SLEEP, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("sleep", "reduce", "count"))
+RANKS: Final = 8
+TIMES: Final = 50
+STEPS: Final = 1000
+ODD: Final = 137
+LOSS: Final = f"total + (RANK == 5 and done % {STEPS} == {ODD})"
+ROUNDS: Final = int(os.environ.get("DIFFER_ROUNDS", "1"))  # 50 take half an hour
+
+
+def eight(times: int, **more: str) -> AbstractAsyncContextManager[list[Rank]]:
+    env = {"MASTER_PORT": str(proc_net.free_ports(1)), **more}
+    return debugpy_ranks(RANKS, PROGRAM, env=env, arguments=[str(times)])
+
+
+def ports(ranks: list[Rank]) -> list[int]:
+    return [rank.port for rank in ranks]
+
+
+async def next_stop(driver: Driver, seen: int) -> Json:
+    """The stop that follows the first `seen`."""
+
+    def there() -> bool:
+        return len(driver.events("stopped")) > seen
+
+    await driver.client.wait_for(there, timeout=2 * LIMIT, what=f"stop {seen + 1}")
+    return driver.events("stopped")[seen]
+
+
+async def values(driver: Driver, expression: str) -> list[tuple[str, str]]:
+    """The ranks and what they have, most first."""
+    asked = {"ranks": "all", "expression": expression}
+    body = await driver.client.request("compare", asked, timeout=LIMIT)
+    assert not body["errors"]
+    assert not body["missing"]
+    return [(one["ranks"], one["value"]) for one in body["values"]]
+
+
+async def test_all_eight_stop_together_fifty_times() -> None:
+    """Each comes late by itself, and every stop is one of all eight, at the same time."""
+    barrier = {"line": REDUCE, "condition": "barrier"}
+    async with (
+        eight(TIMES, ALL_LATE="1", MOST_LATE="0.3") as ranks,
+        session(ports(ranks)) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
+        for done in range(TIMES):
+            told = await next_stop(driver, done)
+            assert told["description"] == f"Paused at barrier {RANKS}/{RANKS}"
+            entries = await driver.entries()
+            assert [(one["state"], one["line"]) for one in entries] == [("stopped", REDUCE)] * 8
+            assert await values(driver, "done") == [("0-7", str(done))]
+            await driver.control("continue")
+        assert [await rank.ended() for rank in ranks] == [0] * RANKS
+        assert len(driver.events("stopped")) == TIMES
+
+
+async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> None:
+    """Rank 7 sleeps for long: users are told where. When it is killed the others stop."""
+    barrier = {"line": REDUCE, "condition": "barrier"}
+    async with (
+        eight(TIMES, MOST_LATE="100000") as ranks,
+        session(ports(ranks), settings=Settings(barrier_timeout=2.0)) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
+        await driver.until(lambda entries: {e["reason"] for e in entries[:7]} == {"barrier 7/8"})
+        said = f"dap-mux: barrier 7/8 at line {REDUCE} for 2 s; missing: rank 7 running at "
+        await driver.client.wait_for(lambda: said in driver.output, timeout=LIMIT, what=said)
+        assert f"{said}all_reduce.py:{SLEEP} in come_late\n" in driver.output
+        assert driver.events("stopped") == []
+        ranks[7].process.kill()
+        told = await next_stop(driver, 0)
+        assert told["description"] == "Paused at barrier 7/7, without rank 7"
+        entries = await driver.entries()
+        assert [(one["state"], one["line"]) for one in entries[:7]] == [("stopped", REDUCE)] * 7
+        assert len(driver.events("stopped")) == 1
+
+
+async def test_a_loss_that_differs_is_found() -> None:
+    """At step 137 of 1,000, and nowhere else; nobody is left behind in the all-reduce."""
+    differ = {"line": COUNT, "condition": f"differ: {LOSS}"}
+    async with (
+        eight(ROUNDS * STEPS, MOST_LATE="0") as ranks,
+        session(ports(ranks)) as running,
+    ):
+        driver = await Driver.attach(running, breakpoints={PROGRAM: [differ]})
+        for round in range(ROUNDS):
+            told = await next_stop(driver, round)
+            entries = await driver.entries()
+            assert [(one["state"], one["line"]) for one in entries] == [("stopped", COUNT)] * 8
+            assert await values(driver, "done") == [("0-7", str(round * STEPS + ODD))]
+            (_, usual), (_, odd) = await values(driver, LOSS)
+            assert told["description"].endswith(f", rank 5: {odd}; ranks 0-4,6-7: {usual}")
+            await driver.control("continue")
+        assert [await rank.ended(within=500) for rank in ranks] == [0] * RANKS
+        assert len(driver.events("stopped")) == ROUNDS
