@@ -66,9 +66,14 @@ def _is_of(pid: int, folder: Path) -> bool:
 
 
 class Parents:
-    """The processes that fork ranks, one for each kind of job."""
+    """The processes that fork ranks, one for each kind of job.
+
+    `mpi`: held by the only job of MPI at a time, because its ranks use a processor each to wait.
+    Ranks that never rest kept two processors from everybody else for a minute (measured).
+    """
 
     def __init__(self) -> None:
+        self.mpi = asyncio.Lock()
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._turn = asyncio.Lock()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +89,8 @@ def _named(kind: Kind, plan: Plan, suspects: Sequence[str]) -> bool:
     if not suspects:
         return frozenset() in culprits
     counted = suspects if kind.several else suspects[:1]
-    named: frozenset[int] = frozenset()
-    for text in counted:
-        named |= ranks_of(text, plan.size)
-        if named in culprits:
-            return True
-    return False
+    named = [ranks_of(text, plan.size) for text in counted]
+    return any(ranks in culprits for ranks in accumulate(named, lambda one, more: one | more))
 
 
 def skipped(plan: Plan, why: str) -> Result:

@@ -66,6 +66,8 @@ async def ask(plan: Plan, job: Job, parents: Parents, command: str, *options: st
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="why-")))
+        if job.mpirun:
+            await stack.enter_async_context(parents.mpi)
         try:
             scene = await _Scene.start(plan, job, None if plan.alone else parents, folder, stack)
             await scene.come_about()

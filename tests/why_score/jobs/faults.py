@@ -59,8 +59,8 @@ class Shares:
 
     def at(self, place: str, step: int) -> None:
         """Let the fault of this place happen, if it is that of the rank and the step."""
-        pace = blocking.PACES.get(FAULT)
-        if pace is not None and pace.place == place and step > 0:
+        pace = blocking.PACES.get(FAULT, blocking.PACES["healthy"])
+        if pace.place == place and step > 0:
             pace.take(self.rank, RANK)
         fault = blocking.FAULTS.get(FAULT)
         if fault is None or fault.place != place:
