@@ -12,6 +12,10 @@ from dap_mux.insight.why.evidence import Call, Collective, Sample, Thread
 
 TORCH: Final = "torch/distributed/distributed_c10d.py"
 TORCH_CALLS: Final = ("torch._C._distributed_c10d.", "torch.distributed.distributed_c10d.")
+JOINS: Final = "init_process_group"
+OWN_PROCESSES: Final = (
+    "multiprocessing/connection.py", "multiprocessing/queues.py", "torch/utils/data/dataloader.py",
+)  # fmt: skip
 MPI: Final = "mpi4py."
 SENDS: Final = frozenset({"send", "isend", "ssend", "bsend", "rsend", "issend", "ibsend"})
 RECEIVES: Final = frozenset({"recv", "irecv", "mrecv", "probe", "mprobe"})
@@ -62,8 +66,8 @@ class Wait:
 
     @property
     def point_to_point(self) -> bool:
-        """Whether it is a send or a receive, or may be one: a connection has one other end."""
-        return self.plain in POINT_TO_POINT or (bool(self.socket) and not self.collective)
+        """Whether it is a send or a receive."""
+        return self.plain in POINT_TO_POINT
 
     @property
     def collective(self) -> bool:
@@ -90,6 +94,10 @@ def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
     """Return what a thread waits for in other ranks; None where it does something else."""
     kind = _on_the_stack(stack)
     call = thread.call
+    if any(frame.path.endswith(TORCH) and frame.function == JOINS for frame in stack):
+        return Wait(JOINS)
+    if not kind and any(frame.path.endswith(OWN_PROCESSES) for frame in stack):
+        return None  # its connections are to its own processes
     if _is_in_torch(stack, call):
         return _recorded(sample, kind, call)
     if call is not None and call.function.startswith(MPI):

@@ -6,6 +6,8 @@ from dap_mux.insight.why.picture import Picture
 from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
 
 NAME = "gil-held"
+LEAST_THREADS = 2
+"""The debugger has several, which all want the lock; one thread may be busy with something else."""
 STOPPED = frozenset("Tt")
 
 
@@ -17,7 +19,7 @@ def find(picture: Picture) -> Verdict | None:
         if not one.told
         and one.processes
         and one.processes[-1].state not in STOPPED
-        and one.waiting_for_gil
+        and one.waiting_for_gil >= LEAST_THREADS
     ]
     if not held:
         return None

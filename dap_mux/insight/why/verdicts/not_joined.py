@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dap_mux.insight.why.picture import Doing, Picture
+from dap_mux.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.insight.why.verdict import Verdict, has_not_reached, look_at, place, ranks, suspects
+from dap_mux.insight.why.waits import JOINS
 
 NAME = "not-joined"
 
 
 def find(picture: Picture) -> Verdict | None:
-    """It stands still without work to do; who works may still come."""
-    absent = [one for one in picture.elsewhere if one.steady and not one.moves]
+    """It stands still without work to do; who works may still come.
+
+    But where the others wait in the call that all ranks begin with, any rank that is not in it is
+    named: they have not begun.
+    """
+    begins = same_wait(picture.waiting)
+    have_not_begun = begins is not None and begins.kind == JOINS
+    absent = [one for one in picture.elsewhere if have_not_begun or (one.steady and not one.moves)]
     if not absent or not picture.waiting:
         return None
     return Verdict(
