@@ -20,13 +20,13 @@ BENCHMARKS: Final = (
     "attach32",
     "default",
     "cast",
-    "differ",
     "monarch",
     "vscode",
     "language_server",
     "further",
     "growth",
     "startup",
+    "differ",
 )
 
 

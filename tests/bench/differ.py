@@ -1,7 +1,7 @@
 """A hit of a differ breakpoint on eight ranks: they stop, are compared, and all run on.
 
-The time from one hit to the next, beside an `evaluate` in a frame of one of these ranks, which are
-as `dap-mux run` starts them, or as debugpy comes. The program does nothing else.
+The time from one hit to the next, beside one expression evaluated in all eight, and in one of them.
+The ranks are as `dap-mux run` starts them, or as debugpy comes; the program does nothing else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.bench.agents import agents, stock
 from tests.bench.attaching import attach, stopped_frame
-from tests.bench.figures import Figure, at_most
+from tests.bench.figures import Figure, at_most, shown
 from tests.bench.wire import Wire
 
 RANKS: Final = 8
@@ -56,22 +56,27 @@ def run() -> Iterator[Figure]:
         script.write_text(_SCRIPT, "utf-8")
         for name, start in (("a rank of run", agents), ("debugpy", stock)):
             with start(RANKS, script) as job, Wire(job.session.port) as wire:
-                hit, evaluate = _measure(wire, str(script))
-            yield at_most(f"differ hit, {RANKS} x {name}", hit, evaluate, TIMES, "an evaluate")
+                hit, in_all, in_one = _measure(wire, str(script))
+            what = f"differ hit, {RANKS} x {name}"
+            yield at_most(what, hit, in_all, TIMES, "evaluated in all")
+            beside = f"{shown(in_one)} evaluated in one"
+            yield Figure(what, shown(hit), beside, f"{hit / in_one:.2f} x")
 
 
-def _measure(wire: Wire, path: str) -> tuple[float, float]:
+def _measure(wire: Wire, path: str) -> tuple[float, float, float]:
     attach(wire, path)
     breakpoints = [{"line": LINE, "condition": _CONDITION}]
     wire.ask("setBreakpoints", {"source": {"path": path}, "breakpoints": breakpoints})
-    hits, evaluates = [], []
+    hits, in_all, in_one = [], [], []
+    everywhere = {"ranks": "all", "command": "p rank"}
     frame = stopped_frame(wire)
     for _ in range(ROUNDS):
         asked = {"expression": "number + 1", "frameId": frame, "context": "watch"}
-        evaluates += [wire.timed("evaluate", asked).seconds for _ in range(EVALUATES)]
+        in_one += [wire.timed("evaluate", asked).seconds for _ in range(EVALUATES)]
+        in_all += [wire.timed("cast", everywhere).seconds for _ in range(EVALUATES)]
         start = perf_counter()
         wire.ask("continue", {"threadId": 1})
         frame = stopped_frame(wire)
         hits.append((perf_counter() - start) / HITS)
     wire.ask("disconnect")
-    return median(hits), median(evaluates)
+    return median(hits), median(in_all), median(in_one)

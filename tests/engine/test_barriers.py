@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
+
+import pytest
 
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, SETTLED, attached, editing, told_by_us
+from tests.engine.scenes import LINE, SETTLED, attached, editing, states, told_by_us
 from tests.engine.test_breakpoints import sent, set_one
 from tests.support.editors import VSCodeModel
 from tests.support.scripted.playbook import PATH, Playbook
@@ -264,6 +267,37 @@ def test_rows_of_an_editor(play: Play) -> None:
     book.wait(1)
     assert client.shows == "0 stopped <, 1 stopped, 2 stopped"
     assert client.editor.threads[1][0] == "rank 0"
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_any_order_is_one_stop(seed: int) -> None:
+    """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
+    chance = random.Random(seed)
+    book = Playbook(8)
+    client = waiting(book)
+    missing = list(range(8))
+    chance.shuffle(missing)
+    lost = missing.pop() if seed % 2 else None
+    while missing:
+        number = missing.pop()
+        arrive(book, number)
+        book.wait(chance.choice((0, 0.1, 1)))
+        assert stops(client) == 0 or not missing
+        if missing and chance.random() < 0.3:
+            client.ask("continue", threadId=book.thread(number), singleThread=True)
+            assert runs(book, number) == [number]
+            missing.append(number)  # and comes by again
+        if missing and chance.random() < 0.3:
+            client.ask("continue", threadId=book.thread(number))
+    if lost is not None:
+        book.absent.add(("job", lost))
+        book.lose(lost)
+    book.wait(1)
+    others = [number for number in range(8) if number != lost]
+    assert (stops(client), runs(book, *others)) == (1, [])
+    told = [state for rank, state in enumerate(states(client)) if rank != lost]
+    assert told == ["stopped"] * len(others)
+    book.finish()
 
 
 # Differ breakpoints

@@ -165,6 +165,20 @@ def test_a_stop_without_a_stack_is_sent_as_it_was(
     assert not {stop_details.STOP, stop_details.RESUME} & vars(factory).keys()
 
 
+def test_a_thread_that_is_told_to_run_on_is_woken(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+    monkeypatch.setattr(api, "request_resume_thread", api.request_resume_thread)
+    event = debugger._thread_events["pid_1_id_7"]
+    api().request_resume_thread("*")
+    assert not event.is_set(), "then debugpy does so itself: drop the patch"
+    for _ in range(2):
+        pydevd_patches.wake_to_run_on(debugger)
+    api().request_resume_thread("*")
+    assert event.is_set()
+
+
 def test_the_thread_for_time_limits_is_woken_for_the_earliest_alone(debugger: Any) -> None:
     for _ in range(2):
         pydevd_patches.wake_for_timeouts_only(debugger)
