@@ -204,7 +204,10 @@ class Storm:
         if wire:
             message = wire.rank.outbox.pop(0)
             if message.get("event") == "debugpyAttach":
-                self.told.add(message["body"]["subProcessId"])
+                body = message.get("body")
+                pid = body.get("subProcessId") if isinstance(body, dict) else None
+                if isinstance(pid, int):  # a rank may talk nonsense
+                    self.told.add(pid)
             self.feed(inputs.LinkSaid(wire.link, decode(json.dumps(message).encode())))
 
     def run_rank(self, pick: int) -> None:
