@@ -204,6 +204,8 @@ class _Settrace:
         """A trace function; it may still be on a frame when tracing is wanted again."""
         if self._wanted:
             return self._debugger.trace_dispatch(frame, event, argument)
+        if _is_of_others(sys.gettrace()):  # pdb has begun in what this frame has called
+            return None
         try:
             self._tracing.SetTrace(None)
             if self._wanted:  # meanwhile

@@ -152,9 +152,40 @@ third = 3
 """
 
 
-async def test_a_pdb_of_the_programs_own_stays(python: Python) -> None:
+HOOK = """\
+import io, os, pdb, sys, threading, time, traceback
+import dap_mux
+
+dap_mux.listen(port=0)
+
+def untracing():
+    stacks = map(traceback.walk_stack, sys._current_frames().values())
+    names = [frame.f_code.co_name for stack in stacks for frame, _ in stack]
+    return "_untrace_stragglers" in names
+
+def tell():
+    while untracing():
+        time.sleep(0.01)
+    os.write(written, b"over")
+
+def hook():
+    os.read(told, 4)
+    debugger = pdb.Pdb(stdin=io.StringIO("n\\nn\\nc\\n"), stdout=sys.stdout, nosigint=True)
+    debugger.set_trace(sys._getframe().f_back)
+
+told, written = os.pipe()
+threading.Thread(target=tell).start()
+hook()
+first = 1
+second = 2
+third = 3
+"""
+
+
+@pytest.mark.parametrize("program", [PDB, HOOK], ids=["about to begin", "in a function"])
+async def test_a_pdb_of_the_programs_own_stays(python: Python, program: str) -> None:
     """It has begun while threads were still looked after that debugpy had traced before."""
-    agent = await python(PDB)
+    agent = await python(program)
     assert await agent.ends() == 0, agent.text()
     assert [line for line in agent.text().splitlines() if line.startswith("->")] == [
         "-> first = 1",
