@@ -1,0 +1,99 @@
+"""`dap-mux why` on real ranks: one stays away, one holds Python's global lock, or all get on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from tests.support.processes.commands import LIMIT, User, line_of, user
+from tests.support.processes.run_command import LAUNCH, start
+
+__all__ = ["user"]
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+PROGRAM: Final = """\
+import ctypes, os, socket, sys, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+port = int(os.environ["MASTER_PORT"])
+
+def all_reduce():
+    if rank == 0:
+        for peer in peers:
+            peer.recv(1)
+        for peer in peers:
+            peer.sendall(b"x")
+    else:
+        root.sendall(b"x")
+        root.recv(1)
+
+def load():
+    if fault == "sleep":
+        time.sleep(1e6)  # asleep
+    if fault == "lock":
+        ctypes.PyDLL(None).sleep(1000)
+
+fault = sys.argv[1]
+if rank == 0:
+    with socket.create_server(("127.0.0.1", port)) as server:
+        peers = [server.accept()[0] for _ in range(size - 1)]
+while rank:
+    try:
+        root = socket.create_connection(("127.0.0.1", port))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.05)
+while True:
+    time.sleep(0.001)
+    all_reduce()
+    if rank == 2:
+        load()
+"""
+
+
+async def verdict(user: User, wanted: str) -> tuple[int | None, dict[str, Any]]:
+    """Ask until it is this one: ranks take their time to get to where the fault is."""
+    with anyio.fail_after(LIMIT):
+        while True:
+            done = await user.does("why", "--json")
+            body: dict[str, Any] = json.loads(done.out)
+            if body["verdict"] == wanted:
+                return done.code, body
+
+
+@pytest.mark.parametrize(
+    ("fault", "wanted", "code"), [("sleep", "not-joined", 21), ("lock", "gil-held", 14)]
+)
+async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: int) -> None:
+    path = user.script(PROGRAM)
+    run = await start(user, path, fault, n=4)
+    await run.session()
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, timeout=LIMIT)
+    exited, body = await verdict(user, wanted)
+    assert exited == code
+    assert body["suspects"][0]["ranks"] == "2"
+    if fault == "sleep":
+        place = body["suspects"][0]["stack"][0]
+        assert (place["name"], place["line"]) == ("load", line_of(path, "asleep"))
+        done = await user.does("why")
+        assert done.out.startswith("not-joined: rank 2 stands at train.py:")
+        assert "  it has not reached all_reduce\n" in done.out
+        assert (await user.does("why", "nonsense:")).code == 2
+    run.process.terminate()
+    await run.ends()
+
+
+async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
+    """`why` attaches by itself, and lets the ranks go again."""
+    path = user.script(PROGRAM)
+    run = await start(user, "--no-wait", path, "none", n=4)
+    await run.session()
+    code, body = await verdict(user, "healthy")
+    assert (code, body["suspects"]) == (0, [])
+    listed = json.loads((await user.does("list", "--json")).out)
+    assert {each["state"] for each in listed["ranks"]} <= {"waiting", "running"}
+    run.process.terminate()
+    await run.ends()
