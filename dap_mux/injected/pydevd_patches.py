@@ -167,7 +167,12 @@ def single_write(_debugger: Any) -> None:
 
 
 def wake_to_run_on(debugger: Any) -> None:
-    """Let suspended threads run on at once: by itself a thread looks every 0.2 s whether it may."""
+    """Let suspended threads run on at once: by itself a thread looks every 0.2 s whether it may.
+
+    Older releases have no event for each thread, and are left as they are.
+    """
+    if not hasattr(debugger, "_thread_events"):
+        return
     api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
     resume = api.request_resume_thread
 
