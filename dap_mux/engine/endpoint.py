@@ -13,7 +13,7 @@ MAX_PATH: Final = 4096  # characters
 
 
 class Traits(Struct, frozen=True):
-    """What the source of a rank knows of it, and no user has to say.
+    """Properties of a rank that its source knows, so that no user has to name them.
 
     `user_threads`: patterns (`*Task-Threads*`) of the names of threads that run user code: those
     that stand in it get rows of their own.

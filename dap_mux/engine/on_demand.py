@@ -86,14 +86,14 @@ class OnDemand:
 
     @cached_property
     def missing_ranks(self) -> MissingRanks:
-        """What is told of a barrier that waits for long."""
+        """Tells clients who is missing at a barrier."""
         from dap_mux.engine.evaluate.missing_ranks import MissingRanks
 
         return MissingRanks(self._core)
 
     @cached_property
     def differ(self) -> DifferBreakpoints:
-        """What decides about the ranks at a differ breakpoint."""
+        """Compares the ranks at a differ breakpoint."""
         from dap_mux.engine.evaluate.differ import DifferBreakpoints
 
         return DifferBreakpoints(self._core, self._fan_out, self._control.stops.barriers)

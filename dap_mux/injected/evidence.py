@@ -1,4 +1,4 @@
-"""What this process does, told by itself while it goes on: the threads, and torch's collectives.
+"""A process reports its own threads and torch's collectives while it runs on.
 
 No thread is stopped for it, and no code of the program's runs. The helpers are modules of their
 own, whose sources a session sends; what one of them cannot tell is left out.

@@ -1,4 +1,4 @@
-"""What torch has recorded of this rank's collectives, and the rank's number in its job.
+"""Reads torch's record of this rank's collectives, and the rank's number in its job.
 
 torch and MPI are never imported, and what is private in them is guarded by who calls this.
 """

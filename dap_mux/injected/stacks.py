@@ -42,7 +42,7 @@ def stacks(every_thread: bool) -> str:
 class Place:
     """Where a frame was at one moment; its thread goes on meanwhile.
 
-    What is asked for has the names that it has in a frame.
+    Its attributes have the same names as those of a frame.
     """
 
     def __init__(self, frame: FrameType) -> None:

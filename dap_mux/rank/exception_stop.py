@@ -9,9 +9,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any
+
+from dap_mux.injected.tracing import untraced
 
 # Marks on an exception: the debugger has let it go on; it has gone without a word.
 SHOWN, ABANDONED = "__dap_mux_shown__", "__dap_mux_abandoned__"
@@ -40,24 +42,9 @@ def stop_at(error: BaseException, trace: TracebackType) -> bool:
     info.pydev_message = f"{kind.__module__}.{kind.__qualname__}"
     frame = _frame_to_show(debugger, trace)
     vars(error).pop(ABANDONED, None)
-    with _untraced(info):
+    with untraced(debugger):  # it has not begun in a callback of its tracer
         debugger.do_stop_on_unhandled_exception(thread, frame, None, (kind, error, trace))
     return ABANDONED not in vars(error)
-
-
-@contextmanager
-def _untraced(info: Any) -> Iterator[None]:
-    """Keep debugpy from tracing its own stop, which has not begun in a callback of its tracer."""
-    monitoring = sys.modules.get("_pydevd_sys_monitoring.pydevd_sys_monitoring")
-    suspend = getattr(monitoring, "suspend_current_thread_tracing", None)  # Python 3.12 on
-    traced = bool(suspend and suspend())
-    info.is_tracing += 1
-    try:
-        yield
-    finally:
-        info.is_tracing -= 1
-        if traced and monitoring is not None:
-            monitoring.resume_current_thread_tracing()
 
 
 def note_what_is_shown() -> None:

@@ -41,7 +41,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server has answered."""
+    """A server's answer."""
 
     status: int
     body: bytes

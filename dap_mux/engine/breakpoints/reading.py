@@ -104,7 +104,7 @@ def _compares(breakpoint: Breakpoint, differ: Differ, text: str) -> None:
 
 
 def _read_mode(breakpoint: Breakpoint) -> None:
-    """What was chosen in an editor's drop-down: the same as the words in the condition."""
+    """Breakpoint modes that editors offer; each means the same as its word in a condition."""
     mode = breakpoint.clean.pop("mode", None)
     breakpoint.barrier |= mode in (TOGETHER, DIFFER)
     if mode == DIFFER and not breakpoint.differ:

@@ -60,7 +60,7 @@ MODES: Final[list[Body]] = [
         "appliesTo": ["source"],
     },
 ]
-"""What an editor offers for each breakpoint in a drop-down; the first is what it is without."""
+"""The modes that an editor offers for a breakpoint; the first is the default."""
 OWN: Final[Body] = {
     "supportsConfigurationDoneRequest": True,
     "supportsSingleThreadExecutionRequests": True,

@@ -1,4 +1,4 @@
-"""What is evaluated in a rank as it is attached, before it runs on: its patches."""
+"""Patches a rank as it is attached, before it runs on."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Barriers:
         if round and round.told:
             self.named.tell(ranks)
 
-    # What changes a round
+    # Changes of a round
 
     def leave(self, rank: Rank, *, gone: bool = False) -> None:
         """The rank does not wait any more: it moves on, or its connection is gone."""

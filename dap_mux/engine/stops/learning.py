@@ -1,4 +1,4 @@
-"""What ranks answer about their stops: the stack, the threads, the exception."""
+"""Asks ranks about their stops: the stack, the threads, the exception."""
 
 from __future__ import annotations
 

@@ -118,13 +118,12 @@ class Process(Struct, frozen=True):
 class Standing:
     """What the session itself knows of a rank.
 
-    `state` as in `list`; `stop`: why and where it stands; `held_by`: which debugger, if any, holds
-    it; `exit_code`: as of its process, negative for a signal; `problem`: why it told nothing.
+    `state` as in `list`; `stop`: why it stands in the debugger; `exit_code`: as of its process,
+    negative for a signal; `problem`: why it told nothing.
     """
 
     state: str = "running"
     stop: str = ""
-    held_by: str = ""
     exit_code: int | None = None
     problem: str = ""
 

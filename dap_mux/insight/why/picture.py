@@ -25,7 +25,7 @@ BUSY: Final = 0.2
 """The part of a processor from which on a thread counts as at work."""
 GIL_LOOKS_PER_S: Final = (60, 260)
 """200 a second, fewer on a busy machine."""
-ENDED: Final = frozenset({"exited", "lost", "gone", "failed"})
+ENDED: Final = "exited"
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class Doing:
 
     @property
     def ended(self) -> bool:
-        """Whether it is no more."""
+        """Whether it is no more; one whose link is lost may run on."""
         process = self.processes[-1] if self.processes else None
         gone = process is not None and process.state in {"", "Z", "X"}
-        return self.standing.state in ENDED or self.standing.exit_code is not None or gone
+        return self.standing.state == ENDED or self.standing.exit_code is not None or gone
 
     @property
     def moves(self) -> bool:
@@ -189,9 +189,9 @@ class Picture:
         }
 
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
-        """Whether a connection that a rank waits for is to no rank."""
+        """Whether a connection that a rank waits for is to no rank; the ends of all are known."""
         end = one.other_end(wait.socket)
-        return bool(end) and end not in self._ends
+        return bool(end) and end not in self._ends and all(each.processes for each in self.live)
 
 
 def picture_of(evidence: Evidence) -> Picture:

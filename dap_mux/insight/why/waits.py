@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -175,8 +174,3 @@ def _waits_for_a_peer(thread: Thread) -> bool:
     by_name = call is not None and call.function.startswith(SOCKET_FUNCTIONS)
     by_system = thread.system_call in NETWORK_CALLS and thread.file.startswith("socket:")
     return by_name or by_system
-
-
-def members_of(waits: Iterable[Wait]) -> frozenset[int]:
-    """Return the members of the groups waited for, as far as torch says."""
-    return frozenset(member for wait in waits for member in wait.members)

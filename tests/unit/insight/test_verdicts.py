@@ -101,7 +101,7 @@ def recorded(kind: str = "all_reduce", number: int = 41, **of: Any) -> RankEvide
         ({"exit_code": -9}, "killed by SIGKILL"),
         ({"exit_code": -77}, "signal 77"),
         ({"exit_code": 0}, "without an error"),
-        ({"state": "lost", "problem": "connection refused"}, "connection refused"),
+        ({"state": "exited", "problem": "its pod is gone"}, "its pod is gone"),
     ],
 )
 def test_a_process_that_is_gone(ended: dict[str, Any], words: str) -> None:
@@ -190,9 +190,19 @@ def test_receives_in_a_circle() -> None:
     assert verdict(sends("recv", 1), sends("recv", 2), works()).name != "p2p-cycle"
 
 
+def test_a_send_and_its_receive_are_no_circle() -> None:
+    assert verdict(sends("send", 1), sends("recv", 0), reduces()).name == "undecided"
+    assert verdict(sends("send", 1), sends("send", 0), reduces()).name == "p2p-cycle"
+
+
+def test_a_rank_whose_link_is_lost_may_run_on() -> None:
+    lost = standing(silent(), state="lost", problem="connection refused")
+    assert named(verdict(reduces(), lost)) == ("undecided", "1")
+
+
 def test_connections_lead_to_the_rank_at_the_other_end() -> None:
     """A `recv` of the job's own that waits for its peer, which waits for this one."""
-    receive = {"call": RECEIVE, "state": "S"}
+    receive = {"call": RECEIVE, "state": "S", "system_call": "recvfrom"}
     files = [*FILES[:1], ("/job/net.py", False)]
 
     def end(number: int, local: str, remote: str) -> RankEvidence:
@@ -209,8 +219,10 @@ def test_connections_lead_to_the_rank_at_the_other_end() -> None:
 
     found = verdict(end(1, "h:1", "h:2"), end(2, "h:2", "h:1"))
     assert found.name == "p2p-cycle"
-    alone = verdict(end(1, "h:1", "server:80"), seen(reduces(), Process(2, "S")))
-    assert named(alone)[0] != "p2p-cycle"
+    server = end(1, "h:1", "server:80")
+    assert named(verdict(server, seen(reduces(), Process(2, "S")))) == ("blocked-io", "0")
+    unseen = verdict(server, reduces())  # on another machine
+    assert unseen.name == "undecided"
 
 
 def test_a_loader_that_brings_nothing() -> None:

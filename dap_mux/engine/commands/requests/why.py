@@ -159,7 +159,7 @@ def _standing(rank: Rank, problem: str) -> Standing:
     stop = ""
     if rank.stop is not None:
         stop = rank.stop.reason or "stopped"
-    return Standing(rank.state, stop, "", rank.exit_code, problem or rank.reason)
+    return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
 
 
 def _frame(frame: Frame) -> Body:

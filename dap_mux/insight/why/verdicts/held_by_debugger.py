@@ -28,7 +28,5 @@ def find(picture: Picture) -> Verdict | None:
 def _holder(one: Doing) -> str:
     if one.standing.stop:
         return f"the debugger ({one.standing.stop})"
-    if one.standing.held_by:
-        return one.standing.held_by
     names = {(frame.path.rpartition("/")[2], frame.function) for frame in one.stack}
     return "pdb, which waits for a line" if names & PROMPTS else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dap_mux.insight.why.picture import Doing, Picture
 from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
+from dap_mux.insight.why.waits import SENDS
 
 NAME = "p2p-cycle"
 
@@ -20,8 +21,13 @@ def find(picture: Picture) -> Verdict | None:
 
 
 def _peer(one: Doing, picture: Picture) -> Doing | None:
+    """Return whom a rank waits for; a send and the receive that it is for only take their time."""
     wait = one.wait
-    return picture.peer(one) if wait is not None and wait.point_to_point else None
+    peer = picture.peer(one) if wait is not None and wait.point_to_point else None
+    if wait is None or peer is None or peer.wait is None:
+        return peer
+    fit = {wait.plain in SENDS, peer.wait.plain in SENDS} == {True, False}
+    return None if fit and picture.peer(peer) is one else peer
 
 
 def _verdict(cycle: list[Doing], picture: Picture) -> Verdict:
