@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dap_mux import procfs
 from dap_mux.engine import inputs, outputs
-from dap_mux.insight.why.evidence import Process
 from dap_mux.shell.local_processes import local_pid
+
+if TYPE_CHECKING:
+    from dap_mux.insight.why.evidence import Process
 
 KERNEL_LOG: Final = Path("/dev/kmsg")
 ADAPTER: Final = "debugpy/adapter"
@@ -79,6 +81,8 @@ def _pid_of(identity: str) -> int | None:
 
 
 def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Process:
+    from dap_mux.insight.why.evidence import Process  # noqa: PLC0415  (3 ms of a start)
+
     now = time.monotonic()
     found = procfs.stat(pid)
     if found is None or found.ended:

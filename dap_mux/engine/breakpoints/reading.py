@@ -104,7 +104,7 @@ def _compares(breakpoint: Breakpoint, differ: Differ, text: str) -> None:
 
 
 def _read_mode(breakpoint: Breakpoint) -> None:
-    """Breakpoint modes that editors offer; each means the same as its word in a condition."""
+    """Read the mode that the editor has set, which means the same as its word in a condition."""
     mode = breakpoint.clean.pop("mode", None)
     breakpoint.barrier |= mode in (TOGETHER, DIFFER)
     if mode == DIFFER and not breakpoint.differ:
