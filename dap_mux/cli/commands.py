@@ -178,7 +178,7 @@ def _stacks(parser: ArgumentParser) -> None:
 
 def _why(parser: ArgumentParser) -> None:
     parser.usage = (
-        "dap-mux why [SESSION] [RANKS] [--json] [OPTIONS]\n"
+        "dap-mux why [SESSION] [RANKS] [--attach] [--json] [OPTIONS]\n"
         "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]"
     )
     parser.epilog = WHY_NOTES
@@ -191,7 +191,8 @@ def _why(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--attach",
         action="store_true",
-        help="afterwards keep a debugger on the culprit alone, for a console or an editor",
+        help="of a session: attach a debugger for the answer, if there is none; of endpoints: "
+        "keep one on the culprit alone afterwards, for a console or an editor",
     )
     _json(parser)
     _options(parser, "why")

@@ -19,7 +19,7 @@ from dap_mux.cli.list_ranks import split_session
 from dap_mux.config import AttachOptions, Config
 from dap_mux.config.values import Address
 from dap_mux.console.session_client import SessionClient
-from dap_mux.errors import UsageError
+from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.rank_sets import parse, with_group
 from dap_mux.session_files import SessionFile, find
 
@@ -29,6 +29,10 @@ ATTACH_TIMEOUT_S: Final = 10.0
 """A rank that has not been reached by then is judged by what the system shows of it."""
 NOBODY_DEBUGS: Final = "waiting"
 """The state of ranks that no debugger has been attached to."""
+NO_DEBUGGER: Final = (
+    "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
+    "--attach, by which ranks that wait for a debugger before their first line begin to run"
+)
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 Body = dict[str, Any]
 
@@ -41,12 +45,10 @@ def main(args: Namespace) -> int:
         if strange:
             raise UsageError(f"{strange[0]}: name either a session or endpoints, not both")
         return execute(_of_endpoints, (args, endpoints))
-    if args.attach:
-        raise UsageError("--attach is for endpoints; a session has a debugger already")
     session, arguments = split_session(args.arguments)
     ranks = with_group(" ".join(arguments) or "all")
     parse(ranks)  # report a mistake before connecting
-    return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks))
+    return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
 
 
 def _is_endpoint(word: str) -> bool:
@@ -70,14 +72,19 @@ def _show(args: Namespace, body: Body) -> int:
     return EXIT_CODES[body["verdict"]]
 
 
-async def _of_session(session: SessionFile, config: Config, ranks: str) -> Body:
-    """Ask as an observer; where nobody has attached to the ranks, do so for as long as it takes."""
+async def _of_session(session: SessionFile, config: Config, ranks: str, attach: bool) -> Body:
+    """Ask as an observer; `attach`: be the debugger for as long as it takes, if there is none.
+
+    Ranks that wait for their debugger before the first line would run on with it.
+    """
     from dap_mux.cli.join import controller, observer
 
     async with observer(session, config, "dap-mux why") as client:
         listed = await client.request("list", {"ranks": ranks}, timeout=LIST_TIMEOUT_S)
         if any(rank["state"] != NOBODY_DEBUGS for rank in listed["ranks"]):
             return await client.request("why", {"ranks": ranks}, timeout=RESPONSE_TIMEOUT_S)
+    if not attach:
+        raise DapMuxError(NO_DEBUGGER)
     debugger = await controller(session, config, {})
     try:
         return await _once_attached(debugger, ranks)

@@ -53,11 +53,13 @@ while True:
 """
 
 
-async def verdict(user: User, wanted: str) -> tuple[int | None, dict[str, Any]]:
+async def verdict(user: User, wanted: str, *more: str) -> tuple[int | None, dict[str, Any]]:
     """Ask until it is this one: ranks take their time to get to where the fault is."""
     with anyio.fail_after(LIMIT):
         while True:
-            done = await user.does("why", "--json")
+            done = await user.does("why", "--json", *more)
+            if "no debugger is attached" in done.err:  # the editor's has yet to reach a rank
+                continue
             body: dict[str, Any] = json.loads(done.out)
             if body["verdict"] == wanted:
                 return done.code, body
@@ -87,11 +89,13 @@ async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: i
 
 
 async def test_a_healthy_job_and_one_that_nobody_debugs(user: User) -> None:
-    """`why` attaches by itself, and lets the ranks go again."""
+    """`why` attaches when it is told to, and lets the ranks go again."""
     path = user.script(PROGRAM)
     run = await start(user, "--no-wait", path, "none", n=4)
     await run.session()
-    code, body = await verdict(user, "healthy")
+    done = await user.does("why")
+    assert (done.code, "pass --attach" in done.err) == (1, True), done
+    code, body = await verdict(user, "healthy", "--attach")
     assert (code, body["suspects"]) == (0, [])
     listed = json.loads((await user.does("list", "--json")).out)
     assert {each["state"] for each in listed["ranks"]} <= {"waiting", "running"}
