@@ -268,7 +268,7 @@ class Engine:
             case inputs.LocalText():
                 self.code_texts.read(event)
             case inputs.ProcessesRead():
-                self.on_demand.why.processes_read(event)
+                self.on_demand.evidence.processes_read(event)
             case _:
                 inputs.assert_never(event)
 

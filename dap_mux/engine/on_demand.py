@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dap_mux.engine.commands.requests.why import Why
     from dap_mux.engine.evaluate.differ import DifferBreakpoints
     from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+    from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
     from dap_mux.engine.evaluate.missing_ranks import MissingRanks
 
 
@@ -82,7 +83,14 @@ class OnDemand:
         """`why`: what keeps the job from moving on."""
         from dap_mux.engine.commands.requests.why import Why
 
-        return Why(self._core, self._meshes)
+        return Why(self._core, self._meshes, self.evidence)
+
+    @cached_property
+    def evidence(self) -> EvidenceGatherer:
+        """Looks at what ranks do, from inside and from outside."""
+        from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
+
+        return EvidenceGatherer(self._core)
 
     @cached_property
     def missing_ranks(self) -> MissingRanks:

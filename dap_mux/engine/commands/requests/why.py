@@ -2,120 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final
-
-from dap_mux.addresses import is_loopback
 from dap_mux.engine.commands.requests.cast import named
-from dap_mux.engine.evaluate.evidence_probe import ask
-from dap_mux.engine.evaluate.gather_results import Result, gather_results
+from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
 from dap_mux.engine.evaluate.meshes import Meshes
-from dap_mux.engine.inputs import ProcessesRead
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.stack_tree import Frame
-from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.insight.why.evidence import Evidence
 from dap_mux.insight.why.verdict import Suspect, Verdict
 from dap_mux.insight.why.verdicts import judge
 from dap_mux.protocol.types import WhyArguments, typed
-from dap_mux.rank_sets.debuggees import DebuggeeId
-
-SILENT_AFTER_S: Final = 1.0
-"""A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
-
-
-@dataclass
-class _Inquiry:
-    """One request under way."""
-
-    request: ClientRequest
-    ranks: list[Rank]
-    arguments: WhyArguments
-    expression: str
-    left: int
-    samples: dict[DebuggeeId, list[Sample]] = field(default_factory=dict)
-    processes: dict[str, list[Process]] = field(default_factory=dict)
-    problems: dict[DebuggeeId, str] = field(default_factory=dict)
 
 
 class Why:
     """The engine's part that answers `why`."""
 
-    def __init__(self, core: SessionState, meshes: Meshes) -> None:
+    def __init__(self, core: SessionState, meshes: Meshes, evidence: EvidenceGatherer) -> None:
         self._core = core
         self._meshes = meshes
-        self._reading: dict[int, Callable[[ProcessesRead], None]] = {}
+        self._evidence = evidence
 
     def why(self, request: ClientRequest) -> None:
         """`why`: no rank is stopped for it."""
         arguments = typed(request.arguments, WhyArguments)
 
         def chosen(ranks: list[Rank]) -> None:
-            expression = ask(self._core.injected)
-            inquiry = _Inquiry(request, ranks, arguments, expression, arguments.samples)
-            self._look(inquiry)
+            self._evidence.gather(ranks, arguments.samples, arguments.interval, told)
+
+        def told(evidence: Evidence) -> None:
+            to_clients.respond(self._core, request, self._body(judge(evidence)))
 
         self._meshes.choose(request, arguments.ranks, chosen)
-
-    def processes_read(self, event: ProcessesRead) -> None:
-        """The state of processes has come."""
-        then = self._reading.pop(event.token, None)
-        if then is not None:
-            then(event)
-
-    def _look(self, inquiry: _Inquiry) -> None:
-        """Take one sample of each rank, from inside and from outside."""
-        inquiry.left -= 1
-        both = 2
-
-        def one_is_there() -> None:
-            nonlocal both
-            both -= 1
-            if not both:
-                self._looked(inquiry)
-
-        def told(results: dict[DebuggeeId, Result[Sample]]) -> None:
-            _note(inquiry, results)
-            one_is_there()
-
-        def read(event: ProcessesRead) -> None:
-            for identity, process in event.processes.items():
-                inquiry.processes.setdefault(identity, []).append(process)
-            one_is_there()
-
-        token = self._core.number()
-        self._reading[token] = read
-        self._core.out.append(ReadProcesses(token, _identities(inquiry.ranks)))
-        asked = (
-            rank for rank in inquiry.ranks if rank.phase.live and rank.id not in inquiry.problems
-        )
-        gather_results(
-            self._core, asked, lambda rank: inquiry.expression, Sample, told, SILENT_AFTER_S
-        )
-
-    def _looked(self, inquiry: _Inquiry) -> None:
-        if inquiry.left:
-            self._core.after(inquiry.arguments.interval, lambda: self._look(inquiry))
-            return
-        verdict = judge(self._evidence(inquiry))
-        to_clients.respond(self._core, inquiry.request, self._body(verdict))
-
-    def _evidence(self, inquiry: _Inquiry) -> Evidence:
-        found = {
-            rank.rank_id: RankEvidence(
-                rank.rank_id,
-                _standing(rank, inquiry.problems.get(rank.id, "")),
-                inquiry.samples.get(rank.id, ()),
-                inquiry.processes.get(_process_of(rank), ()),
-            )
-            for rank in inquiry.ranks
-        }
-        return Evidence(found, inquiry.arguments.interval)
 
     def _body(self, verdict: Verdict) -> Body:
         return {
@@ -132,34 +52,6 @@ class Why:
             "stack": [_frame(each) for each in reversed(suspect.stack)],
             "waitingFor": suspect.waiting_for,
         }
-
-
-def _note(inquiry: _Inquiry, results: dict[DebuggeeId, Result[Sample]]) -> None:
-    for id, (sample, reply) in results.items():
-        if sample is None:
-            inquiry.problems[id] = reply.problem
-        else:
-            inquiry.samples.setdefault(id, []).append(sample)
-
-
-def _identities(ranks: Iterable[Rank]) -> tuple[str, ...]:
-    return tuple(filter(None, map(_process_of, ranks)))
-
-
-def _process_of(rank: Rank) -> str:
-    """Return the identity that a rank has told; else what else this machine may know it by."""
-    if rank.process:
-        return rank.process
-    if rank.endpoint.watched and rank.endpoint.pid:
-        return str(rank.endpoint.pid)
-    return f":{rank.endpoint.port}" if is_loopback(rank.endpoint.host) else ""
-
-
-def _standing(rank: Rank, problem: str) -> Standing:
-    stop = ""
-    if rank.stop is not None:
-        stop = rank.stop.reason or "stopped"
-    return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
 
 
 def _frame(frame: Frame) -> Body:
