@@ -6,10 +6,10 @@ replace it. What others can read is refused, not mended: it may have been read a
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import re
-import secrets
 import stat
 import sys
 from pathlib import Path
@@ -24,8 +24,8 @@ _POSIX: Final = sys.platform != "win32"
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
+    """Return a token that nobody can guess, as `secrets` does; importing that takes 4 ms."""
+    return base64.urlsafe_b64encode(os.urandom(TOKEN_BYTES)).rstrip(b"=").decode("ascii")
 
 
 def read_token(path: Path) -> str:
@@ -68,7 +68,7 @@ def new_file(folder: Path, prefix: str) -> tuple[int, Path]:
 
     As `tempfile.mkstemp` does; importing that takes every start 4 ms. Raises OSError.
     """
-    path = folder / f"{prefix}{secrets.token_hex(8)}"
+    path = folder / f"{prefix}{os.urandom(8).hex()}"
     exclusive = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     return os.open(path, exclusive, 0o600), path
 

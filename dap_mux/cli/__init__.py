@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dap_mux.cli.start import without_collections
+from dap_mux.cli.start import without_collections, without_typing_extensions
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (by default the process's own) and return its exit code."""
-    with without_collections():
+    with without_collections(), without_typing_extensions():
         from dap_mux.cli import entry
     return entry.main(arguments)

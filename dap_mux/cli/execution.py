@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import importlib.util
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dap_mux.config import Config
 from dap_mux.user_files import NoHome, expand_home
@@ -25,19 +26,33 @@ def load_config(args: Namespace) -> Config:
     return Config.load(vars(args), os.environ, cwd=Path.cwd(), home=home)
 
 
-def execute(function: Callable[[T], Awaitable[int]], options: T) -> int:
+def execute(function: Callable[[T], Coroutine[Any, Any, int]], options: T) -> int:
     """Run an async function on the fastest event loop available."""
-    import anyio
 
     async def run(options: T) -> int:
         gc.freeze()
         gc.enable()
         return await function(options)
 
-    gc.disable()  # anyio has more to import; see `start`
-    backend = {"use_uvloop": importlib.util.find_spec("uvloop") is not None}
+    gc.disable()  # uvloop is still to be imported; see `start`
     try:
-        return anyio.run(run, options, backend="asyncio", backend_options=backend)
+        return _run(run(options))
     finally:
         gc.freeze()  # the process ends with all of it
         gc.enable()
+
+
+def _run(coroutine: Coroutine[Any, Any, int]) -> int:
+    new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+    with suppress(ImportError):
+        from uvloop import new_event_loop as new_loop
+    if sys.version_info >= (3, 11):
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(coroutine)
+    import anyio  # has the same for Python 3.10
+
+    async def run() -> int:
+        return await coroutine
+
+    backend = {"loop_factory": new_loop}
+    return anyio.run(run, backend="asyncio", backend_options=backend)

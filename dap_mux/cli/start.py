@@ -1,8 +1,9 @@
-"""Start fast: what is imported on the way does not become garbage."""
+"""Start fast: what is imported on the way does not become garbage, and is no more than needed."""
 
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,3 +22,20 @@ def without_collections() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def without_typing_extensions() -> Iterator[None]:
+    """Import in here: msgspec takes from `typing` what it would take from typing_extensions.
+
+    It is the same from Python 3.11 on, and the other takes 5 ms to import.
+    """
+    name = "typing_extensions"
+    skipped = sys.version_info >= (3, 11) and name not in sys.modules
+    if skipped:
+        sys.modules[name] = None  # type: ignore[assignment]  # Python's own mark of no such module
+    try:
+        yield
+    finally:
+        if skipped:
+            sys.modules.pop(name, None)

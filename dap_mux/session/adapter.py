@@ -13,8 +13,6 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
-from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from dap_mux.config import AdapterOptions, Config
@@ -23,9 +21,12 @@ from dap_mux.engine.outputs import FindRanks
 from dap_mux.errors import DapMuxError
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
-from dap_mux.shell.listeners import serve_stdio
+from dap_mux.shell.listeners import StdioConnection, serve_stdio
+from dap_mux.shell.tasks import beside, first
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from dap_mux.cluster.launcher import LaunchedJob
     from dap_mux.cluster.local import LocalCluster
     from dap_mux.session.job import Job
@@ -40,55 +41,52 @@ async def serve_adapter(options: AdapterOptions) -> int:
     set_up_log(config.verbosity, config.log_dir, config.log)
     settings = settings_of(config, ranks_from_client=True)
     avoid = range(config.base_port, config.base_port + 1024)
-    async with (
-        open_session(config, settings, avoid=avoid) as session,
-        anyio.create_task_group() as tasks,
-    ):
-        finder = Finder(session, config, tasks)
-        tasks.start_soon(finder.run)
-        editor = await serve_stdio(session.driver)
-        await _all_left(session, editor.closed)
-        await finder.finish()
-        tasks.cancel_scope.cancel()
+    async with open_session(config, settings, avoid=avoid) as session:
+        finder = Finder(session, config)
+        editor = await beside(finder.run(), _serve(session, finder))
     if editor.fault:
         raise DapMuxError(f"closed standard input, where DAP was expected: {editor.fault}")
     return 0
 
 
-async def _all_left(session: Session, editor_gone: asyncio.Event) -> None:
-    """Wait until all clients have left, or for a signal.
+async def _serve(session: Session, finder: Finder) -> StdioConnection:
+    """Serve until all clients have left, or a signal comes.
 
     Editors send SIGTERM as soon as `disconnect` is answered, and when their window is reloaded.
     """
-    async with anyio.create_task_group() as waiting:
+    editor = await serve_stdio(session.driver)
 
-        async def left() -> None:
-            await editor_gone.wait()
-            await session.driver.no_clients()
-            waiting.cancel_scope.cancel()
+    async def left() -> None:
+        await editor.closed.wait()
+        await session.driver.no_clients()
 
-        waiting.start_soon(left)
-        await session.interrupted()
-        waiting.cancel_scope.cancel()
+    await first(left(), session.interrupted())
+    await finder.finish()
+    return editor
 
 
 class Finder:
     """Finds or starts the ranks of an `attach` or `launch` request."""
 
-    def __init__(self, session: Session, config: Config, tasks: TaskGroup) -> None:
+    _tasks: TaskGroup
+
+    def __init__(self, session: Session, config: Config) -> None:
         self._session = session
         self._config = config
-        self._tasks = tasks
         self._cluster: LocalCluster | LaunchedJob | None = None
         self._job: Job | None = None
-        self._job_over = anyio.Event()
+        self._job_over = asyncio.Event()
         self._found: set[int] = set()
 
     async def run(self) -> None:
         """Answer the engine's `FindRanks` side by side: each may take a while."""
-        while True:
-            request = await self._session.driver.rank_searches.get()
-            self._tasks.start_soon(self._find, request)
+        request = await self._session.driver.rank_searches.get()
+        import anyio  # it takes longer to import than the engine
+
+        async with anyio.create_task_group() as self._tasks:
+            while True:
+                self._tasks.start_soon(self._find, request)
+                request = await self._session.driver.rank_searches.get()
 
     async def _find(self, request: FindRanks) -> None:
         try:

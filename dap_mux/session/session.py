@@ -7,12 +7,11 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,6 +29,7 @@ from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
+from dap_mux.shell.signals import Signals
 from dap_mux.shell.tls_unix import listen_unix
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ LEAVE_TIMEOUT_ON_RELEASE_S = 2.0  # for the same, within RELEASE_TIMEOUT_S
 class Session:
     """A running session: its driver, and the address that clients connect to."""
 
-    def __init__(
-        self, driver: Driver, file: SessionFile, signals: AsyncIterator[signal.Signals]
-    ) -> None:
+    def __init__(self, driver: Driver, file: SessionFile, signals: Signals) -> None:
         self.driver = driver
         self.file = file
         self._signals = signals
@@ -108,19 +106,22 @@ class Session:
 
     async def _take_leave(self, limit: float) -> None:
         """Answer the last requests of clients that know of the end."""
-        with anyio.move_on_after(limit):
-            await self.driver.no_clients()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.driver.no_clients(), limit)
 
     async def interrupted(self) -> signal.Signals:
         """Wait for Ctrl-C or SIGTERM, including one that has arrived since the last call."""
-        return await anext(self._signals)
+        return await self._signals.next()
 
     async def release(self, reason: str) -> None:
         """Detach from every rank so that it continues, within `RELEASE_TIMEOUT_S`."""
         self.driver.feed(inputs.Shutdown(reason))
-        with anyio.move_on_after(RELEASE_TIMEOUT_S):
-            await self.driver.no_links()
-            await self._take_leave(LEAVE_TIMEOUT_ON_RELEASE_S)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._released(), RELEASE_TIMEOUT_S)
+
+    async def _released(self) -> None:
+        await self.driver.no_links()
+        await self._take_leave(LEAVE_TIMEOUT_ON_RELEASE_S)
 
 
 def settings_of(
@@ -224,7 +225,7 @@ async def open_session(
     garbage = GarbageCollection(driver)
     garbage.start()
     # From here on signals are queued: there is something to clean up.
-    with anyio.open_signal_receiver(*ending_signals()) as signals:
+    with Signals(ending_signals()) as signals:
         file.write()
         try:
             yield Session(driver, file, signals)

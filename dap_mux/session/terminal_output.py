@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -9,8 +10,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
-
-import anyio
 
 from dap_mux.printable import one_line, printable
 
@@ -150,7 +149,7 @@ class Echo:
         """Repeat new lines until cancelled."""
         while True:
             self.catch_up()
-            await anyio.sleep(POLL_INTERVAL_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     def catch_up(self, *, final: bool = False) -> None:
         """Repeat the lines since the last call; `final`: an unfinished one, too."""

@@ -9,7 +9,6 @@ closed the connection already, must show the token.
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import sys
 from functools import cache
@@ -26,7 +25,7 @@ _USER_IDS: Final = 2**32 - 1
 
 
 def _unknown_token() -> Token:
-    return Token(secrets.token_urlsafe(32))
+    return Token(os.urandom(32).hex())
 
 
 class Guard(Struct, frozen=True):

@@ -8,9 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
-
-import anyio
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.admission import Token
@@ -19,14 +17,17 @@ from dap_mux.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
 from dap_mux.shell.local_files import LocalFiles
 from dap_mux.shell.local_processes import LocalProcesses, is_over
-from dap_mux.shell.process_reader import ProcessReader
 from dap_mux.shell.timers import Timer, Timers
+
+if TYPE_CHECKING:
+    from dap_mux.shell.process_reader import ProcessReader
 
 logger = logging.getLogger("dap_mux")
 # Connections that are opened at once, and how soon as many more are: a session of thousands of
 # ranks needs half the memory for it (measured), and no listener is met by all of them.
 AT_ONCE: Final = 128
 PACE_S: Final = 0.05
+CLOSE_TIMEOUT_S: Final = 1.0
 
 
 class Peer(Protocol):
@@ -96,7 +97,7 @@ class Driver:
         self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
         self._processes = LocalProcesses()
-        self._process_reader = ProcessReader()
+        self._process_reader: ProcessReader | None = None  # made when it is first needed
         self.timers = Timers()
         self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
@@ -108,7 +109,7 @@ class Driver:
             outputs.Connect: self._connect,
             outputs.CloseLink: self._close_link,
             outputs.WatchProcess: self._watch_process,
-            outputs.ReadProcesses: partial(self._process_reader.read, tell=self.feed),
+            outputs.ReadProcesses: self._read_processes,
             outputs.UnwatchProcess: lambda output: self._processes.forget(output.token),
             outputs.SetDeadline: self._set_deadline,
             outputs.CancelDeadline: self._cancel_deadline,
@@ -330,6 +331,13 @@ class Driver:
         if change is not None:
             change.set()
 
+    def _read_processes(self, output: outputs.ReadProcesses) -> None:
+        if self._process_reader is None:
+            from dap_mux.shell.process_reader import ProcessReader
+
+            self._process_reader = ProcessReader()
+        self._process_reader.read(output, tell=self.feed)
+
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
         self._waiting.clear()
@@ -337,17 +345,20 @@ class Driver:
             task.cancel()
         self._files.close()
         self._processes.close()
-        self._process_reader.close()
+        if self._process_reader is not None:
+            self._process_reader.close()
         self.timers.cancel_all()
         self._deadlines.clear()
         for peer in list(self._clients.values()):
             peer.close()
         for link in list(self._links.values()):
             link.close()
-        with contextlib.suppress(TimeoutError):
-            with anyio.fail_after(1.0):
-                await self.no_clients()
-                await self.no_links()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._closed(), CLOSE_TIMEOUT_S)
+
+    async def _closed(self) -> None:
+        await self.no_clients()
+        await self.no_links()
 
 
 def _add(writes: Writes, peer: Peer | RankLink | None, frame: bytes) -> None:

@@ -218,10 +218,12 @@ async def listen(
     """
     loop = asyncio.get_running_loop()
     factory = connection_factory(driver, guard or Guard())
+    # uvloop takes bytes as they are, and for text imports Unicode's tables of names of hosts
+    hosts = cast("list[str]", [host.encode("ascii") if host.isascii() else host])
     others = (one for one in range(port + 1, LAST_PORT) if one not in avoid)
     for candidate in [port, *islice(others, MAX_PORTS_TRIED)] if port else [0]:
         try:
-            server = await loop.create_server(factory, host, candidate, **tls_options(tls))
+            server = await loop.create_server(factory, hosts, candidate, **tls_options(tls))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 continue

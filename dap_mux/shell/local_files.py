@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import stat
 import time
@@ -75,9 +74,11 @@ class LocalFiles:
     def _hashed(self, path: str, stamp: Stamp) -> str:
         known = self._known.get(path)
         if known is None or known[0] != stamp:
+            from hashlib import sha256  # with OpenSSL, which a start does without
+
             settled = time.time() - stamp[0] / 1e9 > MTIME_GRANULARITY_S  # before it is read
             with open(path, "rb") as file:  # noqa: PTH123
-                known = stamp, hashlib.sha256(file.read()).hexdigest()
+                known = stamp, sha256(file.read()).hexdigest()
             if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             if settled:

@@ -1,7 +1,7 @@
 """What starting costs: the adapter until it listens, and `dap-mux list` of a session.
 
 CPU, user and system, above that of a bare interpreter, which is started in turns with them; medians
-count.
+count. Beside the adapter stands what the libraries alone cost that it cannot do without.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.bench.processes import helper, proxy
 
 TIMES: Final = 15
 RANKS: Final = 4
+LIBRARIES: Final = "import asyncio, msgspec, uvloop"
 ADAPTER_BOUND: Final = 0.120  # s
 LIST_BOUND: Final = 0.150  # s
 _LOOK_AGAIN: Final = 0.001  # s
@@ -30,14 +31,19 @@ _KEEPS_NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"  # then each start compile
 
 
 def run() -> Iterator[Figure]:
-    """Measure all three in turns; the first round only writes bytecode."""
+    """Measure all in turns; the first round only writes bytecode."""
     with helper("fake_ranks", RANKS) as (_, ports), proxy(ports) as session:
         listing = ("-m", "dap_mux", "list", f"127.0.0.1:{session.port}")
         used = [
-            (_until_ended("-c", "pass"), _until_listening(), _until_ended(*listing))
+            (
+                _until_ended("-c", "pass"),
+                _until_ended("-c", LIBRARIES),
+                _until_listening(),
+                _until_ended(*listing),
+            )
             for _ in range(1 + TIMES)
         ]
-    bare, adapter, listed = (median(column) for column in zip(*used[1:], strict=True))
+    bare, libraries, adapter, listed = (median(column) for column in zip(*used[1:], strict=True))
     starts = {"the adapter": (adapter, ADAPTER_BOUND), "`dap-mux list`": (listed, LIST_BOUND)}
     for name, (cpu, bound) in starts.items():
         more = cpu - bare
@@ -48,6 +54,11 @@ def run() -> Iterator[Figure]:
             bound=f"<= {shown(bound)}",
             held=more <= bound,
         )
+    floor = libraries - bare
+    ratio = f"{(adapter - bare) / floor:.2f} x"
+    yield Figure(
+        "CPU of starting the adapter", shown(adapter - bare), f"libraries {shown(floor)}", ratio
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import random
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
+
+if TYPE_CHECKING:
+    from random import Random
 
 Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
 """A deferred call, and the request that it is made for."""
@@ -73,12 +76,18 @@ class SessionState:
         self.mapped: set[RankId] = set()  # ranks that were given mappings
         self.flow = Flow()
         self.out: list[Output] = []
-        self.random = random.Random(settings.seed)
         self.cause: ClientRequest | None = None  # the request that is being handled
         self.postponed: list[Postponed] = []
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
         self.faults = 0
         self._numbers = 0
+
+    @cached_property
+    def random(self) -> Random:
+        """What spreads the attempts to connect."""
+        from random import Random
+
+        return Random(self.settings.seed)
 
     def adopt(self, settings: Settings) -> None:
         """Use these settings from now on; requests can change view and scope again."""
