@@ -67,6 +67,12 @@ def stat(pid: Process) -> Stat | None:
     return Stat(fields[0], fields[_STARTED]) if len(fields) > _STARTED else None
 
 
+def parent(pid: Process) -> int | None:
+    """Return the pid of the process that started one, None where that is unknown."""
+    text = status(pid).get("PPid", "")
+    return int(text) if text.isdigit() else None
+
+
 def cpu_seconds(pid: Process) -> float:
     """Return the CPU time that a process has used, 0 where that is unknown."""
     try:

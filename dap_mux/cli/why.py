@@ -1,7 +1,7 @@
 """`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence.
 
-Asked of a session; or of ranks wherever they run, also of those that nobody has prepared for it. A
-session is then opened over them for as long as the answer takes.
+Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
+wherever else they run: a session is then opened over them for as long as the answer takes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any, Final
 
 import anyio
@@ -33,6 +34,7 @@ NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
 )
+OPEN_CONSOLE: Final = "dap-mux console"
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 Body = dict[str, Any]
 
@@ -44,6 +46,8 @@ def main(args: Namespace) -> int:
         strange = [word for word in args.arguments if word not in endpoints]
         if strange:
             raise UsageError(f"{strange[0]}: name either a session or endpoints, not both")
+        if (pids := _pids(endpoints)) is not None:
+            return execute(_of_processes, (args, pids))
         return execute(_of_endpoints, (args, endpoints))
     session, arguments = split_session(args.arguments)
     ranks = with_group(" ".join(arguments) or "all")
@@ -57,6 +61,15 @@ def _is_endpoint(word: str) -> bool:
 
     several = re.fullmatch(r"(?:@.*\.json|.*:\d+[-+]\d+)", word)
     return several is not None or has_source(word)
+
+
+def _pids(endpoints: Sequence[str]) -> list[int] | None:
+    """Return the processes of this machine that the endpoints are, None if any is another."""
+    if not all(each.startswith("pid:") for each in endpoints):
+        return None
+    from dap_mux.session.outside_view import pids_of
+
+    return pids_of(endpoints)
 
 
 def _show(args: Namespace, body: Body) -> int:
@@ -100,6 +113,43 @@ async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
                 break
             await debugger.wait_for_change()
     return await debugger.request("why", {"ranks": ranks}, timeout_s=RESPONSE_TIMEOUT_S)
+
+
+async def _of_processes(asked: tuple[Namespace, list[int]]) -> int:
+    """Ask of processes that nobody has prepared, and leave them as they are.
+
+    `--attach` then brings a debugger into the culprit alone.
+    """
+    from dap_mux.insight.why.answer import answer
+    from dap_mux.insight.why.verdicts import judge
+    from dap_mux.rank_sets import fold
+    from dap_mux.session.outside_view import look, ranks_outside
+
+    args, pids = asked
+    ranks = await anyio.to_thread.run_sync(ranks_outside, pids)
+    verdict = judge(await look(ranks))
+    body = answer(verdict, fold)
+    if body["next"].startswith(OPEN_CONSOLE):  # there is no session
+        body["next"] = f"dap-mux why pid:{','.join(map(str, pids))} --attach"
+    code = _show(args, body)
+    if not args.attach or not verdict.suspects:
+        return code
+    culprits = verdict.suspects[0].ranks
+    attached = [one.process.pid for one in ranks if one.rank in culprits and one.process.runs]
+    if not attached:
+        raise DapMuxError("there is no process left to attach to")
+    return await _with_debugger(args, attached, code)
+
+
+async def _with_debugger(args: Namespace, pids: Sequence[int], code: int) -> int:
+    from dap_mux.session.attach import serve, session_over
+    from dap_mux.session.terminal_output import say
+
+    endpoint = f"pid:{','.join(map(str, pids))}"
+    async with session_over(AttachOptions(load_config(args), (endpoint,))) as (session, _):
+        say(f"a debugger is in {endpoint} alone: dap-mux console {session.address}")
+        await serve(session)
+    return code
 
 
 async def _of_endpoints(asked: tuple[Namespace, tuple[str, ...]]) -> int:

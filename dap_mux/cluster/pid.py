@@ -1,5 +1,7 @@
 """Running processes that were not started for debugging: `pid:1234,1235`.
 
+That of a launcher stands for the ranks that it has started.
+
 debugpy is injected into each: by gdb or lldb, or by `sys.remote_exec` on Python 3.14 and later. It
 stays when we leave, listening on loopback, and is found again: a second injection would disconnect
 a debugger that is attached by then.
@@ -15,11 +17,11 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
+from dap_mux.cluster.job_processes import ranks_among
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import SourceSpec, reach_directly
 from dap_mux.errors import DapMuxError, UsageError
-from dap_mux.rank.environ import place_of
 
 HOST: Final = "127.0.0.1"
 BASE_PORT: Final = 5678
@@ -31,19 +33,12 @@ class Pids:
     """A `Source`: processes that the user named by their pids."""
 
     def __init__(self, word: SourceSpec) -> None:
-        if not _WORD.fullmatch(word.rest):
-            raise UsageError(
-                f"{word}: not a list of process ids; one looks like pid:1234 or pid:12,34"
-            )
-        self._pids = [int(text) for text in word.rest.split(",")]
-        twice = [pid for pid in self._pids if self._pids.count(pid) > 1]
-        if twice:
-            raise UsageError(f"{word}: duplicate process {twice[0]}")
+        self._pids = read_pids(word.rest)
         self._ranks: dict[RunningPython, RankRecord] = {}
 
     async def discover(self) -> Sequence[RankRecord]:
         """Inject debugpy into each of them, after all have been checked."""
-        found = [RunningPython.read(pid) for pid in self._pids]
+        found = await anyio.to_thread.run_sync(ranks_among, self._pids)
         ports = {process: process.listening_port() for process in found}
         strange = [process for process in found if ports[process] is None]
         for process in strange:
@@ -65,6 +60,19 @@ class Pids:
     reach = staticmethod(reach_directly)
 
 
+def read_pids(text: str) -> list[int]:
+    """Read what follows `pid:`. Raises `UsageError`."""
+    if not _WORD.fullmatch(text):
+        raise UsageError(
+            f"pid:{text}: not a list of process ids; one looks like pid:1234 or pid:12,34"
+        )
+    pids = [int(each) for each in text.split(",")]
+    twice = [pid for pid in pids if pids.count(pid) > 1]
+    if twice:
+        raise UsageError(f"pid:{text}: duplicate process {twice[0]}")
+    return pids
+
+
 async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
     """Inject debugpy into all at once; return their ports. Raises the first `DapMuxError`."""
     debugger = await debugger_for(processes)
@@ -80,7 +88,7 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
     wanted: set[int] = set()
     async with anyio.create_task_group() as tasks:
         for place, process in enumerate(processes):
-            rank = place_of(process.environ).rank
+            rank = process.place.rank
             port = _free_port(BASE_PORT + (place if rank is None else rank), wanted)
             wanted.add(port)
             tasks.start_soon(bring, process, port)
@@ -92,7 +100,7 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
 
 def _record(process: RunningPython, port: int | None) -> RankRecord:
     assert port is not None
-    place = place_of(process.environ)
+    place = process.place
     return RankRecord(
         host=HOST,
         port=port,

@@ -13,6 +13,7 @@ from typing import Final
 
 from dap_mux import procfs
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.rank.environ import Place, place_of
 
 OLDEST_PYTHON: Final = (3, 8)  # that current debugpy supports
 _PYTHON: Final = re.compile(rb"/(?:lib)?python(\d)\.(\d+)[^/]*$", re.MULTILINE)
@@ -52,6 +53,11 @@ class RunningPython:
     def environ(self) -> dict[str, str]:
         """The environment that it was started with; {} once it has ended."""
         return procfs.environ(self.pid)
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in its job, by the variables of its launcher."""
+        return place_of(self.environ)
 
     @property
     def runs(self) -> bool:

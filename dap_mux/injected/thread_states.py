@@ -1,4 +1,4 @@
-"""What the system knows of this process's threads: their states, and the system calls they are in.
+"""What the system knows of a process's threads: their states, and the system calls they are in.
 
 It is read from /proc, so only of Linux; elsewhere nothing is told.
 """
@@ -38,29 +38,32 @@ OF_A_DESCRIPTOR = frozenset({
 """Those whose first argument is one."""
 
 
-def thread_state(tid: int) -> dict[str, Any]:
-    """Return the fields of a thread that the system knows, those that could be read."""
+def thread_state(tid: int, process: str = HERE) -> dict[str, Any]:
+    """Return the fields of a thread that the system knows, those that could be read.
+
+    `process`: the folder of another process than this one.
+    """
     found: dict[str, Any] = {"tid": tid}
     try:
-        state, *numbers = _read(tid, "stat").rpartition(")")[2].split()
+        state, *numbers = _read(process, tid, "stat").rpartition(")")[2].split()
         used = int(numbers[10]) + int(numbers[11])
         found.update(state=state, cpu=used / os.sysconf("SC_CLK_TCK"))
-        found["switches"] = _switches(tid)
-        number, *arguments = _read(tid, "syscall").split()
+        found["switches"] = _switches(process, tid)
+        number, *arguments = _read(process, tid, "syscall").split()
         if number.isdigit():  # else it runs, or waits without having called
             found["system_call"] = name = system_call(int(number))
             if name in OF_A_DESCRIPTOR:
                 # The upper half of the register means nothing in an int.
                 descriptor = int(arguments[0], 16) & 0xFFFFFFFF
-                found["file"] = os.readlink(f"{HERE}/fd/{descriptor}")  # noqa: PTH115
+                found["file"] = os.readlink(f"{process}/fd/{descriptor}")  # noqa: PTH115
     except (OSError, ValueError, IndexError):
         pass  # no /proc, one that shows less, or the thread has gone
     return found
 
 
-def _switches(tid: int) -> int:
+def _switches(process: str, tid: int) -> int:
     """Return how often a thread has given up its processor: one that waits does so once."""
-    for line in _read(tid, "status").splitlines():
+    for line in _read(process, tid, "status").splitlines():
         name, _, count = line.partition(":")
         if name == "voluntary_ctxt_switches":
             return int(count)
@@ -72,6 +75,6 @@ def system_call(number: int) -> str:
     return NAMES.get(os.uname().machine, {}).get(number) or str(number)
 
 
-def _read(tid: int, name: str) -> str:
-    with open(f"{HERE}/task/{tid}/{name}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+def _read(process: str, tid: int, name: str) -> str:
+    with open(f"{process}/task/{tid}/{name}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
         return file.read()

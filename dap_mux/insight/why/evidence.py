@@ -1,7 +1,7 @@
 """What is known of a job whose ranks may wait for each other: the input of every verdict.
 
-`Sample` is what `injected/evidence.py` tells of a rank from inside, as JSON; `Process` is what the
-system tells of it from outside. Neither is there for every rank.
+`Sample` is what `injected/evidence.py` tells of a rank from inside, as JSON, or py-spy of one that
+nobody has prepared; `Process` is what the system tells of it. Neither is there for every rank.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Thread(Struct, frozen=True):
     unknown. `lock`: identity
     of the lock that it waits for, `owner`: the name of the thread that has it, as far as the lock
     itself says; `holds`: of the locks that its frames have taken by `with`. `handling`: the
-    exception in whose handler it is.
+    exception in whose handler it is. `owns_gil`: it had Python's global lock, as seen from outside.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Thread(Struct, frozen=True):
     owner: str = ""
     holds: list[str] = []
     handling: str = ""
+    owns_gil: bool = False
 
 
 class Collective(Struct, frozen=True):
