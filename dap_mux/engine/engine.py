@@ -32,7 +32,7 @@ from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.messages.requests import Requests
 from dap_mux.engine.on_demand import OnDemand
-from dap_mux.engine.outputs import Output
+from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.ranks.lifecycle import Lifecycle
@@ -234,6 +234,8 @@ class Engine:
     def _connection(self, event: inputs.LinkUp | inputs.LinkDown) -> None:
         rank = self.core.links.get(event.link)
         if rank is None:
+            if isinstance(event, inputs.LinkUp):  # it was given up while it was being made
+                self.core.out.append(CloseLink(event.link))
             return
         if isinstance(event, inputs.LinkUp):
             self.lifecycle.up(rank)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -92,7 +92,7 @@ class Driver:
         self._clients: dict[int, Peer] = {}
         self._links: dict[int, RankLink] = {}
         self._connecting: dict[int, asyncio.Task[None]] = {}
-        self._waiting: deque[outputs.Connect] = deque()  # to be connected
+        self._waiting: OrderedDict[int, outputs.Connect] = OrderedDict()  # to be connected
         self._at_once = AT_ONCE
         self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
@@ -216,13 +216,14 @@ class Driver:
         if output.dials:
             self._loop.call_soon(self._take_up, output)
             return
-        self._waiting.append(output)
+        self._waiting[output.link] = output
         self._connect_more()
 
     def _connect_more(self) -> None:
         """Open as many connections as may be opened now; more of them as time passes."""
         while self._waiting and len(self._connecting) < self._at_once:
-            self._begin(self._waiting.popleft())
+            _, first = self._waiting.popitem(last=False)
+            self._begin(first)
         if self._waiting and self._more is None:
             self._more = self.timers.call_later(PACE_S, self._allow_more)
         elif not self._waiting:
@@ -282,9 +283,15 @@ class Driver:
             self.link_down(output.link, f"cannot connect: {error.strerror or error}")
 
     def _close_link(self, output: outputs.CloseLink) -> None:
-        link = self._links.get(output.link)
+        """Also one that is not yet made: the engine has forgotten it, and nobody would close it."""
+        number = output.link
+        link = self._links.get(number)
         if link:
             link.close()
+        elif number in self._connecting:
+            self._connecting[number].cancel()
+        elif self._waiting.pop(number, None):
+            self._changed()
 
     def _watch_process(self, output: outputs.WatchProcess) -> None:
         def tell(alive: bool | None) -> None:

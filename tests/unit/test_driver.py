@@ -89,3 +89,35 @@ async def test_few_are_connected_at_once_and_a_silent_one_keeps_nobody_waiting(
         writer.close()
     server.close()
     await server.wait_closed()
+
+
+@pytest.mark.parametrize("at_once", [1, 0], ids=["being made", "not begun"])
+async def test_a_connection_that_is_given_up_is_never_made(
+    silent_port: int, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(driver_module, "AT_ONCE", at_once)
+    driver = Driver(Engine(INJECTED))
+    driver._connect(outputs.Connect(1, ("job", 0), "127.0.0.1", silent_port))
+    driver._close_link(outputs.CloseLink(1))
+    await asyncio.wait_for(driver.no_links(), LIMIT)
+    await driver.close()
+
+
+async def test_a_connection_that_nobody_knows_any_longer_is_closed() -> None:
+    """As one that is up at the moment in which its rank is given up."""
+    driver = Driver(Engine(INJECTED))
+    closed = asyncio.Event()
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+        closed.set()
+
+    server = await asyncio.start_server(meet, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    driver._connect(outputs.Connect(1, ("job", 0), host, port))  # of no rank
+    await asyncio.wait_for(closed.wait(), LIMIT)
+    await asyncio.wait_for(driver.no_links(), LIMIT)
+    await driver.close()
+    server.close()
+    await server.wait_closed()

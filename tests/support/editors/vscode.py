@@ -128,11 +128,16 @@ class VSCodeModel(Editor):
             if self._last_continued is None:
                 if self.state != "stopped":
                     self._focus_on_any()
-            elif self.focus == self._last_continued and not self._rows[self.focus].stopped:
+            elif self.focus == self._last_continued and not self._is_stopped(self.focus):
                 oldest = self._stops[0].get("threadId") if self._stops else None
                 self._focus_on(oldest) if oldest in self._rows else self._focus_on_any()
         self._may_pass_focus = False
         return self._sent()
+
+    def _is_stopped(self, thread: int) -> bool:
+        """Return False also for one whose row has gone, as its rank may have meanwhile."""
+        row = self._rows.get(thread)
+        return row is not None and row.stopped
 
     # Events
 

@@ -7,8 +7,10 @@ standard input, and ends with that, as on SIGTERM.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
+import socket
 import threading
 from collections import Counter
 from pathlib import Path
@@ -73,6 +75,10 @@ class MeasuredSession:
         gc.collect()
         return Counter(type(each).__qualname__ for each in gc.get_objects())
 
+    async def described_files(self) -> list[str]:
+        """Return what each open file is, and where each socket leads."""
+        return described_files()
+
     async def rest(self) -> dict[str, float]:
         """Return a sample without garbage."""
         return await self.measure(collected=True)
@@ -81,6 +87,27 @@ class MeasuredSession:
 def resident() -> int:
     """Return how much of this process is in memory, in KiB."""
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * KIB
+
+
+def described_files() -> list[str]:
+    """Return what each open file of this process is."""
+    return [_described(int(each.name)) for each in Path("/proc/self/fd").iterdir()]
+
+
+def _described(number: int) -> str:
+    """Return what this open file is."""
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(number)) as one:
+        return f"{number}: {one.getsockname()} -> {_peer(one)}"
+    with contextlib.suppress(OSError):
+        return f"{number}: {Path(f'/proc/self/fd/{number}').readlink()}"
+    return f"{number}: closed meanwhile"
+
+
+def _peer(one: socket.socket) -> object:
+    try:
+        return one.getpeername()
+    except OSError as error:
+        return error.strerror
 
 
 def open_files() -> int:
@@ -99,6 +126,7 @@ async def main() -> None:
         session.ended,
         session.measure,
         session.kinds,
+        session.described_files,
         session.rest,
     )
     await obey({command.__name__: command for command in commands})

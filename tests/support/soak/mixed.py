@@ -165,7 +165,9 @@ class MixedLife(RandomLife):
         self._visitors.clear()
         deadline = time.monotonic() + LIMIT
         while any((held := await self._held()).values()):
-            assert time.monotonic() < deadline, f"it does not come to rest: {held}"
+            if time.monotonic() > deadline:
+                files = "\n".join(await self.session.ask("described_files"))
+                raise AssertionError(f"it does not come to rest: {held}; it has open:\n{files}")
             await asyncio.sleep(0.05)
 
     async def _held(self) -> Sample:
