@@ -1,10 +1,12 @@
 """py-spy, which reads the Python stacks of a process from outside and does not pause it.
 
-It is found beside our own Python (the extra `py-spy`), in PATH, and beside the process's Python.
+It is found beside our own Python (the extra `py-spy`), in PATH, and beside the Python of a process
+of the same user: whoever runs dap-mux as root does not start what another user has installed.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -67,7 +69,12 @@ def _reason(said: str) -> str:
 
 
 def _environment_of(pid: int) -> Path | None:
-    """Return where the scripts of a process's own environment are, by its first argument."""
+    """Return where the scripts of our user's process's environment are, by its first argument."""
+    try:
+        if procfs.folder(pid).stat().st_uid != os.geteuid():
+            return None
+    except OSError:  # it has ended
+        return None
     words = procfs.command_line(pid) or ()
     path = Path(words[0]) if words else Path()
     return path.parent if path.is_absolute() else None
