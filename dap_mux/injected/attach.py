@@ -67,6 +67,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("conditions", "compile_once", (debugger,)),
         ("logpoints", "fold_logpoints", (debugger,)),
         ("tracing", "run_commands_untraced", (debugger,)),
+        ("tracing", "run_each_command_untraced", (debugger,)),
         # It wraps what others replace, so it comes last.
         ("tracing", "follow_clients", (debugger,)),
     ]

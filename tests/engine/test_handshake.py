@@ -125,6 +125,24 @@ def test_a_rank_runs_on_only_when_its_children_are_seen_to(play: Play) -> None:
     assert book.rank(0).configured
 
 
+def test_exception_filters_follow_the_patches(play: Play) -> None:
+    """An exception within what a rank evaluates before would stop it, and nobody could answer."""
+    book = play(1)
+    client = book.client()
+    book.rank(0).silent = {"evaluate"}
+    introduce(client)
+    client.ask("attach", **ATTACH)
+    client.ask("setExceptionBreakpoints", filters=["raised"])
+    client.ask("configurationDone")
+    with book.happens():
+        book.rank(0).answers()
+    lines = book.finish().splitlines()
+    told = [line.split()[2:5] for line in lines if line.startswith("rank 0 ")]
+    patched = told.index([">", "evaluate:", "ok"])
+    filtered = told.index(["<", "setExceptionBreakpoints", "filters=[raised]"])
+    assert patched < filtered < told.index(["<", "configurationDone"])
+
+
 def test_a_rank_that_evaluates_nothing_runs_on(play: Play) -> None:
     """It has had 5 s; its job is not kept waiting for our comfort."""
     book = play(1)

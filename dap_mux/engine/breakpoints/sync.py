@@ -229,7 +229,10 @@ class Breakpoints:
         self._acks.wait(place, expected, then, limit)
         ready = [rank for rank in expected if rank.phase.configurable]
         if place == EXCEPTIONS:
-            self._send_exceptions(ready)
+            self._send_exceptions([rank for rank in ready if rank.phase.live])
+            for rank in ready:
+                if not rank.phase.live:
+                    self._send_exceptions_once_patched(rank)
         elif ready:  # else `then` has been called, and may have forgotten the place
             self._send(ready, self._sendings(place))
 
@@ -253,10 +256,7 @@ class Breakpoints:
             if known is None or not known.holds_in(world, clients):
                 known = self._replayed[place] = self._sendings(place)
             self._send([rank], known)
-        if self._store.exceptions:
-            self._send_exceptions([rank])
-        elif rank.endpoint.traits.swallows_exceptions:
-            to_ranks.ask(self._core, rank, "setExceptionBreakpoints", SWALLOWED, lambda _: None)
+        self._send_exceptions_once_patched(rank)
 
     def edited(self, place: Place) -> None:
         """A place's breakpoints, or their ranks, have changed."""
@@ -300,6 +300,20 @@ class Breakpoints:
             self._acks.arrived(rank, place)
         if place != FUNCTIONS:
             self._files.taken(rank, place, told=taken.told, missing=taken.has_no_file)
+
+    def _send_exceptions_once_patched(self, rank: Rank) -> None:
+        """Until then an exception within what is evaluated would stop the rank, unanswered."""
+        link = rank.link
+
+        def send() -> None:
+            if rank.link != link:
+                return
+            if self._store.exceptions:
+                self._send_exceptions([rank])
+            elif rank.endpoint.traits.swallows_exceptions:
+                to_ranks.ask(self._core, rank, "setExceptionBreakpoints", SWALLOWED, lambda _: None)
+
+        to_ranks.when_answered(self._core, rank, "evaluate", send)
 
     def _send_exceptions(self, ranks: Iterable[Rank]) -> None:
         clients, world = self._controllers(self._store.exceptions), self._core.world()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected import pydevd_patches, stop_details
+from dap_mux.injected import pydevd_patches, stop_details, tracing
 from tests.unit.injected.conftest import Writer
 
 
@@ -203,3 +203,18 @@ def test_a_time_limit_that_has_passed_is_told(debugger: Any) -> None:
     with tracker.call_on_timeout(0.05, told[2].set):
         assert told[2].wait(30.0)
     assert told[0].is_set()
+
+
+def test_a_command_runs_untraced_in_a_thread_that_took_it_before(debugger: Any) -> None:
+    """The thread is within debugpy's own loop over commands, which is replaced for later calls."""
+    comm = import_module("_pydevd_bundle.pydevd_comm")
+    info = debugger.set_additional_thread_info(threading.current_thread())
+    traced: list[bool] = []
+    command = comm.InternalThreadCommandForAnyThread(
+        "*", lambda _: traced.append(not info.is_tracing)
+    )
+    for _ in range(2):
+        tracing.run_each_command_untraced(debugger)
+    command.do_it(debugger)
+    assert traced == [False]
+    assert not info.is_tracing
