@@ -37,6 +37,7 @@ from dap_mux.insight.why.evidence import (
 from dap_mux.insight.why.py_spy import sample_of, threads_in, variables_of
 from dap_mux.rank_sets import RankId
 from dap_mux.shell.process_reader import read_processes
+from dap_mux.user_files import open_regular
 
 LOOKS: Final = 3
 ENOUGH: Final = 2
@@ -157,13 +158,16 @@ def _sample_of(threads: Any, one: OutsideRank) -> Sample:
 
 @cache
 def _source_of(path: str) -> Source | None:
-    """Return a file's source; a process with other files is refused before."""
+    """Return a file's source; a process with other files is refused before.
+
+    The process says what it is called: it may be a device that never ends.
+    """
     try:
-        if Path(path).stat().st_size > MAX_SOURCE_BYTES:
-            return None
-        return Source(Path(path).read_text("utf-8", "replace"))
+        with open_regular(Path(path)) as file:
+            text = file.read(MAX_SOURCE_BYTES + 1)
     except (OSError, ValueError):
         return None
+    return Source(text.decode("utf-8", "replace")) if len(text) <= MAX_SOURCE_BYTES else None
 
 
 def _told(one: OutsideRank) -> RankEvidence:

@@ -46,11 +46,13 @@ def python_without_py_spy(folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 @asynccontextmanager
-async def waiting(user: User, python: Path, **env: str) -> AsyncIterator[int]:
+async def waiting(
+    user: User, python: Path, program: str = PROGRAM, **env: str
+) -> AsyncIterator[int]:
     """A process of two threads that wait; its pid."""
     process = await asyncio.create_subprocess_exec(
         str(python),
-        user.script(PROGRAM),
+        user.script(program),
         env={**user.environ, **env},
         stdout=asyncio.subprocess.PIPE,
     )
@@ -109,3 +111,13 @@ async def test_mistakes(user: User, words: tuple[str, ...], told: str) -> None:
     done = await user.does(*words)
     assert done.code in {1, 2, 3}
     assert told in done.err
+
+
+async def test_code_that_is_named_after_a_file_which_never_ends(user: User, tmp_path: Path) -> None:
+    """Its source is looked for, and none is waited for."""
+    endless = tmp_path / "endless.py"
+    os.mkfifo(endless)
+    program = f"exec(compile({PROGRAM!r}, {str(endless)!r}, 'exec'))"
+    async with waiting(user, Path(sys.executable), program) as pid:
+        done = await user.does("why", f"pid:{pid}")
+    assert "rank 0" in done.out, done.err

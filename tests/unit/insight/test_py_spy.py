@@ -202,3 +202,8 @@ def test_any_text(text: str) -> None:
     source = Source(text)
     for line in range(5):
         call_at(source, line, {"a": "<b at 0x1>", "b": "0"})
+
+
+def test_a_call_that_is_nested_too_deeply_is_shown_as_it_stands() -> None:
+    text = f"f({' + '.join(['a'] * 2500)})"
+    assert call_at(Source(text), 1, {}) == Call(text[:200])
