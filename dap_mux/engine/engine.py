@@ -50,6 +50,7 @@ from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
+from dap_mux.engine.stops.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message
@@ -96,6 +97,7 @@ class Engine:
         self.collective_timeouts = CollectiveTimeouts(core)
         self.meshes = Meshes(core, self.view, self.client_events, ranks_event)
         self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
+        self.partial_moves = PartialMoves(core, ranks_event)
         self._moves = RankMoves(
             (
                 ranks_event,
@@ -104,6 +106,7 @@ class Engine:
                 self.libraries,
                 Pauses(core),
                 self.barriers,
+                self.partial_moves,
             )
         )
         self.control = Control(
@@ -159,12 +162,16 @@ class Engine:
         )
         self.barriers.complete.add(self._barrier_complete)
         self.barriers.overdue.add(self._barrier_overdue)
+        self.partial_moves.due.add(self._move_lasts)
 
     def _barrier_complete(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
         self.on_demand.differ.decide(round, item, ranks)
 
     def _barrier_overdue(self, round: BarrierRound, item: Breakpoint) -> None:
         self.on_demand.missing_ranks.tell(round, item)
+
+    def _move_lasts(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
+        self.on_demand.held_up.look(run, stand, then)
 
     def receive(self, event: inputs.Input) -> list[Output]:
         """Take one input and return everything that must be done about it, in order.

@@ -155,6 +155,34 @@ async def test_a_pause_that_outlasts_the_time_out(user: User, tmp_path: Path) ->
         assert job.output.count("sum 6\n") == RANKS
 
 
+async def test_a_rank_that_is_let_run_alone_waits_for_the_others(
+    user: User, tmp_path: Path
+) -> None:
+    """All stand behind the first sum; rank 0 goes on to the second, and it is told who holds it."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    after = line_of(SCRIPT, "after the sum")
+    async with torchrun(folder) as job:
+        attach = await user.start("attach", f"127.0.0.1:{job.port}+{RANKS}")
+        client = await attach.client()
+        await client.handshake({}, breakpoints={SCRIPT: [after]}, timeout=START)
+        job.go("late")
+        job.go("short")
+        entries = await listed(client, "line", *[after] * RANKS)
+        alone = {"threadId": entries[0]["threadId"], "singleThread": True}
+        await client.request("continue", alone, timeout=LIMIT)
+        told = await client.wait_event(
+            "output", lambda body: "wait" in body["output"], timeout=LIMIT
+        )
+        assert told["output"] == (
+            "dap-mux: rank 0 waits in all_reduce #3 of group default_pg for ranks 1-3, which stand "
+            f"at short_time_outs.py:{after}; `cast 1-3 n` lets all on\n"
+        )
+        await client.request("release", {"ranks": "all"}, timeout=LIMIT)
+        job.go("end")
+        assert await asyncio.wait_for(job.process.wait(), LIMIT) == 0, job.output
+
+
 async def stopped_thread(client: DapClient) -> int:
     entries = await listed(client, "state", "running", "running", "stopped", "running")
     return int(entries[2]["threadId"])

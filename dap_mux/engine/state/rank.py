@@ -120,6 +120,7 @@ class Rank(Struct, eq=False):
     patched: bool | None = None
     stop: Stop | None = None
     at_barrier: AtBarrier | None = None  # then `stop` is None, unless it was paused there
+    waits_for: str = ""  # for whom, where it was let run and waits for ranks that stand
     pausing: bool = False
     run: StepRun | None = None  # the current step
     last_run: StepRun | None = None  # its previous step

@@ -50,7 +50,7 @@ if rank == 2:
     wait_for("late")
 say(f"sum {add_up(rank)}")
 _set_pg_timeout(timedelta(seconds=SHORT))
-(folder / f"short-{rank}").touch()
+(folder / f"short-{rank}").touch()  # after the sum
 if rank != 2:
     wait_for("short")
 else:

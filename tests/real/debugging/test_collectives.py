@@ -101,6 +101,25 @@ async def test_one_rank_alone_is_shown_as_it_is_and_release_frees_all(
     await end_well(ranks)
 
 
+async def test_a_step_that_waits_for_held_ranks_says_so(ranks: list[Rank], driver: Driver) -> None:
+    await step(driver)
+    await driver.stopped(REDUCE)
+    await driver.control("next", 1, singleThread=True)
+    told = await driver.client.wait_event(
+        "output", lambda body: "wait" in body["output"], timeout=LIMIT
+    )
+    assert told["output"] == (
+        "dap-mux: rank 1 waits in all_reduce for ranks 0,2-3, which stand at "
+        f"all_reduce.py:{REDUCE}; `cast 0,2-3 n` lets all on\n"
+    )
+    entries = await driver.states("stopped", "running", "stopped", "stopped")
+    assert entries[1]["reason"] == "waits in all_reduce for ranks 0,2-3"
+    await driver.client.request("cast", {"ranks": "0,2-3", "command": "n", "timeout": LIMIT})
+    await driver.stopped(COUNT)
+    await driver.control("continue")
+    await end_well(ranks)
+
+
 async def test_one_rank_alone_arrives_when_the_others_follow(
     ranks: list[Rank], driver: Driver
 ) -> None:

@@ -8,6 +8,7 @@ from dap_mux.engine.ranks.deaths import held
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState, host_of
+from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View, coords_of
 from dap_mux.errors import UsageError
 from dap_mux.protocol.rank_messages import ActorTold
@@ -48,7 +49,7 @@ def entry(core: SessionState, view: View, rank: Rank) -> Body:
         "pid": rank.endpoint.pid,
         "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
         "state": rank.state,
-        "reason": (rank.wait or (stop.reason if stop else held(rank) or rank.reason)) or None,
+        "reason": _reason(rank, stop),
         "thread": rank.threads.get(stop.thread) if stop else None,
         "function": frame.name if frame else None,
         "module": _module(frame.path) if frame else None,
@@ -58,6 +59,12 @@ def entry(core: SessionState, view: View, rank: Rank) -> Body:
         "exitCode": rank.exit_code,
         **({"actor": _actor(stop.actor)} if stop and stop.actor else {}),
     }
+
+
+def _reason(rank: Rank, stop: Stop | None) -> str | None:
+    """Return why it stands, or waits, or is no more."""
+    reason = stop.reason if stop else rank.waits_for or held(rank) or rank.reason
+    return rank.wait or reason or None
 
 
 def _actor(actor: ActorTold) -> Body:

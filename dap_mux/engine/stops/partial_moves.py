@@ -1,0 +1,152 @@
+"""Notes who was let run while others stand, and tells users where they wait for those that stand.
+
+A user who steps or continues a part of the ranks sees nothing more of them where they then wait in
+a collective. After some time they are looked at, and once more later if they do not wait yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.state.listeners import Listeners, MoveListener
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+LOOK_AFTER_S: Final = (2.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Pauses before each look; most steps have ended before the first."""
+
+
+class HeldUp(Protocol):
+    """Ranks that wait for others that stand."""
+
+    @property
+    def waiting(self) -> tuple[DebuggeeId, ...]:
+        """Those that wait."""
+
+    @property
+    def held(self) -> tuple[DebuggeeId, ...]:
+        """Those that stand."""
+
+    @property
+    def wait(self) -> str:
+        """What it says in a row."""
+
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+
+
+OnFound: TypeAlias = "Callable[[list[HeldUp]], None]"
+
+
+class _Move(Struct, eq=False):
+    """Ranks that were let run at the same moment, and have not stopped since."""
+
+    ranks: set[DebuggeeId] = field(default_factory=set)
+    looks: int = 0
+    timer: int | None = None
+
+
+class PartialMoves:
+    """A `MoveListener`. It owns `Rank.waits_for`.
+
+    `due`: these ranks, which were let run, are to be looked at beside those that stand.
+    """
+
+    def __init__(self, core: SessionState, rows: MoveListener) -> None:
+        self._core = core
+        self._rows = rows
+        self._stood: set[DebuggeeId] = set()
+        self._moves: dict[DebuggeeId, _Move] = {}
+        self._newest: _Move | None = None
+        self._told: dict[DebuggeeId, frozenset[DebuggeeId]] = {}  # for whom a rank waits
+        self.due: Listeners[[list[Rank], list[Rank], OnFound]] = Listeners()
+
+    def moved(self, rank: Rank) -> None:
+        """A rank has stopped, runs on, or is gone. Lean: a thousand do so at once."""
+        if rank.main is not None:
+            return
+        if not rank.phase.live:
+            self._stood.discard(rank.id)
+            self._end(rank.id)
+        elif rank.stop is not None:
+            self._stood.add(rank.id)
+            self._end(rank.id)
+        elif rank.id in self._stood:
+            self._stood.remove(rank.id)
+            self._begin(rank)
+        if self._told:
+            self._tell_no_more(rank)
+
+    def _begin(self, rank: Rank) -> None:
+        self._end(rank.id)
+        if self._newest is None:
+            self._newest = _Move()
+            self._wait(self._newest)
+            self._core.later(self._close_newest)
+        self._newest.ranks.add(rank.id)
+        self._moves[rank.id] = self._newest
+
+    def _close_newest(self) -> None:
+        """Who runs from now on was let run by another command."""
+        self._newest = None
+
+    def _end(self, id: DebuggeeId) -> None:
+        move = self._moves.pop(id, None)
+        if move is not None:
+            move.ranks.discard(id)
+            if not move.ranks:
+                self._core.cancel(move.timer)
+
+    def _wait(self, move: _Move) -> None:
+        if move.looks < len(LOOK_AFTER_S):
+            move.timer = self._core.after(LOOK_AFTER_S[move.looks], lambda: self._look(move))
+
+    def _look(self, move: _Move) -> None:
+        move.looks += 1
+        run = [self._core.ranks[id] for id in sorted(move.ranks) if id in self._core.ranks]
+        stand = [rank for rank in self._core.sorted_mains() if rank.stop and rank.stop.settled]
+        if stand and run:
+            self.due.tell(run, stand, lambda found: self._found(move, found))
+        else:
+            self._wait(move)
+
+    def _found(self, move: _Move, found: list[HeldUp]) -> None:
+        """Tell it, unless it is over already."""
+        for one in found:
+            stand = all(id in self._stood for id in one.held)
+            if stand and move.ranks.issuperset(one.waiting):
+                self._tell(one)
+        if move.ranks:
+            self._wait(move)
+
+    def _tell(self, one: HeldUp) -> None:
+        for id in one.waiting:
+            self._end(id)  # once is enough
+            self._told[id] = frozenset(one.held)
+            self._name(id, one.wait)
+        body = {"category": "console", "output": f"dap-mux: {one.sentence}\n"}
+        to_clients.broadcast(self._core, "output", body)
+
+    def _tell_no_more(self, rank: Rank) -> None:
+        """It does not wait, or does not stand, any more."""
+        over = [] if rank.id in self._stood else self._waiting_for(rank.id)
+        if rank.id in self._told and (rank.id in self._stood or not rank.phase.live):
+            over.append(rank.id)
+        for id in over:
+            del self._told[id]
+            self._name(id, "")
+
+    def _waiting_for(self, held: DebuggeeId) -> list[DebuggeeId]:
+        return [id for id, those in self._told.items() if held in those]
+
+    def _name(self, id: DebuggeeId, text: str) -> None:
+        rank = self._core.ranks.get(id)
+        if rank is not None:
+            rank.waits_for = text
+            self._rows.moved(rank)
