@@ -61,7 +61,9 @@ LAYERS: dict[str, Layer] = {
     "rank_rows": Layer(ours=("rank_sets",), pure=True),
     "rank_values": Layer(ours=(), pure=True),
     "pathmap": Layer(ours=("errors", "rank_sets"), theirs=("msgspec",), pure=True),
-    "insight": Layer(ours=("errors", "protocol", "rank_sets"), theirs=("msgspec",), pure=True),
+    "insight": Layer(
+        ours=("errors", "printable", "protocol", "rank_sets"), theirs=("msgspec",), pure=True
+    ),
     # its source is sent to ranks that may have no dap-mux
     "injected": Layer(ours=(), bare=True),
     "engine": Layer(ours=PURE_PARTS, theirs=("msgspec",), pure=True),

@@ -162,8 +162,16 @@ def _compare(parser: ArgumentParser) -> None:
 
 
 def _stacks(parser: ArgumentParser) -> None:
-    parser.usage = "dap-mux stacks [SESSION] [RANKS] [--threads all] [--library] [--json] [OPTIONS]"
-    parser.add_argument("arguments", nargs="*", metavar="ARG", help=f"{SESSION}; a rank set")
+    parser.usage = (
+        "dap-mux stacks [SESSION] [RANKS] [--threads all] [--library] [--json] [OPTIONS]\n"
+        "       dap-mux stacks pid:NUMBER[,NUMBER...] [--threads all] [--library] [--json]"
+    )
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="ARG",
+        help=f"{SESSION}; a rank set; or processes, read from outside by py-spy",
+    )
     parser.add_argument(
         "--threads",
         choices=("main", "all"),

@@ -7,9 +7,7 @@ wherever else they run: a session is then opened over them for as long as the an
 from __future__ import annotations
 
 import json
-import re
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any, Final
 
 import anyio
@@ -17,10 +15,11 @@ from msgspec.structs import replace
 
 from dap_mux.cli.execution import execute, load_config
 from dap_mux.cli.list_ranks import split_session
+from dap_mux.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
 from dap_mux.config import AttachOptions, Config
 from dap_mux.config.values import Address
 from dap_mux.console.session_client import SessionClient
-from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import parse, with_group
 from dap_mux.session_files import SessionFile, find
 
@@ -34,42 +33,21 @@ NO_DEBUGGER: Final = (
     "no debugger is attached to these ranks: attach an editor or `dap-mux console`; or pass "
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
 )
-OPEN_CONSOLE: Final = "dap-mux console"
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
 Body = dict[str, Any]
 
 
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
-    endpoints = tuple(word for word in args.arguments if _is_endpoint(word))
+    endpoints = endpoints_in(args.arguments)
     if endpoints:
-        strange = [word for word in args.arguments if word not in endpoints]
-        if strange:
-            raise UsageError(f"{strange[0]}: name either a session or endpoints, not both")
-        if (pids := _pids(endpoints)) is not None:
+        if (pids := pids_in(endpoints)) is not None:
             return execute(_of_processes, (args, pids))
         return execute(_of_endpoints, (args, endpoints))
     session, arguments = split_session(args.arguments)
     ranks = with_group(" ".join(arguments) or "all")
     parse(ranks)  # report a mistake before connecting
     return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
-
-
-def _is_endpoint(word: str) -> bool:
-    """Whether a word names ranks that a source finds, or ports of several ranks."""
-    from dap_mux.cluster.endpoints import has_source
-
-    several = re.fullmatch(r"(?:@.*\.json|.*:\d+[-+]\d+)", word)
-    return several is not None or has_source(word)
-
-
-def _pids(endpoints: Sequence[str]) -> list[int] | None:
-    """Return the processes of this machine that the endpoints are, None if any is another."""
-    if not all(each.startswith("pid:") for each in endpoints):
-        return None
-    from dap_mux.session.outside_view import pids_of
-
-    return pids_of(endpoints)
 
 
 def _show(args: Namespace, body: Body) -> int:
@@ -116,36 +94,25 @@ async def _once_attached(debugger: SessionClient, ranks: str) -> Body:
 
 
 async def _of_processes(asked: tuple[Namespace, list[int]]) -> int:
-    """Ask of processes that nobody has prepared, and leave them as they are.
-
-    `--attach` then brings a debugger into the culprit alone.
-    """
-    from dap_mux.insight.why.answer import answer
-    from dap_mux.insight.why.verdicts import judge
-    from dap_mux.rank_sets import fold
-    from dap_mux.session.outside_view import look, ranks_outside
+    """Ask of processes that nobody has prepared; `--attach` brings a debugger into the culprit."""
+    from dap_mux.session.terminal_output import say
 
     args, pids = asked
-    ranks = await anyio.to_thread.run_sync(ranks_outside, pids)
-    verdict = judge(await look(ranks))
-    body = answer(verdict, fold)
-    if body["next"].startswith(OPEN_CONSOLE):  # there is no session
-        body["next"] = f"dap-mux why pid:{','.join(map(str, pids))} --attach"
-    code = _show(args, body)
-    if not args.attach or not verdict.suspects:
+    seen = await why_outside(pids)
+    if args.attach and seen.lacks_py_spy:
+        say(f"{NO_PY_SPY}: debugpy is injected into every one of these processes instead")
+        return await _of_endpoints((args, (endpoint_of(pids),)))
+    goes_on = args.attach and bool(seen.culprits)
+    code = _show(args, {**seen.body, "next": ""} if goes_on else seen.body)
+    if not goes_on:
         return code
-    culprits = verdict.suspects[0].ranks
-    attached = [one.process.pid for one in ranks if one.rank in culprits and one.process.runs]
-    if not attached:
-        raise DapMuxError("there is no process left to attach to")
-    return await _with_debugger(args, attached, code)
+    return await _with_debugger(args, endpoint_of(seen.culprits), code)
 
 
-async def _with_debugger(args: Namespace, pids: Sequence[int], code: int) -> int:
+async def _with_debugger(args: Namespace, endpoint: str, code: int) -> int:
     from dap_mux.session.attach import serve, session_over
     from dap_mux.session.terminal_output import say
 
-    endpoint = f"pid:{','.join(map(str, pids))}"
     async with session_over(AttachOptions(load_config(args), (endpoint,))) as (session, _):
         say(f"a debugger is in {endpoint} alone: dap-mux console {session.address}")
         await serve(session)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, takewhile
 from typing import NamedTuple
 
 from dap_mux.rank_sets import RankId
@@ -31,6 +32,19 @@ class Branch:
     ends: tuple[RankId, ...]
     """The ranks whose innermost frame is the last of `frames`."""
     branches: tuple[Branch, ...] = ()
+
+
+def agreed(looks: Sequence[Stack]) -> Stack:
+    """Return the longest beginning that two of several looks at a thread have in common.
+
+    What only one has seen may be torn: a look from outside reads the memory of a running process.
+    """
+    return max((_common(one, other) for one, other in combinations(looks, 2)), key=len, default=())
+
+
+def _common(one: Stack, other: Stack) -> Stack:
+    pairs = zip(one, other, strict=False)
+    return tuple(frame for frame, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @dataclass

@@ -23,11 +23,21 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.errors import PeerFault
 from dap_mux.injected.thread_states import thread_state
+from dap_mux.insight.stack_answer import kind_of_thread
+from dap_mux.insight.stack_tree import Stack, agreed
 from dap_mux.insight.why.called import Source
-from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
-from dap_mux.insight.why.py_spy import sample_of, threads_in
+from dap_mux.insight.why.evidence import (
+    Evidence,
+    Process,
+    RankEvidence,
+    Sample,
+    Standing,
+    stack_of,
+)
+from dap_mux.insight.why.py_spy import sample_of, threads_in, variables_of
 from dap_mux.rank_sets import RankId
 from dap_mux.shell.process_reader import read_processes
+from dap_mux.user_files import open_regular
 
 LOOKS: Final = 3
 ENOUGH: Final = 2
@@ -36,17 +46,44 @@ SIDE_BY_SIDE: Final = 8
 """Processes that are looked at by py-spy at a time."""
 MAX_SOURCE_BYTES: Final = 2 << 20
 NO_PY_SPY: Final = f"its stack cannot be read: py-spy is not installed ({INSTALL})"
+NO_LOOK: Final = "nothing is known of its stack"
+AT_WORK: Final = "no two looks at it agree: it is at work; ask again"
+Named = tuple[str, Stack]
+"""A thread's name and stack."""
 
 
 @dataclass
 class OutsideRank:
-    """A rank's process, and what has been seen of it so far."""
+    """A rank's process, and what has been seen of it so far.
+
+    `variables`: of the function that it is in, as far as py-spy shows them.
+    """
 
     rank: RankId
     process: RunningPython
     samples: list[Sample] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     problem: str = ""
+    variables: str = ""
+
+    @property
+    def lacks_py_spy(self) -> bool:
+        """Whether it has not been looked at because there is no py-spy."""
+        return self.problem == NO_PY_SPY
+
+    def stacks(self, *, every_thread: bool) -> list[Named]:
+        """Return where two of the looks agree. Raises NoDump."""
+        if len(self.samples) < ENOUGH:
+            raise NoDump(self.problem or NO_LOOK)
+        seen: dict[tuple[str, int], list[Stack]] = {}
+        for sample in self.samples:
+            for thread in sample.threads:
+                if thread.main or every_thread:
+                    seen.setdefault((thread.name, thread.tid), []).append(stack_of(sample, thread))
+        found = [(name, stack) for (name, _), looks in seen.items() if (stack := agreed(looks))]
+        if not found:
+            raise NoDump(AT_WORK)
+        return found
 
 
 def pids_of(endpoints: Sequence[str]) -> list[int]:
@@ -105,6 +142,7 @@ async def _sample(
         except (NoDump, PeerFault) as error:
             one.problem = str(error)
             return
+    one.variables = variables_of(threads, pid)
     # One after the other: threads of ours would read the same sources at once.
     one.samples.append(await anyio.to_thread.run_sync(_sample_of, threads, one, limiter=readers))
 
@@ -120,16 +158,36 @@ def _sample_of(threads: Any, one: OutsideRank) -> Sample:
 
 @cache
 def _source_of(path: str) -> Source | None:
-    """Return a file's source; a process with other files is refused before."""
+    """Return a file's source; a process with other files is refused before.
+
+    The process says what it is called: it may be a device that never ends.
+    """
     try:
-        if Path(path).stat().st_size > MAX_SOURCE_BYTES:
-            return None
-        return Source(Path(path).read_text("utf-8", "replace"))
+        with open_regular(Path(path)) as file:
+            text = file.read(MAX_SOURCE_BYTES + 1)
     except (OSError, ValueError):
         return None
+    return Source(text.decode("utf-8", "replace")) if len(text) <= MAX_SOURCE_BYTES else None
 
 
 def _told(one: OutsideRank) -> RankEvidence:
     samples = one.samples if len(one.samples) >= ENOUGH else ()
-    problem = "" if samples else one.problem or "nothing is known of its stack"
+    problem = "" if samples else one.problem or NO_LOOK
     return RankEvidence(one.rank, Standing(problem=problem), samples, one.processes)
+
+
+def stacks_seen(
+    ranks: Sequence[OutsideRank], *, every_thread: bool
+) -> tuple[dict[str, list[tuple[RankId, Stack]]], dict[str, list[RankId]]]:
+    """Return the stacks of each kind of thread by its name, and who has none by the reason."""
+    threads: dict[str, list[tuple[RankId, Stack]]] = {}
+    missing: dict[str, list[RankId]] = {}
+    for one in ranks:
+        try:
+            stacks = one.stacks(every_thread=every_thread)
+        except NoDump as error:
+            missing.setdefault(str(error), []).append(one.rank)
+            continue
+        for name, stack in stacks:
+            threads.setdefault(kind_of_thread(name), []).append((one.rank, stack))
+    return threads, missing

@@ -73,11 +73,14 @@ def call_at(source: Source, line: int, variables: Mapping[str, str]) -> Call | N
     found = _only(source.calls.get(line, []))
     if found is None:
         return Call(text[:MAX_TEXT]) if source.calls.get(line) else None
-    return Call(
-        " ".join(ast.unparse(found).split())[:MAX_TEXT],
-        _meaning(found.func, source, variables),
-        dict(_arguments(found, variables)),
-    )
+    try:
+        return Call(
+            " ".join(ast.unparse(found).split())[:MAX_TEXT],
+            _meaning(found.func, source, variables),
+            dict(_arguments(found, variables)),
+        )
+    except RecursionError:  # a sum of thousands of terms is parsed, and not printed
+        return Call(text[:MAX_TEXT])
 
 
 def _only(calls: list[ast.Call]) -> ast.Call | None:

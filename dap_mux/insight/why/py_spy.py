@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 from zlib import crc32
 
@@ -18,6 +19,7 @@ from dap_mux.errors import PeerFault
 from dap_mux.insight.why.called import Source, call_at
 from dap_mux.insight.why.evidence import Call, Sample, Thread
 from dap_mux.insight.why.waits import TORCH
+from dap_mux.printable import one_line
 
 MAIN: Final = "MainThread"
 UNNAMED: Final = "a thread that Python did not start"
@@ -26,6 +28,9 @@ MAX_FRAMES: Final = 200
 MAX_CHARS: Final = 500
 MAX_LINE: Final = 10_000_000
 PROGRESS_FRAMES: Final = 8
+MODULE: Final = "<module>"
+MAX_VARIABLES: Final = 12
+MAX_VARIABLE_CHARS: Final = 80
 TORCH_PEERS: Final = {"send": ("dst", "tag"), "recv": ("src", "tag")}
 _LIBRARY: Final = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|^<frozen")
 _NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
@@ -103,6 +108,26 @@ class _Names:
         )
 
 
+def variables_of(threads: Sequence[SpiedThread], pid: int) -> str:
+    """Return the variables of the innermost function of the program that the main thread is in.
+
+    As `load: shard = "shard-2", step = 3`; "" for none.
+    """
+    main = next((each for each in threads if _is_main(each, pid)), None)
+    frames = main.frames[:MAX_FRAMES] if main is not None else []
+    own = next((frame for frame in frames if not _is_library(frame.filename)), None)
+    if own is None or own.name == MODULE:  # the names of a whole program are too many
+        return ""
+    told = (f"{name} = {text}" for name, text in _locals(own).items())
+    shown = [one_line(each[:MAX_VARIABLE_CHARS]) for each in islice(told, MAX_VARIABLES)]
+    return f"{plain_name(own.name)}: {', '.join(shown)}" if shown else ""
+
+
+def _is_main(spied: SpiedThread, pid: int) -> bool:
+    tid = spied.os_thread_id or 0
+    return tid == pid or (not tid and spied.thread_name == MAIN)
+
+
 def _thread(
     spied: SpiedThread,
     pid: int,
@@ -111,7 +136,7 @@ def _thread(
     names: _Names,
 ) -> Thread:
     tid = spied.os_thread_id or 0
-    main = tid == pid or (not tid and spied.thread_name == MAIN)
+    main = _is_main(spied, pid)
     frames = spied.frames[:MAX_FRAMES]
     return Thread(
         name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],

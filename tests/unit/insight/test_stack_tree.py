@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.insight.stack_tree import Branch, Frame, Stack, merge
+from dap_mux.insight.stack_tree import Branch, Frame, Stack, agreed, merge
 from dap_mux.rank_sets import RankId
 
 MAIN, TRAIN, LOAD, WAIT = (
@@ -70,3 +70,24 @@ def every_prefix(
             ends = branch.ends if end == len(branch.frames) else ()
             yield above + branch.frames[:end], (branch.ranks, ends)
         yield from every_prefix(branch.branches, above + branch.frames)
+
+
+class TestLooks:
+    """Looks at one thread from outside."""
+
+    def test_two_of_three_agree(self) -> None:
+        torn = (MAIN, LOAD, LOAD, WAIT)
+        assert agreed([(MAIN, TRAIN, WAIT), torn, (MAIN, TRAIN, WAIT)]) == (MAIN, TRAIN, WAIT)
+
+    def test_as_far_as_they_do(self) -> None:
+        assert agreed([(MAIN, TRAIN, WAIT), (MAIN, TRAIN, LOAD), (MAIN, WAIT)]) == (MAIN, TRAIN)
+
+    def test_one_is_none(self) -> None:
+        assert agreed([(MAIN, TRAIN)]) == agreed([]) == ()
+
+    @given(st.lists(STACKS, min_size=2, max_size=4))
+    def test_as_a_reference_has_it(self, looks: list[Stack]) -> None:
+        found = agreed(looks)
+        assert sum(look[: len(found)] == found for look in looks) >= 2
+        longer = {look[: len(found) + 1] for look in looks if len(look) > len(found)}
+        assert all(sum(look[: len(one)] == one for look in looks) < 2 for one in longer)

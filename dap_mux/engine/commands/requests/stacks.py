@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Final
 
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.evaluate.fan_out import absence_of
@@ -15,20 +13,17 @@ from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.evaluate.stack_probe import Stacks, ask, stacks_of
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
-from dap_mux.insight.stack_tree import Branch, Frame, Stack, merge
+from dap_mux.insight.stack_answer import kind_of_thread, stacks_answer
+from dap_mux.insight.stack_tree import Stack
 from dap_mux.pathmap.mapping import RankPaths
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.protocol.types import StacksArguments, typed
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
-
-MAIN: Final = "MainThread"
-_NUMBERS: Final = re.compile(r"\d+")
 
 
 class StackTrees:
@@ -68,9 +63,10 @@ class StackTrees:
                 missing[rank.rank_id] = MALFORMED
                 continue
             for name, stack in known[id(told), paths]:
-                kind = _NUMBERS.sub("#", name)
-                threads.setdefault(kind, []).append((rank.rank_id, stack))
-        to_clients.respond(self._core, request, self._body(threads, missing))
+                threads.setdefault(kind_of_thread(name), []).append((rank.rank_id, stack))
+        label = partial(named, self._core)
+        body = stacks_answer(threads, most_first(missing), label, self._is_stopped)
+        to_clients.respond(self._core, request, body)
 
     def _told(
         self, results: dict[DebuggeeId, Result[Stacks]], missing: dict[RankId, str]
@@ -82,45 +78,5 @@ class StackTrees:
             else:
                 yield rank, told
 
-    def _body(
-        self, threads: dict[str, list[tuple[RankId, Stack]]], missing: dict[RankId, str]
-    ) -> Body:
-        label = partial(named, self._core)
-        return {
-            "threads": [
-                {
-                    "name": name,
-                    "ranks": label({rank for rank, _ in stacks}),
-                    "branches": self._branches(merge(stacks)),
-                }
-                for name, stacks in sorted(threads.items(), key=lambda one: one[0] != MAIN)
-            ],
-            "missing": [
-                {"ranks": label(ranks), "message": message}
-                for message, ranks in most_first(missing)
-            ],
-        }
-
-    def _branches(self, branches: Iterable[Branch]) -> list[Body]:
-        return [
-            {
-                "ranks": named(self._core, branch.ranks),
-                "frames": [_frame(frame) for frame in branch.frames],
-                "ends": named(self._core, branch.ends),
-                "stopped": named(self._core, filter(self._is_stopped, branch.ends)),
-                "branches": self._branches(branch.branches),
-            }
-            for branch in branches
-        ]
-
     def _is_stopped(self, rank: RankId) -> bool:
         return self._core.ranks[rank].stop is not None
-
-
-def _frame(frame: Frame) -> Body:
-    return {
-        "path": frame.path,
-        "line": frame.line,
-        "name": frame.function,
-        "library": frame.library,
-    }
