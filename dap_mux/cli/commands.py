@@ -187,7 +187,8 @@ def _stacks(parser: ArgumentParser) -> None:
 def _why(parser: ArgumentParser) -> None:
     parser.usage = (
         "dap-mux why [SESSION] [RANKS] [--attach] [--json] [OPTIONS]\n"
-        "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]"
+        "       dap-mux why ENDPOINT... [--attach] [--json] [OPTIONS]\n"
+        "       dap-mux why --from DIR [--json]"
     )
     parser.epilog = WHY_NOTES
     parser.add_argument(
@@ -201,6 +202,12 @@ def _why(parser: ArgumentParser) -> None:
         action="store_true",
         help="of a session: attach a debugger for the answer, if there is none; of endpoints: "
         "keep one on the culprit alone afterwards, for a console or an editor",
+    )
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        metavar="DIR",
+        help="judge a job that has ended, by its flight-recorder dumps, error.json files and logs",
     )
     _json(parser)
     _options(parser, "why")

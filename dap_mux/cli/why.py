@@ -1,25 +1,28 @@
 """`dap-mux why`: what keeps a job from moving on, in one sentence, with evidence.
 
 Asked of a session; or of processes of this machine, which are looked at from outside; or of ranks
-wherever else they run: a session is then opened over them for as long as the answer takes.
+wherever else they run: a session is then opened over them for as long as the answer takes; or of
+the files that a job has left.
 """
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
 from msgspec.structs import replace
 
+from dap_mux.cli.dumps import why_from
 from dap_mux.cli.execution import execute, load_config
 from dap_mux.cli.list_ranks import split_session
 from dap_mux.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
 from dap_mux.config import AttachOptions, Config
 from dap_mux.config.values import Address
 from dap_mux.console.session_client import SessionClient
-from dap_mux.errors import DapMuxError
+from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.rank_sets import parse, with_group
 from dap_mux.session_files import SessionFile, find
 
@@ -39,6 +42,10 @@ Body = dict[str, Any]
 
 def main(args: Namespace) -> int:
     """Show the verdict; the exit code is the verdict's."""
+    if args.folder is not None:
+        if args.arguments or args.attach:
+            raise UsageError("--from: takes neither a session, ranks, endpoints nor --attach")
+        return _show(args, why_from(Path(args.folder)))
     endpoints = endpoints_in(args.arguments)
     if endpoints:
         if (pids := pids_in(endpoints)) is not None:

@@ -66,6 +66,7 @@ class Collective(Struct, frozen=True):
     """One entry of torch's flight recorder. `age`, `timeout` in seconds, `number` as of its group.
 
     `members`: the global ranks of the group, if known; `state`: scheduled, started or completed.
+    `age` is None where it is not known when the recorder was asked, as of one read from a file.
     """
 
     group: str
@@ -76,7 +77,7 @@ class Collective(Struct, frozen=True):
     sizes: list[list[int]] = []
     dtypes: list[str] = []
     state: str = ""
-    age: float = 0.0
+    age: float | None = 0.0
     timeout: float = 0.0
 
 

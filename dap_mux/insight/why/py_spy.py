@@ -18,6 +18,7 @@ from msgspec import Struct
 from dap_mux.errors import PeerFault
 from dap_mux.insight.why.called import Source, call_at
 from dap_mux.insight.why.evidence import Call, Sample, Thread
+from dap_mux.insight.why.libraries import is_library
 from dap_mux.insight.why.waits import TORCH
 from dap_mux.printable import one_line
 
@@ -32,7 +33,6 @@ MODULE: Final = "<module>"
 MAX_VARIABLES: Final = 12
 MAX_VARIABLE_CHARS: Final = 80
 TORCH_PEERS: Final = {"send": ("dst", "tag"), "recv": ("src", "tag")}
-_LIBRARY: Final = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|^<frozen")
 _NUMBER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
@@ -90,7 +90,7 @@ def sample_of(
     names = _Names()
     told = [_thread(each, pid, state_of, source_of, names) for each in threads]
     told.sort(key=lambda each: not each.main)
-    files = [(path, _is_library(path)) for path in names.files]
+    files = [(path, is_library(path)) for path in names.files]
     return Sample(files, [*names.functions], told, world_rank=world_rank)
 
 
@@ -115,7 +115,7 @@ def variables_of(threads: Sequence[SpiedThread], pid: int) -> str:
     """
     main = next((each for each in threads if _is_main(each, pid)), None)
     frames = main.frames[:MAX_FRAMES] if main is not None else []
-    own = next((frame for frame in frames if not _is_library(frame.filename)), None)
+    own = next((frame for frame in frames if not is_library(frame.filename)), None)
     if own is None or own.name == MODULE:  # the names of a whole program are too many
         return ""
     told = (f"{name} = {text}" for name, text in _locals(own).items())
@@ -152,7 +152,7 @@ def _thread(
 def _call(frame: SpiedFrame, source_of: Callable[[str], Source | None]) -> Call | None:
     """Return the call that a frame is in; of libraries only torch's, whose peers count."""
     variables = _locals(frame)
-    if _is_library(frame.filename):
+    if is_library(frame.filename):
         name = plain_name(frame.name)
         if name not in TORCH_PEERS or not frame.filename.endswith(TORCH):
             return None
@@ -174,10 +174,6 @@ def _locals(frame: SpiedFrame) -> Mapping[str, str]:
 
 def _progress(frames: Sequence[SpiedFrame]) -> str:
     """Return a digest of the whole numbers among the variables of the program's own functions."""
-    own = [frame for frame in frames if not _is_library(frame.filename)][:PROGRESS_FRAMES]
+    own = [frame for frame in frames if not is_library(frame.filename)][:PROGRESS_FRAMES]
     found = [[text for text in _locals(frame).values() if _NUMBER.fullmatch(text)] for frame in own]
     return f"{crc32(repr(found).encode()):08x}" if any(found) else ""
-
-
-def _is_library(path: str) -> bool:
-    return _LIBRARY.search(path) is not None

@@ -1,0 +1,189 @@
+"""Reads a dump of torch's flight recorder, of one rank, as pickle or JSON; the input is hostile.
+
+The formats are those of torch's FlightRecorderDetail.hpp, versions 2.0 to 2.10: NCCL's recorder and
+the generic one differ in what they leave out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.insight.why.evidence import Collective
+from dap_mux.insight.why.libraries import is_library
+from dap_mux.insight.why.plain_pickle import MAGIC, NotPlain, plain_values
+from dap_mux.printable import one_line
+
+MAX_ENTRIES: Final = 100_000
+MAX_VALUES: Final = 4_000_000
+JSON_MARKS: Final = (b"[", b"{", b",")
+MAX_TENSORS: Final = 64
+MAX_DIMENSIONS: Final = 16
+MAX_FRAMES: Final = 200
+MAX_MEMBERS: Final = 1 << 17
+MAX_CHARS: Final = 500
+MAX_NUMBER: Final = 1 << 62
+NEWEST: Final = 8
+"""So many are kept of each group."""
+DEFAULT: Final = "default_pg"
+NO_NAMES: Final = frozenset({"", "undefined"})
+KINDS: Final[Mapping[str, str]] = {
+    "_all_gather_base": "all_gather_into_tensor",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "_broadcast_oop": "broadcast",
+    "_reduce_oop": "reduce",
+    "all_reduce_barrier": "barrier",
+    "all_gather_single": "all_gather_into_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
+}
+"""The recorder's names of collectives for which users have another."""
+
+
+class NotADump(ValueError):
+    """Why a file is no dump of the flight recorder."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One record. `stack`: where it was called, () for unknown; `at`: nanoseconds by its clock."""
+
+    collective: Collective
+    stack: Stack
+    at: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the collective has been completed."""
+        return self.collective.state == "completed"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """The newest entries of a rank, in the order of time, and the members of the groups."""
+
+    entries: Sequence[Entry]
+    members: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def world(self) -> Sequence[int]:
+        """The ranks of the whole job, as far as it says."""
+        return max(self.members.values(), key=len, default=())
+
+
+def read_dump(data: bytes) -> Dump:
+    """Return what a file has. Raises NotADump."""
+    said = _decoded(data)
+    entries = said.get("entries") if isinstance(said, dict) else None
+    if not isinstance(entries, list):
+        raise NotADump("it has no list of entries, as flight-recorder dumps have")
+    if len(entries) > MAX_ENTRIES:
+        raise NotADump(f"it has more than {MAX_ENTRIES} entries")
+    members = dict(_members(said.get("pg_config")))
+    try:
+        found = [_entry(each, members) for each in entries]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise NotADump(f"a malformed entry ({type(error).__name__}: {error})"[:200]) from None
+    return Dump([*_newest(sorted(found, key=lambda one: one.at))], members)
+
+
+def _decoded(data: bytes) -> Any:
+    if data.startswith(MAGIC):
+        try:
+            return plain_values(data)
+        except NotPlain as error:
+            raise NotADump(str(error)) from None
+    if sum(map(data.count, JSON_MARKS)) > MAX_VALUES:
+        raise NotADump(f"JSON of more than {MAX_VALUES} values")
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise NotADump("JSON that is nested too deep") from None
+    except ValueError:
+        raise NotADump("neither a pickle nor JSON") from None
+
+
+def _members(groups: Any) -> Iterator[tuple[str, list[int]]]:
+    """Yield the ranks of each group that has a name; they are a text such as `[0, 1]`."""
+    for key, group in groups.items() if isinstance(groups, dict) else ():
+        if isinstance(group, dict):
+            name, ranks = one_line(str(group.get("name") or key)[:MAX_CHARS]), group.get("ranks")
+            text = ranks if isinstance(ranks, str) else ""
+            found = [int(each) for each in re.findall(r"\d{1,7}", text)[:MAX_MEMBERS]]
+            if name and found:
+                yield name, found
+
+
+def _entry(said: Any, members: Mapping[str, list[int]]) -> Entry:
+    name, description = (_text(each) for each in said["process_group"])
+    kind = _text(said["profiling_name"]).partition(":")
+    kind_name = (kind[2] or kind[0])[:MAX_CHARS]
+    p2p = bool(said.get("is_p2p"))
+    # gloo leaves those that are over at `scheduled`; then they are retired.
+    state = "completed" if said.get("retired") is True else _text(said.get("state", ""))
+    collective = Collective(
+        group=_group(name, description),
+        number=_number(said["p2p_seq_id" if p2p else "collective_seq_id"]),
+        kind=KINDS.get(kind_name, kind_name),
+        members=members.get(name, []),
+        p2p=p2p,
+        sizes=[*_sizes(said.get("input_sizes"))],
+        dtypes=[_text(each) for each in _list(said.get("input_dtypes"), MAX_TENSORS)],
+        state=state,
+        age=None,
+        timeout=_number(said.get("timeout_ms") or 0) / 1e3,
+    )
+    return Entry(collective, _stack(said.get("frames")), _number(said["time_created_ns"]))
+
+
+def _group(name: str, description: str) -> str:
+    """Return a name that no other group has, as `injected/flight_recorder.py` does."""
+    if description in NO_NAMES:
+        return name
+    return description if description == DEFAULT else f"{description}/{name}"
+
+
+def _sizes(said: Any) -> Iterator[list[int]]:
+    for each in _list(said, MAX_TENSORS):
+        numbers = each if isinstance(each, list) else [each]
+        yield [_number(number) for number in numbers[:MAX_DIMENSIONS]]
+
+
+def _stack(said: Any) -> Stack:
+    """Return the frames, the outermost first."""
+    return tuple(
+        Frame(path, _text(each["name"]), _number(each["line"]), is_library(path))
+        for each in reversed(_list(said, MAX_FRAMES))
+        if (path := _text(each["filename"]))
+    )
+
+
+def _newest(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the newest of each group, and all that are not over."""
+    left: dict[str, int] = {}
+    kept: list[Entry] = []
+    for entry in reversed(entries):
+        group = entry.collective.group
+        left[group] = left.get(group, NEWEST) - 1
+        if left[group] >= 0 or not entry.is_over:
+            kept.append(entry)
+    return reversed(kept)
+
+
+def _list(said: Any, most: int) -> list[Any]:
+    return said[:most] if isinstance(said, list) else []
+
+
+def _text(said: Any) -> str:
+    if not isinstance(said, str):
+        raise TypeError(f"{type(said).__name__} in place of a text")
+    return one_line(said[:MAX_CHARS])
+
+
+def _number(said: Any) -> int:
+    if type(said) is not int or abs(said) > MAX_NUMBER:
+        raise TypeError(f"{type(said).__name__} in place of a number")
+    return said
