@@ -121,7 +121,7 @@ def walk(every_thread: bool) -> list[tuple[int, list[Place], bool]]:
     finally:
         if enabled:
             gc.enable()
-    return [one for one in walked if _is_of_the_program(one[1])]
+    return [one for one in walked if _is_of_the_program(one[1]) or _has_ended(one[1])]
 
 
 def _frames(frame: FrameType | None, debuggers: tuple[str, ...]) -> list[FrameType]:
@@ -151,6 +151,13 @@ def _is_of_the_program(places: list[Place]) -> bool:
         place.path != threading.__file__ and not place.path.startswith("<frozen")
         for place in places
     )
+
+
+def _has_ended(places: list[Place]) -> bool:
+    """Whether this is a main thread that is done, and waits for the others."""
+    first = places[0] if places else None
+    shutdown: Any = getattr(threading, "_shutdown", None)
+    return first is not None and first.f_code is getattr(shutdown, "__code__", None)
 
 
 def _is_debuggers(ident: int) -> bool:

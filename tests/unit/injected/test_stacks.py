@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import queue
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,3 +129,21 @@ def test_a_stopped_thread_ends_where_it_was_stopped() -> None:
         leave.set()
         thread.join()
     assert frames[-1][:2] == (HERE, "step")
+
+
+def test_a_main_thread_that_waits_for_the_others_at_the_end() -> None:
+    program = """
+import threading
+from dap_mux.injected.stacks import stacks
+
+def upload():
+    threading.main_thread().join()
+    print(stacks(True))
+
+threading.Thread(target=upload, name="uploader").start()
+"""
+    command = [sys.executable, "-c", program]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    frames = read(told)
+    assert list(frames) == ["MainThread", "uploader"]
+    assert frames["MainThread"][0][:2] == (threading.__file__, "_shutdown")
