@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import types
 from inspect import CO_OPTIMIZED, getattr_static
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,20 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 MISSING = object()
 MAX_STRING = 100
 MAX_NUMBER = 2**63
+OPERATORS: dict[type[ast.AST], Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.BitXor: operator.xor,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 NAMES = frozenset({"__module__", "__qualname__"})  # which C computes
 OF_A_CLASS = (
     types.ClassMethodDescriptorType,
@@ -36,10 +51,34 @@ def value_of(node: ast.AST, frame: FrameType) -> Any:
         return MISSING if owner is MISSING else attribute(owner, mangled(node.attr, frame))
     if isinstance(node, ast.Subscript):
         return _item(value_of(node.value, frame), value_of(node.slice, frame))
+    return _worked_out(node, frame)
+
+
+def _worked_out(node: ast.AST, frame: FrameType) -> Any:
+    """Return the value of an expression of numbers."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = value_of(node.operand, frame)
         return -value if type(value) in (int, float) else MISSING
+    if isinstance(node, ast.IfExp):
+        test = value_of(node.test, frame)
+        chosen = node.body if test is True else node.orelse
+        return value_of(chosen, frame) if type(test) is bool else MISSING
+    if isinstance(node, ast.BinOp):
+        return _reckoned(OPERATORS.get(type(node.op)), node.left, node.right, frame)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _reckoned(OPERATORS.get(type(node.ops[0])), node.left, node.comparators[0], frame)
     return MISSING
+
+
+def _reckoned(operate: Any, left: ast.AST, right: ast.AST, frame: FrameType) -> Any:
+    """Return what an operator makes of two whole numbers."""
+    numbers = value_of(left, frame), value_of(right, frame)
+    if operate is None or not all(type(one) is int and abs(one) < MAX_NUMBER for one in numbers):
+        return MISSING
+    try:
+        return operate(*numbers)
+    except ZeroDivisionError:
+        return MISSING
 
 
 def variable(name: str, frame: FrameType) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
     from types import FrameType
 
 MAX_TEXT = 200
+MAX_MEMBERS = 512  # of a communicator; more are not told
 CALLS = frozenset({
     "CALL", "CALL_FUNCTION", "CALL_FUNCTION_EX", "CALL_FUNCTION_KW", "CALL_KW", "CALL_METHOD",
 })  # fmt: skip
@@ -95,7 +96,22 @@ def _communicator(receiver: Any, kind: Any) -> dict[str, Any]:
     library = sys.modules["mpi4py.MPI"]
     if not usable(library) or not kind.__bool__(receiver):
         return {}
-    return {"rank": kind.Get_rank(receiver), "size": kind.Get_size(receiver)}
+    size = kind.Get_size(receiver)
+    found = {"rank": kind.Get_rank(receiver), "size": size}
+    if size <= MAX_MEMBERS and library.Query_thread() >= library.THREAD_MULTIPLE:
+        found["members"] = _members(receiver, kind, library)
+    return found
+
+
+def _members(receiver: Any, kind: Any, library: Any) -> list[int]:
+    """Return the numbers of its ranks in MPI's world: nothing is sent for it."""
+    ours, world = kind.Get_group(receiver), kind.Get_group(library.COMM_WORLD)
+    try:
+        numbers = library.Group.Translate_ranks(ours, list(range(ours.Get_size())), world)
+    finally:
+        ours.Free()
+        world.Free()
+    return [number if number >= 0 else -1 for number in numbers]
 
 
 def usable(library: Any) -> bool:

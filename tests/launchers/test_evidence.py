@@ -111,5 +111,5 @@ def test_ranks_of_mpi(ranks: Ranks, name: str) -> None:
     assert main.call.text == "comm.recv(source=left, tag=7)"
     assert main.call.function == "mpi4py.MPI.Comm.recv"
     assert main.call.arguments == {"source": 1, "tag": 7}
-    assert main.call.of == {"rank": 0, "size": 2}
+    assert main.call.of == {"rank": 0, "size": 2, "members": [0, 1]}
     assert (told.world_rank, told.recorder) == (0, "")

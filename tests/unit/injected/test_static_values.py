@@ -60,6 +60,16 @@ def node(text: str) -> ast.expr:
         ("self.frame()", MISSING),
         ("time.sleep", time.sleep),
         ("len", len),
+        ("self.kept + 1", 8),
+        ("(self.kept - 8) % 4", 3),
+        ("self.kept % 0", MISSING),
+        ("self.kept + 'text'", MISSING),
+        ("self.kept ** 2", MISSING),
+        ("self.kept if self.kept == 7 else 1", 7),
+        ("self.kept if self.kept != 7 else 1", 1),
+        ("1 if self.kept else 2", MISSING),
+        ("1 < self.kept < 9", MISSING),
+        ("self.computed + 1", MISSING),
     ],
 )
 def test_a_value(text: str, value: object) -> None:
