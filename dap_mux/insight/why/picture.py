@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,14 +19,26 @@ from dap_mux.insight.why.evidence import (
     Thread,
     stack_of,
 )
-from dap_mux.insight.why.waits import Wait, wait_of
+from dap_mux.insight.why.waits import JOINS, Wait, wait_of
 from dap_mux.rank_sets import RankId
 
 BUSY: Final = 0.2
 """The part of a processor from which on a thread counts as at work."""
+IDLE: Final = 0.05
+"""That up to which a thread may look for something now and then."""
+ASLEEP: Final = "S"
 GIL_LOOKS_PER_S: Final = (60, 260)
 """200 a second, fewer on a busy machine."""
 ENDED: Final = "exited"
+GONE: Final = frozenset({"", "Z", "X"})
+"""The states of processes that are no more."""
+LEAVES: Final = frozenset({
+    "destroy_process_group", "_exit_function", "_shutdown", "_run_exitfuncs", "Finalize",
+    "_python_exit", "shutdown",
+})  # fmt: skip
+"""Functions that end things."""
+PARTS: Final = frozenset({"close", "disconnect", "finalize"})
+"""Those that end things where ranks wait for each other in them."""
 
 
 @dataclass(frozen=True)
@@ -91,19 +104,47 @@ class Doing:
         assert first is not None
         assert last is not None
         same = (first.plain, first.number, first.group) == (last.plain, last.number, last.group)
-        return last if same and (self.steady or first.number >= 0) else None
+        stays = self.steady or first.number >= 0 or first.kind == JOINS  # which C polls in
+        return last if same and stays else None
 
     @property
     def ended(self) -> bool:
         """Whether it is no more; one whose link is lost may run on."""
+        if self.standing.exit_code is not None:
+            return True
         process = self.processes[-1] if self.processes else None
-        gone = process is not None and process.state in {"", "Z", "X"}
-        return self.standing.state == ENDED or self.standing.exit_code is not None or gone
+        if process is not None:
+            return process.state in GONE
+        return self.standing.state == ENDED
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it is on its way out: its program is over, or it is in a function that ends."""
+        if self.ended:
+            return False
+        if self.standing.state == ENDED or (self.samples and self.samples[-1].finalizing):
+            return True
+        called = self.call.function.rpartition(".")[2] if self.call else ""
+        if called in LEAVES or any(frame.function in LEAVES for frame in self.stack):
+            return True
+        return self.wait is not None and any(each.function in PARTS for each in self.stack)
 
     @property
     def moves(self) -> bool:
         """Whether its main thread gets on, or is at work."""
         return (len(self.stacks) > 1 and not self.steady) or self.busy >= BUSY
+
+    @property
+    def polls(self) -> bool:
+        """Whether it looks for something again and again, and sleeps in between.
+
+        Such a loop is at the same place nearly each time; a look may fall into the time between.
+        """
+        if len(self.stacks) < 2 or self.steady:
+            return False
+        (_, there), *_ = Counter(self.stacks).most_common(1)
+        asleep = sum(one.state == ASLEEP for one in self.threads)
+        return self.busy < IDLE and 2 * min(there, asleep) > len(self.stacks)
 
     @cached_property
     def waiting_for_gil(self) -> int:
@@ -168,7 +209,11 @@ class Picture:
 
     def by_number(self, number: int) -> Doing | None:
         """Return the rank that torch, MPI or the session calls so."""
-        return next((one for one in self.ranks.values() if one.number == number), None)
+        return self._numbers.get(number)
+
+    @cached_property
+    def _numbers(self) -> Mapping[int, Doing]:
+        return {one.number: one for one in reversed([*self.ranks.values()])}
 
     def peer(self, one: Doing) -> Doing | None:
         """Return the only rank that this one waits for; None for several, or where unknown."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from dap_mux.insight.stack_tree import Stack
 from dap_mux.insight.why.evidence import Call, Collective, Sample, Thread
@@ -26,6 +26,11 @@ COLLECTIVES: Final = frozenset({
     "monitoredbarrier", "reduce", "reducescatter", "reducescattertensor", "scan", "scatter",
     "scatterobjectlist", "scatterv",
 })  # fmt: skip
+OF_COMMUNICATORS: Final = frozenset({
+    "alltoallw", "create", "creategroup", "dup", "dupwithinfo", "free", "reducescatterblock",
+    "split", "splittype",
+})  # fmt: skip
+"""Collectives of MPI whose names mean something else elsewhere."""
 COMMUNICATION: Final = COLLECTIVES | POINT_TO_POINT
 SAME: Final = {"bcast": "broadcast"}
 NETWORK_CALLS: Final = frozenset({
@@ -43,7 +48,9 @@ class Wait:
 
     `kind`: as it is called; `number`: which one of its group, -1 for unknown; `peer`: the only rank
     that it waits for, by the library's own number, -1 for all or unknown; `socket`: the name of the
-    connection to that peer, where only that is known. `age`: seconds.
+    connection to that peer, where only that is known. `members`: of its group, by those numbers, ()
+    for unknown; `size`: how many they are, 0 for unknown. `called_at`: the frames that call it,
+    which are alike on ranks that take different parts in it. `age`: seconds.
     """
 
     kind: str
@@ -53,6 +60,8 @@ class Wait:
     tag: int | None = None
     socket: str = ""
     members: tuple[int, ...] = ()
+    size: int = 0
+    called_at: Stack = ()
     sizes: tuple[tuple[int, ...], ...] = ()
     dtypes: tuple[str, ...] = ()
     age: float | None = None
@@ -71,7 +80,7 @@ class Wait:
     @property
     def collective(self) -> bool:
         """Whether it is known to be a call of all ranks of a group."""
-        return self.plain in COLLECTIVES
+        return self.plain in COLLECTIVES or (self.size > 0 and self.plain in OF_COMMUNICATORS)
 
     def __str__(self) -> str:
         """Name it as a user does: `all_reduce #41 of group dp`."""
@@ -91,7 +100,15 @@ def plain(kind: str) -> str:
 
 def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
     """Return what a thread waits for in other ranks; None where it does something else."""
-    kind = _on_the_stack(stack)
+    entered = _entered(stack)
+    wait = _wait_of(sample, thread, stack, stack[entered].function if entered >= 0 else "")
+    if wait is None:
+        return None
+    outside = stack[:entered] if entered >= 0 and not _is_mpi(thread.call) else stack
+    return replace(wait, called_at=tuple(frame for frame in outside if not frame.library))
+
+
+def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | None:
     call = thread.call
     if any(frame.path.endswith(TORCH) and frame.function == JOINS for frame in stack):
         return Wait(JOINS)
@@ -99,15 +116,37 @@ def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
         return None  # its connections are to its own processes
     if _is_in_torch(stack, call):
         return _recorded(sample, kind, call)
-    if call is not None and call.function.startswith(MPI):
-        name = call.function.rpartition(".")[2]
-        if plain(name) in COMMUNICATION:
-            return _told_by(call, name)
-        return Wait(name) if name.lower().startswith("wait") else None
+    if call is not None and _is_mpi(call):
+        return _of_mpi(call)
     if _waits_for_a_peer(thread):
         name = kind or (call.function.rpartition(".")[2] if call else "") or thread.system_call
         return Wait(name, socket=thread.file)
     return None
+
+
+def _is_mpi(call: Call | None) -> bool:
+    return call is not None and call.function.startswith(MPI)
+
+
+def _of_mpi(call: Call) -> Wait | None:
+    """Peers are numbers of the communicator; its members are all ranks, or a part of them."""
+    name = call.function.rpartition(".")[2]
+    if plain(name) not in COMMUNICATION | OF_COMMUNICATORS:
+        return Wait(name) if name.lower().startswith("wait") else None
+    members, size = _members(call.of.get("members")), call.of.get("size")
+    wait = replace(_told_by(call, name), members=members, size=size if type(size) is int else 0)
+    if members and wait.peer >= 0:
+        peer = members[wait.peer] if wait.peer < len(members) else -1
+        wait = replace(wait, peer=peer)
+    is_part = len(members) > 1 and sorted(members) != list(range(len(members)))
+    return replace(wait, group=",".join(map(str, members))) if is_part else wait
+
+
+def _members(told: Any) -> tuple[int, ...]:
+    """Whatever a rank tells may be malformed."""
+    if not isinstance(told, list) or not all(type(one) is int and one >= 0 for one in told):
+        return ()
+    return tuple(told)
 
 
 def _is_in_torch(stack: Stack, call: Call | None) -> bool:
@@ -116,9 +155,18 @@ def _is_in_torch(stack: Stack, call: Call | None) -> bool:
     return call is not None and call.function.startswith(TORCH_CALLS)
 
 
-def _on_the_stack(stack: Stack) -> str:
-    """Return the outermost function that is called like a communication, "" for none."""
-    return next((each.function for each in stack if plain(each.function) in COMMUNICATION), "")
+def _entered(stack: Stack) -> int:
+    """Return the place of the outermost function that is called like a communication, -1 for none.
+
+    A function of the program may be called like one that it calls in a library of its own, or a
+    step of several of them: so of collectives, those of the innermost one's file count.
+    """
+    found = [at for at, frame in enumerate(stack) if plain(frame.function) in COMMUNICATION]
+    collectives = [at for at in found if plain(stack[at].function) in COLLECTIVES]
+    if collectives:
+        file = stack[collectives[-1]].path
+        found = [at for at in collectives if stack[at].path == file]
+    return found[0] if found else -1
 
 
 def _recorded(sample: Sample, kind: str, call: Call | None) -> Wait | None:

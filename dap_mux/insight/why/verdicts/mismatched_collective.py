@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
+from dap_mux.insight.why.graph import WaitGraph, graph_of, operation
 from dap_mux.insight.why.picture import Doing, Picture
 from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
 from dap_mux.insight.why.waits import Wait
@@ -15,19 +16,21 @@ Describe = Callable[[Doing], tuple[str, Hashable]]
 
 
 def find(picture: Picture) -> Verdict | None:
-    """The few are taken for the culprits; of two halves, the one that is behind."""
+    """The few are taken for the culprits, if they wait in a circle with the many."""
+    graph = graph_of(picture)
     groups: dict[str, list[Doing]] = {}
     for one in picture.waiting:
         if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
-    if len(groups) > 1:
-        return _two_groups(groups, picture)
     for members in groups.values():
         for describe in (_kind, _shape, _dtype, _order):
             parted = _parted(members, describe)
-            if parted is not None:
-                return _verdict(describe(parted[0]), parted, members, picture)
-    return None
+            if not parted:
+                continue
+            if describe in (_kind, _order) and not graph.in_a_circle(parted[0].rank):
+                continue  # somebody else is missing, for whom all of them may wait
+            return _verdict(describe(parted[0]), parted, members, picture)
+    return _in_a_circle(graph, picture)
 
 
 def _kind(one: Doing) -> tuple[str, Hashable]:
@@ -83,20 +86,30 @@ def _verdict(
     )
 
 
-def _two_groups(groups: Mapping[str, Sequence[Doing]], picture: Picture) -> Verdict | None:
-    """A deadlock of groups: ranks of a group wait in another one."""
-    if not picture.elsewhere and all(_is_incomplete(of) for of in groups.values()):
-        few = min(groups.values(), key=len)
-        return Verdict(
-            NAME,
-            f"{ranks(few)} wait in {few[0].wait} while other members of that group wait elsewhere",
-            suspects(few, picture),
-            who_waits(picture),
-            "give all ranks the same order of groups",
-        )
-    return None
+def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
+    """Ranks wait for each other in different groups, or one in a receive and one in a collective.
 
-
-def _is_incomplete(of: Sequence[Doing]) -> bool:
-    members = of[0].wait.members if of[0].wait else ()
-    return bool(members) and {one.number for one in of} < set(members)
+    Where all of them are in collectives, those that stand where most ranks do are not to blame.
+    """
+    circle = [picture.ranks[rank] for rank in graph.circle]
+    waits = [one.wait for one in circle if one.wait is not None]
+    if len(waits) < len(circle) or not any(wait.collective for wait in waits):
+        return None
+    if len({(operation(wait), wait.called_at) for wait in waits}) < 2:
+        return None  # they are in the same call: it only takes its time
+    culprits = circle
+    if all(wait.collective for wait in waits):
+        places = Counter(one.wait.called_at for one in picture.waiting if one.wait is not None)
+        (most, _), *_ = places.most_common(1)
+        apart = [one for one in circle if one.wait is not None and one.wait.called_at != most]
+        culprits = apart or circle
+    culprits = sorted(culprits, key=lambda one: one.rank)
+    pairs = zip(circle, (*circle[1:], circle[0]), strict=True)
+    return Verdict(
+        NAME,
+        f"{ranks(circle)} wait for each other: "
+        + ", ".join(f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs),
+        suspects(culprits, picture),
+        who_waits(picture),
+        "give all ranks the same order of sends, receives, collectives and groups",
+    )

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from dap_mux.insight.why.picture import Doing, Picture
-from dap_mux.insight.why.verdict import Verdict, has_not_reached, look_at, place, ranks, suspects
+from dap_mux.insight.why.verdict import (
+    Verdict,
+    has_not_reached,
+    look_at,
+    place,
+    ranks,
+    suspects,
+    verb,
+)
 
 NAME = "teardown"
-ENDS = frozenset({
-    "destroy_process_group", "_exit_function", "_shutdown", "_run_exitfuncs", "Finalize",
-    "_python_exit", "shutdown",
-})  # fmt: skip
 
 
 def find(picture: Picture) -> Verdict | None:
-    """By the functions that end things, or because Python is being shut down."""
-    ending = [one for one in picture.live if _ends(one)]
+    """It counts if all the others wait, or are no more: whoever works may come to its end too."""
+    ending = [one for one in picture.live if one.leaving]
     others = [one for one in picture.live if one not in ending]
-    if not ending or not others:
+    if not ending or any(one.wait is None for one in others):
+        return None
+    if not others and not (picture.ended and all(one.steady for one in ending)):
         return None
     return Verdict(
         NAME,
-        f"{ranks(ending)} {'is' if len(ending) == 1 else 'are'} ending, at"
-        f" {place(ending[0].place)}",
+        f"{ranks(ending)} {verb(ending, 'is', 'are')} ending{_where(ending[0])}",
         suspects(ending, picture),
         has_not_reached(ending, picture),
         look_at(ending),
     )
 
 
-def _ends(one: Doing) -> bool:
-    if one.samples and one.samples[-1].finalizing:
-        return True
-    called = one.call.function.rpartition(".")[2] if one.call else ""
-    return called in ENDS or any(frame.function in ENDS for frame in one.stack)
+def _where(one: Doing) -> str:
+    return f", at {place(one.place)}" if one.told else ": its program is over, its process is not"

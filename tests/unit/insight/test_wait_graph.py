@@ -1,0 +1,121 @@
+"""The graph of who waits for whom: its edges have reasons, and its shortest circle is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dap_mux.insight.why.evidence import Call, Collective, Evidence, RankEvidence, Sample, Thread
+from dap_mux.insight.why.graph import WaitGraph, graph_of
+from dap_mux.insight.why.picture import picture_of
+from dap_mux.insight.why.verdict import Verdict
+from dap_mux.insight.why.verdicts import judge
+from dap_mux.rank_sets import RankId
+
+FILES = [
+    ("/job/train.py", False),
+    ("/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py", True),
+]
+FUNCTIONS = ["train", "all_reduce", "load"]
+
+
+def graph(waits_for: Mapping[int, set[int]], named: set[int] = frozenset()) -> WaitGraph:  # type: ignore[assignment]
+    edges = {nth(one): frozenset(map(nth, others)) for one, others in waits_for.items()}
+    return WaitGraph(edges, frozenset(map(nth, named)))
+
+
+def nth(rank: int) -> RankId:
+    return ("job", rank)
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "named", "circle"),
+    [
+        ({}, set(), []),
+        ({0: {1}, 1: {2}}, set(), []),
+        ({0: {1}, 1: {0}}, set(), [0, 1]),
+        ({0: {1}, 1: {2}, 2: {0}}, set(), [0, 1, 2]),
+        ({0: {1}, 1: {2}, 2: {0, 3}, 3: {2}}, set(), [2, 3]),
+        ({0: {1}, 1: {0}, 2: {3}, 3: {2}}, {2, 3}, [2, 3]),
+        ({3: {0}, 0: {1, 2}, 1: {0}}, set(), [0, 1]),
+    ],
+)
+def test_the_shortest_circle(
+    waits_for: Mapping[int, set[int]], named: set[int], circle: list[int]
+) -> None:
+    assert sorted(graph(waits_for, named).circle) == [nth(rank) for rank in circle]
+
+
+def test_a_circle_of_many_ranks() -> None:
+    many = 2000
+    assert len(graph({rank: {(rank + 1) % many} for rank in range(many)}).circle) == many
+
+
+def rank(function: int, **of: Any) -> RankEvidence:
+    """A rank in one of torch's functions, or in one of the job's."""
+    world = {name: of.pop(name) for name in ("collectives",) if name in of}
+    frames = [(0, 0, 40), (0 if FUNCTIONS[function] == "load" else 1, function, 50)]
+    sample = Sample(FILES, FUNCTIONS, [Thread("MainThread", True, frames, **of)], **world)
+    return RankEvidence(nth(0), samples=[sample] * 3)
+
+
+def reduces(group: str, members: list[int], number: int = 3) -> RankEvidence:
+    entry = Collective(group, number, "all_reduce", members, state="scheduled")
+    return rank(1, collectives=[entry])
+
+
+def asleep() -> RankEvidence:
+    return rank(2, state="S", call=Call("time.sleep(60)", "time.sleep"))
+
+
+def evidence(*ranks: RankEvidence) -> Evidence:
+    return Evidence(
+        {nth(at): RankEvidence(nth(at), one.standing, one.samples) for at, one in enumerate(ranks)}
+    )
+
+
+def edges(*ranks: RankEvidence) -> dict[int, list[int]]:
+    waits_for = graph_of(picture_of(evidence(*ranks))).waits_for
+    return {one[1]: sorted(other[1] for other in others) for one, others in waits_for.items()}
+
+
+def verdict(*ranks: RankEvidence) -> Verdict:
+    return judge(evidence(*ranks))
+
+
+def test_members_that_are_not_there_are_waited_for() -> None:
+    pair, world = [0, 2], [0, 1, 2, 3]
+    found = edges(reduces("pair", pair), reduces("", world), asleep(), reduces("", world))
+    assert found == {0: [2], 1: [0, 2], 3: [0, 2]}
+
+
+def test_who_waits_in_a_group_for_a_rank_that_is_elsewhere_is_not_to_blame() -> None:
+    """Its own group is complete but for that rank, and so is that of the others."""
+    pair, world = [0, 2], [0, 1, 2, 3]
+    found = verdict(reduces("pair", pair), reduces("", world), asleep(), reduces("", world))
+    assert (found.name, found.suspects[0].ranks) == ("not-joined", (nth(2),))
+
+
+def calls(function: str, members: list[int], **arguments: int) -> RankEvidence:
+    """A rank in a call of mpi4py's, of a communicator with these members."""
+    of = {"size": len(members), "members": members}
+    return rank(2, call=Call(f"comm.{function}()", f"mpi4py.MPI.Comm.{function}", arguments, of))
+
+
+def test_a_peer_is_a_number_of_its_communicator() -> None:
+    found = edges(asleep(), calls("recv", [1, 3], source=1), asleep(), asleep())
+    assert found == {1: [3]}
+
+
+def test_members_of_one_communicator_wait_for_the_rest_of_it() -> None:
+    found = edges(calls("Split", [0, 1, 2]), calls("Split", [0, 1, 2]), asleep(), asleep())
+    assert found == {0: [2], 1: [2]}
+
+
+@pytest.mark.parametrize("members", ["01", [0, "1"], [0, -1], [True, 1], {"0": 1}])
+def test_malformed_members_are_unknown(members: Any) -> None:
+    call = Call("comm.barrier()", "mpi4py.MPI.Comm.barrier", {}, {"size": 2, "members": members})
+    assert edges(rank(2, call=call), asleep()) == {0: [1]}
+    assert edges(rank(2, call=call), asleep(), asleep()) == {0: []}
