@@ -133,8 +133,11 @@ class _Scene:
     async def ask(self, command: str, *options: str) -> Answer:
         """Run a command of ours about the session."""
         assert self._session is not None
-        session = await self._session.session()
         began = time.monotonic()
+        try:
+            session = await self._session.session()
+        except AssertionError as error:  # it has ended already
+            return Answer(-1, {}, time.monotonic() - began, str(error))
         where = f"{session['host']}:{session['port']}"
         try:
             done = await self._user.does(command, where, *options)
