@@ -33,6 +33,10 @@ RANK_OUTPUT: Final = ("stdout", "stderr")
 class LineEditor(Protocol):
     """Where a user types lines for the console; it adds itself (`Console.edited_in`)."""
 
+    @property
+    def way_back(self) -> str:
+        """What ends a command that does not end by itself: `Ctrl-C`."""
+
     def refresh(self) -> None:
         """The prompt may have changed, or the console has ended."""
 
@@ -56,6 +60,7 @@ class Console:
         self.breakpoints = Breakpoints(client)
         self.ended = asyncio.Event()
         self.failed = False  # a `wait` has failed
+        self.waits_long = False  # the user was told how to get the prompt back
         self._editor: LineEditor | None = None
         self._shows_output = shows_output
         self._task: asyncio.Future[None] | None = None
@@ -95,7 +100,7 @@ class Console:
                 raise
             self.screen.say("interrupted; ranks are not affected", "note")
         finally:
-            self._task = None
+            self._task, self.waits_long = None, False
             self.rows_changed([])
 
     def interrupt(self) -> bool:
@@ -107,6 +112,14 @@ class Console:
             self._interrupted = True
             return True
         return self._editor is not None and self._editor.discard_input()
+
+    def blocked(self, who: str) -> None:
+        """Say how the prompt comes back from a command that waits for ranks."""
+        if self._editor is not None:
+            way_back = self._editor.way_back
+            self.waits_long = True
+            text = f"{who} still run{'s' * who.startswith('rank ')}; {way_back} brings the prompt "
+            self.screen.say(f"{text}back, and changes nothing there", "note")
 
     async def _run(self, line: str) -> None:
         try:

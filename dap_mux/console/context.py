@@ -38,5 +38,8 @@ class Context(Protocol):
     def detach(self, reason: str = "") -> None:
         """Close it; the ranks stay where they are."""
 
+    def blocked(self, who: str) -> None:
+        """Say how the prompt comes back while these ranks run."""
+
     async def leave(self) -> None:
         """Disconnect from the session."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeAlias
 
@@ -12,6 +13,8 @@ from dap_mux.console.console import Console
 
 BLOCK_SIZE: Final = 64 * 1024
 MAX_LINE_BYTES: Final = 64 * 1024
+MAX_LINES_AHEAD: Final = 1000
+"""Lines that are kept while a command runs; what is sent beyond them waits in the connection."""
 NextLine: TypeAlias = "Callable[[], Coroutine[Any, Any, str | None]]"
 """Waits for a line; None is the end."""
 
@@ -103,6 +106,80 @@ class PromptWriter:
             self._flush()
 
 
+class TypedLines:
+    """The lines that a person types: they are read on while a command runs.
+
+    An empty one ends a command that waits for ranks, once the person was told so; all others are
+    handled when it is over.
+    """
+
+    way_back = "an empty line"
+
+    def __init__(self, console: Console, next_line: NextLine) -> None:
+        self._console = console
+        self._next_line = next_line
+        self._reading: asyncio.Future[str | None] | None = None
+        self._ahead: deque[str | None] = deque()
+        console.edited_in(self)
+
+    def refresh(self) -> None:
+        """The prompt is written again by `PromptWriter`."""
+
+    def discard_input(self) -> bool:
+        """A line is edited at the other end."""
+        return False
+
+    async def next(self) -> str | None:
+        """Wait for a line; None is the end."""
+        if self._ahead:
+            return self._ahead.popleft()
+        try:
+            return await self._read()
+        except asyncio.CancelledError:
+            self.end()
+            raise
+
+    async def handle(self, line: str) -> None:
+        """Run a command, and take what is typed meanwhile."""
+        command = asyncio.ensure_future(self._console.handle(line))
+        try:
+            while not command.done():
+                await self._read_beside(command)
+            await command
+        finally:
+            command.cancel()
+
+    async def _read_beside(self, command: asyncio.Future[None]) -> None:
+        """Wait for a line or the end of the command."""
+        over = self._ahead and self._ahead[-1] is None
+        if over or len(self._ahead) >= MAX_LINES_AHEAD:
+            await asyncio.wait([command])
+            return
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self._next_line())
+        either: list[asyncio.Future[Any]] = [command, self._reading]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._reading.done():
+            return
+        line = await self._read()
+        if line is not None and not line.strip() and self._console.waits_long:
+            self._console.interrupt()
+        else:
+            self._ahead.append(line)
+
+    async def _read(self) -> str | None:
+        reading = self._reading or asyncio.ensure_future(self._next_line())
+        self._reading = reading
+        line = await reading
+        self._reading = None
+        return line
+
+    def end(self) -> None:
+        """Read no more."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+
 async def converse(
     console: Console, next_line: NextLine, prompts: PromptWriter | None = None, *, first: str = ""
 ) -> None:
@@ -112,22 +189,26 @@ async def converse(
     that has been read already.
     """
     ended: asyncio.Task[Any] = asyncio.ensure_future(console.ended.wait())
+    typed = TypedLines(console, next_line) if prompts else None
+    take, handle = (typed.next, typed.handle) if typed else (next_line, console.handle)
     try:
-        await console.handle(first)
+        await handle(first)
         while not console.ended.is_set():
             if prompts:
                 prompts.show(lambda: console.prompt)
-            line = await _line_or_end(next_line(), ended)
+            line = await _line_or_end(take(), ended)
             if prompts:
                 prompts.line_entered()
             if line is None:
                 break
-            await console.handle(line)
+            await handle(line)
             if console.failed and not prompts:
                 break  # the rest of the script relies on the state it waited for
         await console.leave()
     finally:
         ended.cancel()
+        if typed:
+            typed.end()
 
 
 async def _line_or_end(

@@ -20,6 +20,8 @@ CONTINUE_COMMANDS: Final = ("c", "cont", "continue")
 HELP_COMMANDS: Final = ("help", "h", "?")
 RESTOP_GRACE_S: Final = 1.0
 """How long the prompt stays for a rank that another client resumed: a step stops again soon."""
+BLOCKED_AFTER_S: Final = 2.0
+"""How long a step may last before the user is told how to get the prompt back."""
 LOCATION_PREFIX: Final = "> "  # pdb begins a location so
 CONTEXT_LINES: Final = 2  # source lines shown before and after the current one
 HELP_TEXT: Final = """\
@@ -72,10 +74,21 @@ class RankPrompt:
             self._console.detach()
         else:
             self.stepping = self._ranks
+            telling = asyncio.ensure_future(self._tell_blocked())
             try:
                 await self._step(line)
             finally:
                 self.stepping = ()
+                telling.cancel()
+
+    async def _tell_blocked(self) -> None:
+        """Once the ranks have run for a while: their step does not end by itself, perhaps."""
+        await asyncio.sleep(BLOCKED_AFTER_S)
+        while not any(map(_may_stop_again, self._rows())):
+            await self._client.wait_for_change()
+            if self._client.ended.is_set():
+                return
+        self._console.blocked(self._client.ranks.name(self._ranks))
 
     async def _step(self, line: str) -> None:
         """Send a line; if that moves ranks, wait until they stop, and show where."""

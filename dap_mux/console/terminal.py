@@ -24,6 +24,7 @@ from prompt_toolkit.styles import Style
 
 from dap_mux.console.completion import candidates
 from dap_mux.console.console import Console
+from dap_mux.console.kept_input import kept_on_interrupt
 from dap_mux.printable import one_line
 
 STYLE: Final = Style.from_dict(
@@ -46,9 +47,15 @@ class Terminal:
         )
         console.edited_in(self)
 
+    @property
+    def way_back(self) -> str:
+        """Here Ctrl-C is a key."""
+        return "Ctrl-C"
+
     async def converse(self) -> None:
         """Read lines until the user leaves or the session ends."""
-        with patch_stdout(raw=True):  # the screen has escaped control characters already
+        # The screen has escaped control characters already.
+        with patch_stdout(raw=True), kept_on_interrupt(sys.stdin.fileno()):
             self._console.greet()
             while not self._console.ended.is_set():
                 line = await self._line()
