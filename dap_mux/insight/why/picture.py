@@ -27,6 +27,7 @@ BUSY: Final = 0.2
 IDLE: Final = 0.05
 """That up to which a thread may look for something now and then."""
 ASLEEP: Final = "S"
+RUNS: Final = "R"
 GIL_LOOKS_PER_S: Final = (60, 260)
 """200 a second, fewer on a busy machine."""
 ENDED: Final = "exited"
@@ -132,7 +133,14 @@ class Doing:
     @property
     def moves(self) -> bool:
         """Whether its main thread gets on, or is at work."""
-        return (len(self.stacks) > 1 and not self.steady) or self.busy >= BUSY
+        if len(self.stacks) < 2:
+            return False
+        return not self.steady or self.busy >= BUSY or self.wants_processor
+
+    @property
+    def wants_processor(self) -> bool:
+        """Whether it could run each time: others may leave it little of a processor."""
+        return len(self.threads) > 1 and all(one.state == RUNS for one in self.threads)
 
     @property
     def polls(self) -> bool:

@@ -259,6 +259,8 @@ def test_a_rank_that_has_not_begun() -> None:
 
 def test_a_rank_that_is_slow() -> None:
     assert named(verdict(reduces(), reduces(), works())) == ("slow-rank", "2")
+    starved = at(LOAD, state="R")  # on a machine with too much to do
+    assert named(verdict(reduces(), reduces(), starved)) == ("slow-rank", "2")
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,11 @@ def test_a_rank_that_is_slow() -> None:
 )
 def test_a_healthy_job(ranks: list[RankEvidence]) -> None:
     assert named(verdict(*ranks)) == ("healthy", "")
+
+
+def test_a_single_look_at_a_rank_does_not_show_that_it_gets_on() -> None:
+    once = RankEvidence(("job", 0), samples=[sample(LOAD)])
+    assert verdict(reduces(), reduces(), once).name == "undecided"
 
 
 def test_what_cannot_be_decided() -> None:

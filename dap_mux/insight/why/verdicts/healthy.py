@@ -16,7 +16,7 @@ def find(picture: Picture) -> Verdict | None:
     still = [one for one in told if one.wait is not None]
     if still and len(still) == len(told):
         return None
-    moving = [one for one in told if one.moves or (one.wait is None and not one.steady)]
+    moving = [one for one in told if one.wait is None and one.moves]
     if still and not moving:
         return None
     return Verdict(

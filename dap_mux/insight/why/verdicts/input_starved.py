@@ -20,7 +20,7 @@ TAKES = frozenset({"get", "_get_data", "_try_get_data", "_next_data"})
 
 def find(picture: Picture) -> Verdict | None:
     """It counts if others wait for that rank."""
-    starved = [one for one in picture.elsewhere if one.steady and _takes(one)]
+    starved = [one for one in picture.elsewhere if (one.steady or one.polls) and _takes(one)]
     if not starved or not picture.waiting:
         return None
     busy = (text for one in starved[:1] if one.samples for text in _loaders(one.samples[-1]))

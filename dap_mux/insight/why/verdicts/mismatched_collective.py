@@ -11,6 +11,7 @@ from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
 from dap_mux.insight.why.waits import Wait
 
 NAME = "mismatched-collective"
+MOST_PAIRS = 4
 Describe = Callable[[Doing], tuple[str, Hashable]]
 """Words for what a rank does, and what must be the same in all."""
 
@@ -87,29 +88,41 @@ def _verdict(
 
 
 def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
-    """Ranks wait for each other in different groups, or one in a receive and one in a collective.
-
-    Where all of them are in collectives, those that stand where most ranks do are not to blame.
-    """
+    """Ranks wait for each other in groups, or one in a receive and one in a collective."""
     circle = [picture.ranks[rank] for rank in graph.circle]
     waits = [one.wait for one in circle if one.wait is not None]
     if len(waits) < len(circle) or not any(wait.collective for wait in waits):
         return None
     if len({(operation(wait), wait.called_at) for wait in waits}) < 2:
         return None  # they are in the same call: it only takes its time
-    culprits = circle
-    if all(wait.collective for wait in waits):
-        places = Counter(one.wait.called_at for one in picture.waiting if one.wait is not None)
-        (most, _), *_ = places.most_common(1)
-        apart = [one for one in circle if one.wait is not None and one.wait.called_at != most]
-        culprits = apart or circle
-    culprits = sorted(culprits, key=lambda one: one.rank)
-    pairs = zip(circle, (*circle[1:], circle[0]), strict=True)
+    pairs = [*zip(circle, (*circle[1:], circle[0]), strict=True)]
+    culprits = _ends_of_sends(pairs) or _where_few_are(circle, picture) or circle
+    told = [f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs]
+    more = ["and so on"] if len(told) > MOST_PAIRS else []
     return Verdict(
         NAME,
-        f"{ranks(circle)} wait for each other: "
-        + ", ".join(f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs),
-        suspects(culprits, picture),
+        f"{ranks(circle)} wait for each other: {', '.join([*told[:MOST_PAIRS], *more])}",
+        suspects(sorted(culprits, key=lambda one: one.rank), picture),
         who_waits(picture),
         "give all ranks the same order of sends, receives, collectives and groups",
     )
+
+
+def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]]) -> list[Doing]:
+    """Who is in a send or receive with a rank that has gone on to a collective, and that rank.
+
+    The other ranks of the circle are in collectives in which these are missing.
+    """
+    found = [
+        pair
+        for pair in pairs
+        if pair[0].wait and pair[0].wait.point_to_point and pair[1].wait and pair[1].wait.collective
+    ]
+    return list({one.rank: one for pair in found for one in pair}.values())
+
+
+def _where_few_are(circle: Sequence[Doing], picture: Picture) -> list[Doing]:
+    """Those of a circle that do not stand where most ranks do."""
+    places = Counter(one.wait.called_at for one in picture.waiting if one.wait is not None)
+    (most, _), *_ = places.most_common(1)
+    return [one for one in circle if one.wait is not None and one.wait.called_at != most]
