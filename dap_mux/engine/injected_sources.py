@@ -46,6 +46,7 @@ class InjectedSources(Struct, frozen=True):
     tracing: str
     user_threads: str
     waiting_calls: str
+    waiting_frames: str
 
 
 def call(source: str, function: str, *arguments: str) -> str:

@@ -99,6 +99,17 @@ class TestAnswers:
         assert answer.body["inMain"] == "2"
         assert "__main__" in errors(answer)["3"]
 
+    def test_running_ranks_answer_from_the_function_that_they_are_in(self, play: Play) -> None:
+        """Where `__main__` lacks a name: a rank that is blocked in C has no frame to stop in."""
+        book = play(3)
+        client = attached(book)
+        book.rank(0).data.values["shard"] = "5"
+        book.rank(1).data.in_frames["shard"] = "41"
+        answer = cast(client, "all", "p shard")
+        assert values(answer) == {"0": "5", "1": "41"}
+        assert answer.body["inMain"] == "0-1"
+        assert "NameError: name 'shard' is not defined" in errors(answer)["2"]
+
     def test_statements_need_a_stopped_rank(self, play: Play) -> None:
         """`!loss = 5` and a plain assignment run in the frame of stopped ranks only."""
         book = play(2)

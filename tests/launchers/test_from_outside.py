@@ -19,6 +19,7 @@ import pytest
 
 from dap_mux import procfs
 from dap_mux.client import DapClient
+from tests.launchers.launching import cast
 from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Command, User, listed, user
 from tests.support.processes.proc_net import free_ports
@@ -158,6 +159,7 @@ async def test_the_rank_that_sleeps(user: User, engine: str) -> None:
     client, thread = await culprit_of(command)
     assert command.out.startswith("not-joined: rank 2 ")
     assert [has_debugpy(pid) for pid in pids] == [rank == CULPRIT for rank in range(RANKS)]
+    assert await cast(client, "2", "p shard, step") == [("2", "('shard-2', 3)")]
     await client.request("pause", {"threadId": thread}, timeout=LIMIT)
     user.signal(pids[CULPRIT], signal.SIGUSR1)  # the fault is over, and the pause comes true
     stopped = await client.wait_event("stopped", timeout=LIMIT)

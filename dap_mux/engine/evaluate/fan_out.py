@@ -1,8 +1,9 @@
 """One expression to a set of ranks, and their answers, by a time.
 
 A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
-its `__main__` (debugpy allows that even while it is blocked in C). Nobody waits
-for a silent rank longer than asked for: who has not answered by then is `missing`.
+its `__main__` (debugpy allows that even while it is blocked in C), and where these lack a name, in
+the function that its main thread is in. Nobody waits for a silent rank longer than asked for: who
+has not answered by then is `missing`.
 
 A broadcast to many ranks is one timer, and one encoding for each distinct request.
 """
@@ -17,6 +18,7 @@ from msgspec import Raw, Struct
 
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.evaluate.failure_text import in_one_line
+from dap_mux.engine.injected_sources import call
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.messages.to_ranks import malformed
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
@@ -45,7 +47,10 @@ _IN_MAIN: Final = (
     "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
     "(eval({!r}, __import__('sys').modules['__main__'].__dict__))"
 )
-IN_MAIN: Final = " (it is running: evaluated in the globals of __main__)"
+IN_MAIN: Final = (
+    " (it is running: evaluated in the globals of __main__ and where its main thread is)"
+)
+UNKNOWN_NAME: Final = "NameError: name "
 
 
 class Answer(Struct, frozen=True, gc=False):
@@ -77,13 +82,21 @@ class ReplyCollector:
     """
 
     def __init__(
-        self, core: SessionState, ranks: Iterable[RankId], then: OnAnswers, timeout: float
+        self,
+        core: SessionState,
+        ranks: Iterable[RankId],
+        then: OnAnswers,
+        timeout: float,
+        ask_again: Callable[[ReplyCollector, Rank], None] | None = None,
     ) -> None:
+        """`ask_again`: asks a running rank whose `__main__` lacks a name, in its frames; once."""
         self._core = core
         self._then = then
         self._values: dict[RankId, Answer] = {}
         self._errors: dict[RankId, str] = {}
         self.in_main: set[RankId] = set()
+        self._ask_again = ask_again
+        self._asked_again: set[RankId] = set()
         self.stops: dict[RankId, Stop] = {}
         self.pending = Pending("evaluate", self._take, None, collect=self._collect)
         self._referenced = False
@@ -118,6 +131,8 @@ class ReplyCollector:
         """A rank has answered `evaluate`, or cannot any more."""
         assert reply.rank is not None
         id = reply.rank.rank_id
+        if not reply.ok and self._lacks_a_name(id, reply):
+            return
         if not reply.ok:
             message = reply.no_reply_reason or in_one_line(reply.message)
             where = IN_MAIN if id in self.in_main and not reply.no_reply_reason else ""
@@ -134,6 +149,18 @@ class ReplyCollector:
             if len(text) <= MAX_KEPT_SIZE and len(known) < MAX_KEPT:
                 known[text] = answer  # others may give it, too; a long one is none of those
         self.answer(id, answer)
+
+    def _lacks_a_name(self, id: RankId, reply: Reply) -> bool:
+        """Whether it is asked again in its frames."""
+        assert reply.rank is not None
+        unknown = not reply.no_reply_reason and UNKNOWN_NAME in reply.message
+        if not unknown or id not in self.in_main or self._ask_again is None or not self.waiting:
+            return False
+        if id in self._asked_again or not reply.rank.phase.live or reply.rank.stop is not None:
+            return False
+        self._asked_again.add(id)
+        self._ask_again(self, reply.rank)
+        return True
 
     def _collect(self, rank: Rank, body: Raw) -> bool:
         """Keep an answer that is known, unless it is the last. Lean: a thousand come at once."""
@@ -187,7 +214,8 @@ class FanOutEvaluator:
         """
         asked = list(ranks)
         request = _EncodedRequest(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
-        collector = ReplyCollector(self._core, [rank.rank_id for rank in asked], then, timeout)
+        ids = [rank.rank_id for rank in asked]
+        collector = ReplyCollector(self._core, ids, then, timeout, request.put_in_frames)
         for rank in asked:
             if rank.stop is not None and not rank.stop.settled:
                 self._stop_waiters.wait(rank, partial(request.put, collector))
@@ -209,6 +237,7 @@ class _EncodedRequest:
         self._same = text if isinstance(text, str) and "$" not in text else None
         self._shared: dict[int | None, Broadcast] = {}  # by frame, where all have the same text
         self._own: dict[tuple[str, int | None], Broadcast] = {}
+        self._in_frames: dict[str, Broadcast] = {}
 
     def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
@@ -227,6 +256,22 @@ class _EncodedRequest:
         seq = connection.seq = connection.seq + 1
         connection.pending[seq] = collector.pending
         message = self._shared.get(frame) or self._encode(rank, frame)
+        self._core.send_shared(message, connection.link, seq)
+
+    def put_in_frames(self, collector: ReplyCollector, rank: Rank) -> None:
+        """Ask a running rank in the function that its main thread is in."""
+        connection, text = rank.connection, self._text_for(rank)
+        if connection.link is None:
+            collector.fail(rank.rank_id, absence_of(rank))
+            return
+        message = self._in_frames.get(text)
+        if message is None:
+            source = self._core.injected.waiting_frames
+            expression = call(source, "value_in_frame", repr(text))
+            message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
+            self._in_frames[text] = message
+        seq = connection.seq = connection.seq + 1
+        connection.pending[seq] = collector.pending
         self._core.send_shared(message, connection.link, seq)
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:

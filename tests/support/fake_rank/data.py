@@ -45,6 +45,8 @@ class FakeData:
         self.disk = FakeDisk()
         self.values = {"step": str(number), "loss": str(number * 10)}
         self.evaluated: list[str] = []
+        self.in_frames: dict[str, str] = {}
+        """Variables of the functions that its main thread is in, while it runs."""
         self.process = ""  # which one it is, as `injected.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
@@ -207,10 +209,17 @@ class FakeData:
                 return json.dumps(self.evidence or self._evidence_of_main())
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
+            case "waiting_frames", _:
+                return self._value_in_frame(*called.values)
             case "torch_state", "meshes":
                 return json.dumps(self.meshes)
             case _:
                 return ""
+
+    def _value_in_frame(self, text: str) -> str:
+        if text not in self.in_frames:
+            raise Refused(f"NameError: name {text!r} is not defined")
+        return f"int\n{self.in_frames[text]}"
 
     def _stack_of_main(self) -> Json:
         calls = [*reversed(self.program.stack)]

@@ -32,7 +32,7 @@ test('the merged answer: equal answers together, who differs and who failed name
       '  2      nan   (differs from the others)',
       '  4      failed: is waiting',
       '  5      no response in time',
-      '  (rank 3 was running: answered from the globals of the main module)',
+      '  (rank 3 was running: answered from the main module, or where its main thread is)',
     ].join('\n'),
   );
   expect(problemsOf(body)).toBe('4: is waiting; 5: no response in time');

@@ -37,7 +37,7 @@ export function castReport(ranks: string, command: string, body: CastBody): stri
   const width = Math.min(24, Math.max(0, ...entries.map(([who]) => who.length)));
   const lines = entries.flatMap(([who, said]) => indented(who.padEnd(width), said));
   const note = body.inMain
-    ? [`  (${wereRunning(body.inMain)} running: answered from the globals of the main module)`]
+    ? [`  (${wereRunning(body.inMain)} running: answered from the main module, or where its main thread is)`]
     : [];
   return [`cast ${ranks} ${command}`, ...lines, ...note].join('\n');
 }
