@@ -107,6 +107,7 @@ def _record(process: RunningPython, port: int | None) -> RankRecord:
         rank=place.rank,
         pid=process.pid,
         world_size=place.world_size,
+        coords=place.coords,
         ready=True,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from dap_mux.rank.environ import LAUNCHERS, Launcher, Place, place_of
+from dap_mux.rank.environ import LAUNCHERS, MONARCH, Launcher, Place, place_of
 
 MARK = "DAP_MUX_RANK_PID"
 """Set in a rank, to its pid: what it starts sees that it is a child."""
@@ -64,6 +64,9 @@ def _given(environ: Mapping[str, str], outer: Mapping[str, str]) -> dict[str, st
         said = {name: environ[name] for name in names if name in environ}
         if said != {name: outer[name] for name in names if name in outer}:
             given.update(said)
+    of_monarch = {name: text for name, text in environ.items() if name.startswith(MONARCH)}
+    if any(outer.get(name) != text for name, text in of_monarch.items()):
+        given.update(of_monarch)
     return given
 
 

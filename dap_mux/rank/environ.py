@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+MONARCH = MONARCH_RANK, MONARCH_SIZE = ("MONARCH_RANK_", "MONARCH_SIZE_")
+"""What `monarch exec` puts in front of the names of dimensions."""
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -65,6 +67,7 @@ def place_of(environ: Mapping[str, str]) -> Place:
     What it does not say is taken from the next one that gives the same rank.
     """
     places = [place for each in LAUNCHERS if (place := _read(each, environ)) is not None]
+    places += [place for place in [_of_monarch(environ)] if place is not None]
     if not places:
         return Place()
     first, *others = places
@@ -78,7 +81,7 @@ def _filled(place: Place, other: Place) -> Place:
     """`place`, its gaps filled by `other`."""
     gaps = {
         name: getattr(other, name)
-        for name in ("world_size", "local_rank", "local_world_size")
+        for name in ("world_size", "local_rank", "local_world_size", "coords")
         if getattr(place, name) is None
     }
     return replace(place, **gaps)
@@ -96,6 +99,22 @@ def _read(launcher: Launcher, environ: Mapping[str, str]) -> Place | None:
         local_world_size=_number(environ, launcher.local_world_size),
         launcher=launcher.name,
     )
+
+
+def _of_monarch(environ: Mapping[str, str]) -> Place | None:
+    """What `monarch exec` tells: a place and a size for each dimension, the outermost first."""
+    begins = {name[len(MONARCH_RANK) :] for name in environ if name.startswith(MONARCH_RANK)}
+    dims = [name[len(MONARCH_SIZE) :] for name in environ if name.startswith(MONARCH_SIZE)]
+    coords, rank, world_size = {}, 0, 1
+    for dim in dims:
+        at, size = (_number(environ, f"{each}{dim}") for each in (MONARCH_RANK, MONARCH_SIZE))
+        if at is None or size is None or at >= size:
+            return None
+        coords[dim] = at
+        rank, world_size = rank * size + at, world_size * size
+    if not dims or begins != set(dims):
+        return None
+    return Place(rank=rank, world_size=world_size, launcher="Monarch", coords=coords)
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

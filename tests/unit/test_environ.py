@@ -24,6 +24,13 @@ OPENPAI = {
     "PAI_TASK_ROLE_TASK_COUNT_train": "8",
     "PAI_TASK_ROLE_TASK_COUNT_ps": "2",
 }
+MONARCH = {
+    "MONARCH_RANK_hosts": "1",
+    "MONARCH_RANK_gpu": "1",
+    "MONARCH_SIZE_hosts": "4",
+    "MONARCH_SIZE_gpu": "2",
+}
+COORDS = {"hosts": 1, "gpu": 1}
 INDEXED_JOB = {"JOB_COMPLETION_INDEX": "3"}
 
 
@@ -37,11 +44,25 @@ INDEXED_JOB = {"JOB_COMPLETION_INDEX": "3"}
         (PMIX, Place(3, launcher="PMIx")),
         (OPENPAI, Place(3, 8, launcher="OpenPAI")),
         (INDEXED_JOB, Place(3, launcher="Kubernetes")),
+        (MONARCH, Place(3, 8, launcher="Monarch", coords=COORDS)),
         ({}, Place()),
     ],
 )
 def test_each_launcher_is_understood(environ: dict[str, str], place: Place) -> None:
     assert place_of({"PATH": "/bin", **environ}) == place
+
+
+def test_dimensions_of_monarch() -> None:
+    """In its own order, the outermost first; whole, or not at all."""
+    place = place_of(MONARCH)
+    assert place.coords is not None
+    assert [*place.coords] == ["hosts", "gpu"]
+    assert place_of({**TORCHRUN, **MONARCH}) == Place(3, 8, 1, 2, "torchrun", coords=COORDS)
+    assert place_of({**TORCHRUN, "RANK": "2", **MONARCH}).coords is None
+    for name in MONARCH:
+        assert place_of({**MONARCH, name: "9x"}) == Place()
+        assert place_of({key: text for key, text in MONARCH.items() if key != name}) == Place()
+    assert place_of({**MONARCH, "MONARCH_RANK_gpu": "2"}) == Place()
 
 
 def test_the_inner_launcher_is_asked_first() -> None:
