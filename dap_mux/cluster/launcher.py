@@ -24,6 +24,7 @@ from types import TracebackType
 
 import anyio
 
+from dap_mux.cluster.flight_recorder import recorder_variables
 from dap_mux.cluster.foreign_process import ForeignProcess
 from dap_mux.cluster.rank_process import end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
@@ -69,6 +70,7 @@ class LauncherJob:
         outer = {name: text for name, text in os.environ.items() if name not in others}
         given: dict[str, str | None] = {**outer, **self.env}
         environ = {name: text for name, text in given.items() if text is not None}
+        environ.update(recorder_variables(given))
         environ.update(starter_variables(environ, ends_with_us=self.ends_with_us))
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))

@@ -23,6 +23,7 @@ from typing import Literal
 
 import anyio
 
+from dap_mux.cluster.flight_recorder import recorder_variables
 from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
@@ -82,6 +83,7 @@ class LocalJob:
         """Return the environment of one rank, as torchrun on one node would set it."""
         given = {**os.environ, **self.env}
         return {
+            **recorder_variables(given),
             **{name: value for name, value in given.items() if value is not None},
             **starter_variables(os.environ, ends_with_us=self.ends_with_us),
             "RANK": str(rank),

@@ -80,3 +80,16 @@ def test_what_the_system_shows_of_a_process_counts(play: Play) -> None:
     assert body["verdict"] == "process-stopped"
     assert body["next"].startswith("kill -CONT 1")
     assert "samples" in client.ask("why", samples=1).refusal
+
+
+def test_a_flight_recorder_that_is_off_is_said(play: Play) -> None:
+    book = play(3)
+    client = attached(book)
+    for number, rank in enumerate(book.ranks.values()):
+        told = SLEEPS if number == 2 else RECEIVES
+        rank.data.evidence = {**told, "recorder": "on" if number else "off"}
+    body = why(book, client)
+    assert body["evidence"][-1] == (
+        "torch's flight recorder is off (rank set 0), so it is not known in which collectives they "
+        "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
+    )

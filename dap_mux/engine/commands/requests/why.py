@@ -33,7 +33,7 @@ class Why:
             self._evidence.gather(ranks, arguments.samples, arguments.interval, told)
 
         def told(evidence: Evidence) -> None:
-            body = answer(judge(evidence), partial(named, self._core))
+            body = answer(judge(evidence), partial(named, self._core), evidence)
             to_clients.respond(self._core, request, body)
 
         self._meshes.choose(request, arguments.ranks, chosen)
