@@ -26,6 +26,7 @@ export const Command = {
   launch: 'dapMux.launch',
   listRanks: 'dapMux.listRanks',
   newGroup: 'dapMux.newGroup',
+  openRow: 'dapMux.rank.open',
   pickView: 'dapMux.pickView',
   releaseRanks: 'dapMux.releaseRanks',
   releaseRow: 'dapMux.rank.release',

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { log } from '../log';
 import { rowHasGone } from '../logic/ranks/stackItems';
+import { selectedRow } from '../logic/rowWait';
 import type { RankSession, RankSessions } from '../ranks/rankSession';
 
 /** An error whose message is written for the user. */
@@ -19,7 +20,20 @@ export function requireSession(sessions: RankSessions, id?: string): RankSession
 
 /** Throws UserError if a row of our view was clicked that was being read anew. */
 export function requireRow(args: readonly unknown[]): void {
-  if (rowHasGone(args)) throw new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
+  if (rowHasGone(args)) throw rowError();
+}
+
+/** What a click on a row does: `command` with the selected row, which VS Code may be reading anew. */
+export function registerRowCommand(id: string, tree: vscode.TreeView<unknown>, command: string): vscode.Disposable {
+  return registerCommand(id, async () => {
+    const row = await selectedRow(() => tree.selection);
+    if (row === undefined) throw rowError();
+    await vscode.commands.executeCommand(command, row);
+  });
+}
+
+function rowError(): UserError {
+  return new UserError(vscode.l10n.t('This row has just changed. Choose it again.'));
 }
 
 /** Register a command, and show its errors. */

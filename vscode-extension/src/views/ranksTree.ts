@@ -1,7 +1,7 @@
 /** The Ranks view: classes of ranks at the same place, and their ranks below. */
 
 import * as vscode from 'vscode';
-import { registerCommand } from '../commands/registerCommand';
+import { registerCommand, registerRowCommand } from '../commands/registerCommand';
 import { Command, ContextKey, View } from '../constants';
 import { classesOf, isException, type RankClass } from '../logic/ranks/classes';
 import { isDead } from '../logic/ranks/deaths';
@@ -83,6 +83,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
       sessions.onDidChange(() => {
         this.refresh();
       }),
+      registerRowCommand(Command.openRow, this.tree, Command.focus),
       registerCommand(Command.searchRanks, () => {
         this.search();
       }),
@@ -119,7 +120,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     item.id = `${session.debugSession.id} ${rankClass ? rankClass.key : keyOf(row)}`;
     if (rankClass) item.collapsibleState = collapsibleState(rankClass);
     else if (row.state === 'stopped') {
-      item.command = { command: Command.focus, title: vscode.l10n.t('Focus'), arguments: [node] };
+      item.command = { command: Command.openRow, title: vscode.l10n.t('Focus') };
     }
     return item;
   }
