@@ -1,5 +1,5 @@
 // Bundles the extension into one file; VS Code itself is the only thing that is not inside.
-// Scripts of the webviews, where there are any, are bundled for the browser.
+// Scripts of the webviews, where there are any, are bundled for the browser, and so is the style of a page without one.
 import { build } from 'esbuild';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 
@@ -17,10 +17,12 @@ await build({
 
 const pages = 'src/webview';
 if (existsSync(pages)) {
-  const scripts = readdirSync(pages).filter((name) => name.endsWith('.ts'));
+  const files = readdirSync(pages);
+  const hasScript = (name) => files.includes(name.replace(/css$/, 'ts'));
+  const entries = files.filter((name) => name.endsWith('.ts') || !hasScript(name));
   await build({
     ...common,
-    entryPoints: scripts.map((name) => `${pages}/${name}`),
+    entryPoints: entries.map((name) => `${pages}/${name}`),
     outdir: 'dist/webview',
     platform: 'browser',
     format: 'iife',

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dap_mux.protocol.framing import Framer
@@ -21,16 +21,22 @@ class Relay:
     """Where the editor connects. `focuses`: stops that ask it to show their row."""
 
     port: int = 0
-    requests: int = 0
+    commands: list[str] = field(default_factory=list)
     focuses: int = 0
+
+    @property
+    def requests(self) -> int:
+        """How many the editor has made."""
+        return len(self.commands)
 
     def forget(self) -> None:
         """Begin to count anew."""
-        self.requests = self.focuses = 0
+        self.commands = []
+        self.focuses = 0
 
     def asked(self, message: Json) -> None:
         """The editor has said this."""
-        self.requests += message["type"] == "request"
+        self.commands += [message["command"]] if message["type"] == "request" else []
 
     def told(self, message: Json) -> None:
         """The session has said this."""

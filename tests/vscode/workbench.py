@@ -26,6 +26,7 @@ VARIABLES: Final = ".debug-variables"
 CONSOLE: Final = ".repl"
 WATCH: Final = ".debug-watch"
 RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
+STACKS: Final = '.pane:has(> .pane-header[aria-label^="Parallel Stacks"])'
 _TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
 _REPETITIONS: Final = 30  # of a key that is held, a second
@@ -118,6 +119,11 @@ class Window(Editing):
         await self.command("Focus on Ranks View")
         await self._enlarge('.pane:has(> .pane-header[aria-label^="Call Stack"])')
         await self._enlarge(RANKS)
+
+    async def see_stacks(self) -> None:
+        """Open our view Parallel Stacks, with room for its rows."""
+        await self.command("Focus on Parallel Stacks View")
+        await self._enlarge(STACKS)
 
     async def _enlarge(self, root: str) -> None:
         """Drag the upper edge of a view up: the views above it become smaller."""

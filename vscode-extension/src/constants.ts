@@ -13,27 +13,38 @@ export const Setting = {
 } as const;
 
 export const Command = {
+  allThreads: 'dapMux.stacks.allThreads',
   attach: 'dapMux.attach',
+  breakpointAtStack: 'dapMux.stacks.breakpoint',
   cast: 'dapMux.cast',
   clearSearch: 'dapMux.clearSearch',
   compare: 'dapMux.compare',
   compareRow: 'dapMux.rank.compare',
   continueOnly: 'dapMux.continueOnly',
   copyAsCast: 'dapMux.copyAsCast',
+  copyStackRanks: 'dapMux.stacks.copyRanks',
+  copyWhyCommand: 'dapMux.why.copyCommand',
   doctor: 'dapMux.doctor',
   focus: 'dapMux.focus',
+  groupOfStack: 'dapMux.stacks.group',
   install: 'dapMux.install',
   launch: 'dapMux.launch',
   listRanks: 'dapMux.listRanks',
+  mainThreads: 'dapMux.stacks.mainThreads',
   newGroup: 'dapMux.newGroup',
   openRow: 'dapMux.rank.open',
+  openStack: 'dapMux.stacks.open',
+  openStackRow: 'dapMux.stacks.openRow',
+  openSuspect: 'dapMux.why.open',
   pickView: 'dapMux.pickView',
+  refreshStacks: 'dapMux.stacks.refresh',
   releaseRanks: 'dapMux.releaseRanks',
   releaseRow: 'dapMux.rank.release',
   runAllHere: 'dapMux.runAllHere',
   searchRanks: 'dapMux.searchRanks',
   setScope: 'dapMux.setScope',
   walkthrough: 'dapMux.walkthrough',
+  why: 'dapMux.why',
 } as const;
 
 /** A command of the language server: a quick fix has written a path mapping into launch.json. */
@@ -45,11 +56,18 @@ export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/source_features
 /** Commands of rows of the Ranks view: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';
 
-export const View = { ranks: 'dapMux.ranks', compare: 'dapMux.compare', scope: 'dapMux.scope' } as const;
+export const View = {
+  ranks: 'dapMux.ranks',
+  stacks: 'dapMux.stacks',
+  compare: 'dapMux.compare',
+  scope: 'dapMux.scope',
+  why: 'dapMux.why',
+} as const;
 
 /** Keys for `when` clauses. */
 export const ContextKey = {
   active: 'dapMux.active',
+  allThreads: 'dapMux.allThreads',
   languageServer: 'dapMux.languageServer',
   searching: 'dapMux.searching',
 } as const;

@@ -12,6 +12,7 @@ from typing import Final
 from tests.support.processes.commands import User
 from tests.vscode.code_server import chromium, serving
 from tests.vscode.pictures.camera import PACKAGE, Camera
+from tests.vscode.pictures.hanging import hanging
 from tests.vscode.pictures.many import COUNTS, many_ranks
 from tests.vscode.pictures.newcomer import first_minutes
 from tests.vscode.pictures.opening import opener
@@ -20,7 +21,7 @@ from tests.vscode.pictures.training import four_ranks
 from tests.vscode.scene import copied_example
 from tests.vscode.workbench import browsing
 
-PARTS: Final = ("newcomer", "training", "many", "pods")
+PARTS: Final = ("newcomer", "training", "hanging", "many", "pods")
 
 
 async def main(parts: Sequence[str]) -> None:
@@ -46,6 +47,8 @@ async def _local(folder: Path, part: str) -> None:
                 await first_minutes(user, server, opened)
             elif part == "training":
                 await four_ranks(user, server, opened)
+            elif part == "hanging":
+                await hanging(user, server, opened)
             else:
                 for count in COUNTS:
                     await many_ranks(user, Camera(await opened(server)), count)

@@ -4,11 +4,14 @@ import type * as vscode from 'vscode';
 import { registerCastCommands } from '../commands/cast';
 import { registerControlCommands } from '../commands/control';
 import { registerStackCommands } from '../commands/stack';
+import { registerStacksCommands } from '../commands/stacks';
 import { ComparePanel } from '../compare/panel';
 import type { RankSessions } from '../ranks/rankSession';
+import { WhyPanel } from '../why/panel';
 import { DeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
 import { RanksTree } from './ranksTree';
+import { StacksTree } from './stacksTree';
 import { registerStatusBar } from './statusBar';
 
 export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
@@ -17,11 +20,14 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
   context.subscriptions.push(
     tree,
     panel,
+    new StacksTree(sessions),
+    new WhyPanel(sessions, context.extensionUri),
     new DeathNotifications(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
     registerCastCommands(sessions),
     registerControlCommands(sessions, tree),
     registerStackCommands(sessions, panel),
+    registerStacksCommands(),
   );
 }
