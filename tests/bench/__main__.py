@@ -27,6 +27,7 @@ BENCHMARKS: Final = (
     "growth",
     "startup",
     "differ",
+    "stacks",
 )
 
 

@@ -24,6 +24,8 @@ from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.protocol.messages import Message, decode, plain
 
 _PATCH: Final = "own['attach']"  # in the expression that patches a rank
+_ASKS_STACKS: Final = "def stacks(every_thread"  # in the one that asks a rank where it is
+_PLACES: Final = 8  # at which ranks are
 _STEPS: Final = frozenset({"next", "stepIn", "stepOut"})
 _SOON: Final = 0.001  # s
 _PATH: Final = os.environ.get("FAKE_PATH", "/job/train.py")
@@ -46,6 +48,19 @@ VALUES: Final = {
 }
 _PATCHED: Final = _value("True True 4242:17")  # all of the patches, and which process it is
 _NOTHING: Final = _value("{}")  # what our own expressions find
+
+
+def _stacks(place: int) -> bytes:
+    """Return what a rank says of its stack, 20 frames deep, whose innermost ones differ."""
+    frames = [[0, depth % 4, 10 + depth] for depth in range(17)]
+    frames += [[place % 2, 3, 40 + place + depth] for depth in range(3)]
+    files = [[_PATH, False], ["/usr/lib/python3/site-packages/torch/nn.py", True]]
+    functions = ["<module>", "main", "train", "forward"]
+    told = {"files": files, "functions": functions, "threads": [["MainThread", True, frames]]}
+    return _value(json.dumps(told))
+
+
+_STACKS: Final = [_stacks(place) for place in range(_PLACES)]
 _VARIABLES: Final = [
     {"name": f"x{n}", "value": "y" * 60, "type": "list", "variablesReference": n + 1}
     for n in range(45)
@@ -81,6 +96,7 @@ class FakeRank(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._transport = cast("asyncio.Transport", transport)
+        self._port: int = sock.getsockname()[1]
         self._framer = Framer()
         self._attach = self._breakpoints = 0
         self._answers = self._encoded()
@@ -107,7 +123,7 @@ class FakeRank(asyncio.Protocol):
     def _evaluate(self, request: Message) -> None:
         expression = plain(request.arguments)["expression"]
         name, _, count = expression.partition(" ")
-        body = VALUES.get(name) or (_PATCHED if _PATCH in expression else _NOTHING)
+        body = VALUES.get(name) or self._told(expression)
         self._answer(request.seq, "evaluate", b',"body":' + body)
         if name == "stop":
             self._everyone_says("stopped", 1)
@@ -115,6 +131,12 @@ class FakeRank(asyncio.Protocol):
             self._everyone_says("output", int(count))
         elif name == "event":
             asyncio.get_running_loop().call_later(_SOON, self._say_the_time)
+
+    def _told(self, expression: str) -> bytes:
+        """Answer what the session asks by itself."""
+        if _PATCH in expression:
+            return _PATCHED
+        return _STACKS[self._port % _PLACES] if _ASKS_STACKS in expression else _NOTHING
 
     def _say_the_time(self) -> None:
         """An event by itself, on an idle connection; the clock is the same in every process."""
