@@ -65,13 +65,20 @@ def endpoint_of(pids: Sequence[int]) -> str:
 
 async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
     """Ask of processes, or of those that a launcher has started, and leave them as they are."""
+    import anyio
+
     from dap_mux.insight.why.answer import answer
     from dap_mux.insight.why.verdicts import UNDECIDED, judge
     from dap_mux.rank_sets import fold
+    from dap_mux.session.nccl_job import ask_nccl
     from dap_mux.session.outside_view import look
 
     ranks = await _ranks(pids)
-    verdict = judge(await look(ranks))
+    by_ras: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask_nccl, ranks, by_ras)
+        evidence = await look(ranks)
+    verdict = judge(evidence)
     is_known = verdict.name != UNDECIDED
     body = answer(verdict, fold)
     culprits = _culprits(verdict, ranks) if is_known else []
@@ -80,7 +87,7 @@ async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
         if one.variables
         else f"rank {one.rank[1]} is process {one.process.pid}"
         for one in culprits
-    ]
+    ] + by_ras
     lacks = not is_known and all(one.lacks_py_spy for one in ranks)
     if lacks:
         body["next"] = f"pip install py-spy; or dap-mux why {endpoint_of(pids)} --attach"

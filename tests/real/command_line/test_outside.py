@@ -80,6 +80,45 @@ async def test_the_stacks_of_a_process(user: User) -> None:
     assert "load  train.py:8" in shown.out
 
 
+USES_NCCL: Final = """\
+import mmap, time
+with open("libnccl.so.2", "rb") as library:
+    mapped = mmap.mmap(library.fileno(), 0, prot=mmap.PROT_READ)
+print("waits", flush=True)
+time.sleep(1e6)
+"""
+RAS: Final = """\
+#!/bin/sh
+printf '%s ' "$@" >asked
+echo '{"communicators": [{"size": 2, "ranks": [
+  {"rank": 0, "host": "10.0.0.1", "pid": PID, "collective_counts": {"AllReduce": 40}}
+  {"rank": 1, "host": "10.0.0.2", "pid": 7, "collective_counts": {"AllReduce": 41}}]}]}'
+"""
+
+
+async def test_nccl_is_asked_what_each_rank_has_launched(user: User, tmp_path: Path) -> None:
+    (user.folder / "libnccl.so.2").write_bytes(b"x" * 4096)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        user.script(USES_NCCL),
+        env={**user.environ, "RANK": "5", "NCCL_RAS_ADDR": "node1:28029"},
+        cwd=user.folder,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout
+    assert await asyncio.wait_for(process.stdout.readline(), LIMIT) == b"waits\n"
+    program = tmp_path / "ncclras"
+    program.write_text(RAS.replace("PID", str(process.pid)), "utf-8")
+    program.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{user.environ['PATH']}"
+    done = await user.does("why", f"pid:{process.pid}", "--json", env={"PATH": path})
+    process.kill()
+    await process.wait()
+    line = "NCCL: rank 5 of a communicator of 2: 40 AllReduce launched, others 41"
+    assert json.loads(done.out)["evidence"][-1] == line
+    assert (user.folder / "asked").read_text("utf-8") == "-f json -t 3 -h node1 -p 28029 "
+
+
 async def test_without_py_spy(user: User, tmp_path: Path) -> None:
     python, env = python_without_py_spy(tmp_path / "bare")
     async with waiting(user, python, PATH=env["PATH"]) as pid:
