@@ -18,6 +18,7 @@ class InjectedSources(Struct, frozen=True):
     adapter_program: str
     attach: str
     child_processes: str
+    comparisons: str
     conditions: str
     evaluation: str
     evidence: str

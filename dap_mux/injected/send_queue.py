@@ -25,7 +25,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-URGENT_EVENTS = frozenset({"stopped", "continued", "thread"})
+URGENT_EVENTS = frozenset({"stopped", "continued", "thread", "dapMuxHeld"})
 MAX_WAITING_OUTPUT = 256 << 20  # bytes; then lines are left out and counted, until half is sent
 MARK = "dapMuxMark"
 """The event whose `bytes` are to be confirmed: how much has been printed before it. An `evaluate`

@@ -20,8 +20,9 @@ from dap_mux.protocol.messages import plain
 T = TypeVar("T")
 Object = dict[str, Any]
 MALFORMED: Final = "malformed response"
-MAX_NAME: Final = 256  # characters, of an actor
+MAX_NAME: Final = 256  # characters, of an actor or of a function that a rank waits in
 MAX_NUMBER: Final = 2**31
+MAX_COMPARED: Final = 1 << 17  # characters; a rank tells half of that at most
 
 
 class Source(Struct):
@@ -201,6 +202,16 @@ class Marked(Struct):
     bytes: Annotated[int, msgspec.Meta(ge=0)]
 
 
+class Held(Struct, gc=False):
+    """Our `dapMuxHeld` event: the rank waits in a condition (`dap_mux.injected.comparisons`)."""
+
+    breakpoint: Annotated[int, msgspec.Meta(ge=0)]
+    hold: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    value: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)]
+    line: Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)] = 0
+    function: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
+
+
 class ChildWaits(Struct):
     """debugpy's `debugpyAttach` event, and the configuration of a `startDebugging` request."""
 
@@ -226,6 +237,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = {
     "debugpyAttach": ChildWaits,
     "dapMuxServed": Served,
     "dapMuxMark": Marked,
+    "dapMuxHeld": Held,
 }
 
 

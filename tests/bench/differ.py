@@ -1,6 +1,6 @@
-"""A hit of a differ breakpoint on eight ranks: they stop, are compared, and all run on.
+"""A hit of a differ breakpoint on eight ranks: they tell their values, wait, and all run on.
 
-The time from one hit to the next, beside one expression evaluated in all eight, and in one of them.
+The time from one hit to the next, beside one expression evaluated in one of them, and in all eight.
 The ranks are as `dap-mux run` starts them, or as debugpy comes; the program does nothing else.
 """
 
@@ -58,9 +58,9 @@ def run() -> Iterator[Figure]:
             with start(RANKS, script) as job, Wire(job.session.port) as wire:
                 hit, in_all, in_one = _measure(wire, str(script))
             what = f"differ hit, {RANKS} x {name}"
-            yield at_most(what, hit, in_all, TIMES, "evaluated in all")
-            beside = f"{shown(in_one)} evaluated in one"
-            yield Figure(what, shown(hit), beside, f"{hit / in_one:.2f} x")
+            yield at_most(what, hit, in_one, TIMES, "evaluated in one")
+            beside = f"{shown(in_all)} evaluated in all"
+            yield Figure(what, shown(hit), beside, f"{hit / in_all:.2f} x")
 
 
 def _measure(wire: Wire, path: str) -> tuple[float, float, float]:

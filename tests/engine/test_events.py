@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, attached, frame_of, introduce, stopped
+from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -330,3 +331,19 @@ def test_a_mark_in_the_output_is_confirmed(play: Play, count: int) -> None:
             "dapMuxMark 24600",
         ]
     assert not client.of("dapMuxMark")
+
+
+@ONE_OR_MORE
+def test_a_wait_in_a_condition_is_ended(play: Play, count: int) -> None:
+    """Clients hear nothing of it, nor of one at a breakpoint that there is not."""
+    book = play(count)
+    client = attached(book)
+    with book.quietly("the breakpoint compares"):
+        set_one(client, condition="differ: loss")
+    with book.happens():
+        for rank in book.ranks.values():
+            rank.holds(LINE, "1")
+    assert [rank.held for rank in book.ranks.values()] == [None] * count
+    everybody_says(book, "dapMuxHeld", breakpoint=99, hold=2, value="1")
+    assert not client.of("dapMuxHeld")
+    assert not client.of("stopped")

@@ -288,7 +288,8 @@ class Breakpoints:
         place = sending.place
         if self._newest.get(place, {}).get(rank.id) is not sending:
             return
-        self._rank_ids.replace(rank.id, place, taken.ids, stopped=rank.standing is not None)
+        stands = rank.standing is not None or rank.at_barrier is not None
+        self._rank_ids.replace(rank.id, place, taken.ids, stopped=stands)
         for item, state in taken.states:
             before, item.states[rank.id] = item.states.get(rank.id), state
             if item.told is not None and before != state:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from dap_mux.engine.breakpoints.comparing import condition_of
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
@@ -55,7 +56,9 @@ class Plans:
         self._chosen = {
             item: item.selection(world) for item in self._varying if not item.is_for_all
         }
-        self._uses_values = any("$" in text for item in self._items for text in _texts(item.clean))
+        self._uses_values = any(
+            "$" in text for item in self._items for text in (*_texts(item.clean), item.compared)
+        )
 
     def of(self, rank: DebuggeeId, values: Callable[[], Substitutions]) -> Plan:
         """Return the plan of a rank, whose substitutions are `values`."""
@@ -106,6 +109,7 @@ class _SameLine:
 
     def __init__(self, items: list[Breakpoint], line: object, values: Substitutions) -> None:
         self._line = line
+        self._values = values
         self.accepted: list[tuple[Breakpoint, Body]] = []
         self.refused: list[tuple[Breakpoint, str]] = []
         for item in items:
@@ -120,6 +124,10 @@ class _SameLine:
     def slot(self) -> Slot:
         bodies = [body for _, body in self.accepted]
         body = bodies[0] if len(bodies) == 1 else _united(bodies)
+        item = self.accepted[0][0]
+        if all(one.differ for one, _ in self.accepted) and not any(map(_texts, bodies)):
+            compared = substitute(item.compared, self._values)
+            body = {**body, CONDITION: condition_of(item, compared)}
         placed = {**body, "line": self._line} if "line" in body else body
         return Slot(placed, tuple(item for item, _ in self.accepted))
 

@@ -42,7 +42,8 @@ class CollectiveTimeouts:
         patience = self._core.settings.clock_patience
         if not patience:
             return
-        if rank.phase.live and (rank.standing is not None or rank.run is not None):
+        stands = rank.stop is not None or rank.at_barrier is not None
+        if rank.phase.live and (stands or rank.run is not None):
             if not self._held:
                 self._wait(patience)
             self._held.add(rank.id)

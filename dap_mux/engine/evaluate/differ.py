@@ -34,17 +34,43 @@ class DifferBreakpoints:
         self._barriers = barriers
 
     def decide(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
-        """All ranks of a round are there: evaluate in each, and compare."""
-        text = summarised_unless_plain(self._core.injected.tensor_summary, item.compared)
-        then = partial(self._compare, round, item)
-        self._fan_out.evaluate(ranks, text, then, depth=0)
+        """All ranks of a round are there: compare what they have told, or evaluate it in them."""
+        told: dict[RankId, str] = {}
+        silent = []
+        for rank in ranks:
+            hold = rank.at_barrier.hold if rank.at_barrier else None
+            if hold is None:
+                silent.append(rank)
+            else:
+                told[rank.rank_id] = hold.value
+        if silent:
+            text = summarised_unless_plain(self._core.injected.tensor_summary, item.compared)
+            then = partial(self._answered, round, item, told)
+            self._fan_out.evaluate(silent, text, then, depth=0)
+        elif len(set(told.values())) == 1:
+            self._barriers.pass_on(round)
+        else:
+            self._compare(round, item, told, {})
 
-    def _compare(self, round: BarrierRound, item: Breakpoint, answers: Answers) -> None:
-        if not self._barriers.waits(round) or item.differ is None:
+    def _answered(
+        self, round: BarrierRound, item: Breakpoint, told: dict[RankId, str], answers: Answers
+    ) -> None:
+        if self._barriers.waits(round):
+            texts = told | {id: answer.value for id, answer in answers.values.items()}
+            self._compare(round, item, texts, self._failed(round, answers))
+
+    def _compare(
+        self,
+        round: BarrierRound,
+        item: Breakpoint,
+        texts: dict[RankId, str],
+        failed: dict[RankId, str],
+    ) -> None:
+        if item.differ is None:
             return
         found = [
-            *self._differences(answers, item.differ),
-            *((ranks, message) for message, ranks in most_first(self._failed(round, answers))),
+            *self._differences(texts, item.differ),
+            *((ranks, message) for message, ranks in most_first(failed)),
         ]
         if not found:
             self._barriers.pass_on(round)
@@ -67,10 +93,9 @@ class DifferBreakpoints:
         return {id: message for id, message in failed.items() if id in round.here}
 
     def _differences(
-        self, answers: Answers, differ: Differ
+        self, texts: dict[RankId, str], differ: Differ
     ) -> Iterator[tuple[Sequence[RankId], str]]:
         """The ranks and values of sets that are not the same, outliers first."""
-        texts = {id: answer.value for id, answer in answers.values.items()}
         tolerance = Tolerance(relative=differ.tolerance)
         for ids in self._sets(texts, differ.dimensions):
             if len({texts[id] for id in ids}) > 1:

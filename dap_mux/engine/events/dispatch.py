@@ -15,7 +15,7 @@ from dap_mux.engine.events.rank_events import RankEvents
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.protocol.messages import Message
-from dap_mux.protocol.rank_messages import event_body, stopped_body
+from dap_mux.protocol.rank_messages import Held, event_body, read, stopped_body
 
 EventHandler: TypeAlias = Callable[[RankEvents, Rank, Body], None]
 
@@ -30,7 +30,10 @@ def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
 
 
 # Frequent events: a thousand ranks may send them at once, so only the fields in use are decoded.
-READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {"stopped": _stopped}
+READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {
+    "stopped": _stopped,
+    "dapMuxHeld": lambda events, rank, body: events.held(rank, read(body, Held)),
+}
 WHOLE: Final[Mapping[str, EventHandler | None]] = {
     "initialized": RankEvents.initialized,
     "continued": RankEvents.continued,

@@ -24,6 +24,7 @@ from dap_mux.engine.stops.learning import learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
 from dap_mux.protocol.rank_messages import (
     ActorTold,
+    Held,
     Marked,
     Served,
     Stopped,
@@ -80,6 +81,14 @@ class RankEvents:
             return
         self._lifecycle.runs(rank)
         self._stops.stopped(rank, said, details)
+
+    def held(self, rank: Rank, said: Held) -> None:
+        """`dapMuxHeld`: the rank waits in the condition of a differ breakpoint.
+
+        One that is being left is freed by that.
+        """
+        if not rank.phase.leaving:
+            self._stops.barriers.held(rank, said)
 
     def continued(self, rank: Rank, body: Body) -> None:
         """The rank runs on."""

@@ -71,6 +71,7 @@ class Connection(Struct, eq=False):
     pending: dict[int, Pending] = field(default_factory=dict)
     offers: Body | None = None  # its capabilities, once `initialize` is answered
     runs_on: bool = False  # `configurationDone` has been sent
+    compares: bool = False  # it was sent what lets it wait in conditions (`injected.comparisons`)
     refusal: str = ""  # why the rank is left again as soon as it is attached
     threads: set[int] = field(default_factory=set)  # started and not exited, by its events
     program_over: bool = False  # the rank has reported the end of its main thread

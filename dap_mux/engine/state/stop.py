@@ -57,6 +57,7 @@ class BarrierRound(Struct, eq=False):
     passed: set[DebuggeeId] = field(default_factory=set)
     gone: set[DebuggeeId] = field(default_factory=set)
     complete: bool = False
+    stops: str = ""  # why its ranks stop, once that is decided; then those in conditions do so
     told: str = ""  # what the names of its ranks' rows say of it, once it has lasted for a moment
     naming: int | None = None  # the deadline by which they say it anew
     overdue: int | None = None  # ... and that by which users are told who is missing
@@ -65,15 +66,37 @@ class BarrierRound(Struct, eq=False):
         return f"{self.word} {len(self.here)}/{len(self.here) + len(self.awaited)}"
 
 
+class Hold(Struct):
+    """A rank's wait in the condition of a differ breakpoint (`injected.comparisons`).
+
+    `number`: its own of this wait. `stops`: it was told to stop there; `shown`: clients are told of
+    that stop, for the rank was paused; `passes`: meanwhile it is to run on.
+    """
+
+    number: int
+    value: str  # what it has told for comparison
+    frame: Frame | None = None  # where it waits, if that is known
+    stops: bool = False
+    shown: bool = False
+    passes: bool = False
+
+
 class AtBarrier(Struct):
     """A rank's stop that no client is told of: it waits at a barrier, or may do.
 
-    `round` is None until that is known. `shown`: it was paused there, so clients were told.
+    `round` is None until that is known. `shown`: it was paused there, so clients were told. `stop`
+    is None while it waits in a condition instead, by `hold`.
     """
 
-    stop: Stop
+    stop: Stop | None = None
     round: BarrierRound | None = None
     shown: bool = False
+    hold: Hold | None = None
+
+    @property
+    def in_condition(self) -> bool:
+        """Whether it waits in a condition, and was not told to stop there."""
+        return self.hold is not None and not self.hold.stops
 
 
 class StepRun(Struct):

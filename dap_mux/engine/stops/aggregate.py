@@ -64,6 +64,7 @@ class Stops:
         barriers.met.add(self.show)
         barriers.freed.add(self.run_on)
         barriers.named.add(self._named)
+        barriers.paused.add(lambda rank: self.show([rank], waits=True))
         self._run_deferred = run_deferred
         self.user_threads = UserThreads(core, client_events)
         self._new: dict[DebuggeeId, Stop] = {}
@@ -180,6 +181,8 @@ class Stops:
 
     def hide(self, rank: Rank) -> None:
         """A rank that was paused at a barrier waits there again, and clients are told it runs."""
+        if rank.at_barrier and rank.at_barrier.hold:
+            rank.at_barrier.hold.shown = rank.pausing = False
         if rank.stop and rank.at_barrier:
             rank.at_barrier.shown = rank.stop.announced = False
             rank.stop = None
@@ -214,9 +217,9 @@ class Stops:
 
     def continued(self, rank: Rank) -> None:
         """A rank's `continued` event: news only where it runs on without our asking."""
-        if rank.at_barrier and rank.stop is None:
-            self.clear(rank)
         if rank.stop is None:
+            if rank.standing:  # one that waits in a condition may tell late that it ran on before
+                self.clear(rank)
             return
         told = rank.stop.announced
         self.clear(rank)

@@ -1,9 +1,10 @@
 """Barrier breakpoints: a rank that reaches one waits there, untold, until its whole set is there.
 
-A rank waits only if nothing else stops it: a breakpoint of another kind on the line, a step that
-ends there and a pause win. What ends its wait is the complete set, the end of the breakpoint or of
-the rank's connection, or a `continue` of that rank alone. Then the round is over for it, and the
-next time that it comes by is another round.
+A rank stands at it, stopped for debugpy, or waits in the condition of a differ breakpoint, where it
+has told its value. It waits only if nothing else stops it: a breakpoint of another kind on the
+line, a step that ends there and a pause win. What ends its wait is the complete set, the end of the
+breakpoint or of the rank's connection, or a `continue` of that rank alone. Then the round is over
+for it, and the next time that it comes by is another round.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from dap_mux.engine.breakpoints.comparing import decide
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
+from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.breakpoints.union import either
@@ -21,13 +24,15 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Stop
-from dap_mux.protocol.rank_messages import Evaluated
+from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Hold, Stop
+from dap_mux.engine.stops import holds
+from dap_mux.protocol.rank_messages import Evaluated, Held
 from dap_mux.rank_sets import fold, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 REASONS: Final = frozenset({"breakpoint", "function breakpoint"})
 NAMES_AFTER_S: Final = 0.3  # a rank that waits longer has it in its row's name
+STOPS_WITHIN_S: Final = 5.0  # a rank that is told to stop in a condition; then it is told later
 
 
 class Barriers:
@@ -35,7 +40,8 @@ class Barriers:
 
     It tells others, which know how: `met`: these ranks have stopped now; `freed`: these ranks run
     on; `complete`: a set whose values are to be compared; `overdue`: ranks are missing; `named`:
-    the names of these ranks' rows are others now.
+    the names of these ranks' rows are others now; `paused`: one has stopped in its condition, as it
+    was asked to, and still waits.
     """
 
     def __init__(
@@ -50,12 +56,15 @@ class Barriers:
         self.complete: Listeners[[BarrierRound, Breakpoint, list[Rank]]] = Listeners()
         self.overdue: Listeners[[BarrierRound, Breakpoint]] = Listeners()
         self.named: Listeners[[list[Rank]]] = Listeners()
+        self.paused: Listeners[[Rank]] = Listeners()
         breakpoints.touched.add(self._changed)
 
     # Stops of ranks
 
     def takes(self, rank: Rank, stop: Stop) -> bool:
         """Whether this stop is perhaps a barrier's alone: then it is told to nobody yet."""
+        if stop.reason in REASONS and holds.ends_in(self._breakpoints, rank, stop):
+            return True
         self.leave(rank)
         if stop.reason not in REASONS or rank.main is not None or _obeys(rank):
             return False
@@ -69,6 +78,9 @@ class Barriers:
 
     def settled(self, rank: Rank, stop: Stop) -> None:
         """The place of a stop that was taken is known."""
+        if rank.at_barrier and rank.at_barrier.hold:
+            self._stands(rank, rank.at_barrier, rank.at_barrier.hold)
+            return
         here = self._hit(rank, stop)
         barrier = next((item for item in here if item.barrier), None)
         others = [item for item in here if not item.barrier]
@@ -106,19 +118,50 @@ class Barriers:
 
         to_ranks.ask_for(self._core, rank, "evaluate", asked, Evaluated, answered)
 
+    # Waits in conditions
+
+    def held(self, rank: Rank, said: Held) -> None:
+        """A rank waits in the condition of a differ breakpoint, and has told its value."""
+        self.leave(rank)
+        item = self._now(said.breakpoint)
+        if rank.stop or _obeys(rank) or not rank.phase.live:
+            decide(self._core, rank, said.hold, stops=True)
+        elif item is None or not item.differ or rank.main is not None:
+            decide(self._core, rank, said.hold, stops=False)
+        else:
+            path = self._breakpoints.store.place_of(item) or FUNCTIONS
+            frame = Frame(path, said.function, said.line) if path != FUNCTIONS else None
+            rank.at_barrier = AtBarrier(hold=Hold(said.hold, said.value, frame))
+            self._enter(rank, rank.at_barrier, item)
+
+    def _stands(self, rank: Rank, at: AtBarrier, hold: Hold) -> None:
+        if at.round is None and hold.passes:
+            self._free([rank])
+        elif at.round is None:
+            self.met.tell([rank])  # of the others clients have been told
+        elif at.round.stops:
+            self._meet_once_all_stand(at.round)
+        elif hold.shown:
+            self.paused.tell(rank)
+
     # Rounds
 
     def _join(self, rank: Rank, hit: Breakpoint) -> None:
         item = self._now(hit.since)
         if item is None or rank.at_barrier is None:
             self._free([rank])  # it was removed while the rank stopped there
-            return
+        else:
+            self._enter(rank, rank.at_barrier, item)
+
+    def _enter(self, rank: Rank, at: AtBarrier, item: Breakpoint) -> None:
         round = self._rounds.get(item.since) or self._begin(item)
-        rank.at_barrier.round = round
+        at.round = round
         round.here.add(rank.id)
         round.passed.discard(rank.id)
         round.awaited.discard(rank.id)
         self._name_soon(round)
+        if round.stops:
+            holds.stop_there(self._core, rank)  # it comes late
         self._consider(round, item)
 
     def _begin(self, item: Breakpoint) -> BarrierRound:
@@ -155,12 +198,28 @@ class Barriers:
         return f", without rank{'s' if len(round.gone) > 1 else ''} {gone}"
 
     def stop(self, round: BarrierRound, text: str) -> None:
-        """The ranks of a complete round have stopped; `text` says why."""
+        """The ranks of a complete round have stopped, or do so now; `text` says why."""
+        round.stops = text
+        for rank in self._ranks(round.here):
+            holds.stop_there(self._core, rank)
+        self._core.cancel(round.overdue)
+        round.overdue = self._core.after(STOPS_WITHIN_S, lambda: self._meet(round))
+        self._meet_once_all_stand(round)
+
+    def _meet_once_all_stand(self, round: BarrierRound) -> None:
+        ranks = self._ranks(round.here)
+        if all(rank.standing is not None and rank.standing.settled for rank in ranks):
+            self._meet(round)
+
+    def _meet(self, round: BarrierRound) -> None:
+        """Tell of all that stand; the others, one by one, as they stop."""
         ranks = self._end(round)
         for rank in ranks:
             if rank.standing:
-                rank.standing.details["description"] = f"Paused at {text}"
-        self.met.tell(ranks)
+                rank.standing.details["description"] = f"Paused at {round.stops}"
+            elif rank.at_barrier:
+                rank.at_barrier.round = None
+        self.met.tell([rank for rank in ranks if rank.standing])
 
     def pass_on(self, round: BarrierRound) -> None:
         """The ranks of a complete round run on, and clients hear nothing of it."""
@@ -179,16 +238,31 @@ class Barriers:
 
     def _free(self, ranks: list[Rank], round: BarrierRound | None = None) -> None:
         """These ranks run on; nothing was told of their stops, unless they were paused there."""
-        if ranks:
-            self.freed.tell(ranks)
+        stand = []
+        for rank in ranks:
+            if rank.standing:
+                stand.append(rank)
+            else:
+                self._let_on(rank)
+        if stand:
+            self.freed.tell(stand)
         if round and round.told:
             self.named.tell(ranks)
+
+    def _let_on(self, rank: Rank) -> None:
+        at = rank.at_barrier
+        self.leave(rank)
+        if at and at.hold and at.hold.stops:  # and so it stops first
+            at.round, at.hold.passes = None, not at.hold.shown
+            rank.at_barrier = at
 
     # Changes of a round
 
     def leave(self, rank: Rank, *, gone: bool = False) -> None:
         """The rank does not wait any more: it moves on, or its connection is gone."""
         at, rank.at_barrier = rank.at_barrier, None
+        if at and not gone:
+            holds.run_on(self._core, rank, at)
         round = at.round if at else None
         if round is None or not self.waits(round):
             return
@@ -201,6 +275,8 @@ class Barriers:
         """A rank that waits is told to run on, alone."""
         at = rank.at_barrier
         if at is not None:
+            if at.hold:
+                at.hold.shown = rank.pausing = False
             self._free([rank], at.round)
 
     def moved(self, rank: Rank) -> None:
@@ -217,13 +293,16 @@ class Barriers:
                     round.gone.discard(rank.id)
 
     def _again(self, round: BarrierRound) -> None:
+        if round.stops:
+            self._meet_once_all_stand(round)
+            return
         item = self._now(round.barrier)
         if item is not None:
             self._consider(round, item)
 
     def _changed(self) -> None:
         """Breakpoints have changed: ranks do not wait at one that is not there any more."""
-        for round in list(self._rounds.values()):
+        for round in [round for round in self._rounds.values() if not round.stops]:
             item = self._now(round.barrier)
             if item is None or bool(item.differ) is not (round.word == "differ"):
                 self._free(self._end(round), round)

@@ -21,6 +21,7 @@ from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus,
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import View, main_thread
+from dap_mux.engine.stops import holds
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
@@ -146,7 +147,10 @@ class Control:
         for rank in ranks:
             if rank.phase.live and not (rank.stop and rank.stop.settled):
                 rank.deferred.clear()
-                if rank.at_barrier:
+                if holds.pause(self._core, rank):
+                    rank.pausing = True
+                    self._moves.moved(rank)
+                elif rank.at_barrier:
                     self.stops.show([rank], waits=rank.at_barrier.round is not None)
                 elif rank.stop is None and not rank.pausing:
                     rank.pausing = True

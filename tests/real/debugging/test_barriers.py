@@ -12,10 +12,11 @@ from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.processes import proc_net
-from tests.support.processes.ranks import Rank, debugpy_ranks
+from tests.support.processes.ranks import Rank, Style, debugpy_ranks
 from tests.support.session import session
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600)]
+ROUNDS: Final = int(os.environ.get("DIFFER_ROUNDS", "1"))  # 50 take a quarter of an hour
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600 + 60 * ROUNDS)]
 PROGRAM: Final = script("all_reduce")
 SLEEP, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("sleep", "reduce", "count"))
 RANKS: Final = 8
@@ -23,12 +24,13 @@ TIMES: Final = 50
 STEPS: Final = 1000
 ODD: Final = 137
 LOSS: Final = f"total + (RANK == 5 and done % {STEPS} == {ODD})"
-ROUNDS: Final = int(os.environ.get("DIFFER_ROUNDS", "1"))  # 50 take half an hour
 
 
-def eight(times: int, **more: str) -> AbstractAsyncContextManager[list[Rank]]:
+def eight(
+    times: int, style: Style = "module", **more: str
+) -> AbstractAsyncContextManager[list[Rank]]:
     env = {"MASTER_PORT": str(proc_net.free_ports(1)), **more}
-    return debugpy_ranks(RANKS, PROGRAM, env=env, arguments=[str(times)])
+    return debugpy_ranks(RANKS, PROGRAM, env=env, arguments=[str(times)], style=style)
 
 
 def ports(ranks: list[Rank]) -> list[int]:
@@ -94,11 +96,12 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
         assert len(driver.events("stopped")) == 1
 
 
-async def test_a_loss_that_differs_is_found() -> None:
+@pytest.mark.parametrize("style", ["agent", "module"])
+async def test_a_loss_that_differs_is_found(style: Style) -> None:
     """At step 137 of 1,000, and nowhere else; nobody is left behind in the all-reduce."""
     differ = {"line": COUNT, "condition": f"differ: {LOSS}"}
     async with (
-        eight(ROUNDS * STEPS, MOST_LATE="0") as ranks,
+        eight(ROUNDS * STEPS, style, MOST_LATE="0") as ranks,
         session(ports(ranks)) as running,
     ):
         driver = await Driver.attach(running, breakpoints={PROGRAM: [differ]})

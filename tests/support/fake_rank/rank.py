@@ -8,11 +8,13 @@ tests speak of the real thing. The program stops when the test says so (`hits`, 
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 from dap_mux.engine.messages.capabilities import FILTERS
 from dap_mux.engine.messages.to_ranks import OF_ALL_THREADS
 from dap_mux.engine.ranks.handshake import SESSION
+from dap_mux.injected import comparisons
 from tests.support.fake_rank.children import START, FakeChildren
 from tests.support.fake_rank.data import FakeData, Refused
 from tests.support.fake_rank.disk import NO_FILE
@@ -45,9 +47,10 @@ class FakeRank:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
     debuggee. `patchable`: its stops can be given their stack (`injected.stop_details`).
-    `last_breakpoints`: as sent last. `debugpy`: the release that it tells. `waits`: a child that
-    no client has let run. `alone`: it has no adapter, once a session has made itself known.
-    `door_to`: nobody yet, but a further connection to that rank's adapter.
+    `never_stops`: told to stop in a condition, it does not. `last_breakpoints`: as sent last.
+    `debugpy`: the release that it tells. `waits`: a child that no client has let run. `alone`: it
+    has no adapter, once a session has made itself known. `door_to`: nobody yet, but a further
+    connection to that rank's adapter.
     """
 
     def __init__(self, number: int = 0, path: str = "/job/train.py") -> None:
@@ -57,6 +60,7 @@ class FakeRank:
         self.slow = False
         self.met = True
         self.patchable = False
+        self.never_stops = False
         self.debugpy = "1"
         self.silent: set[str] = set()
         self.refuses: dict[str, str] = {}
@@ -74,12 +78,14 @@ class FakeRank:
         """A new connection: nothing is left of the old one, and the program runs on."""
         self.dead = False
         self.data.stopped = None
+        self.held: int | None = None  # the line in whose condition it waits
         self.attached_with: Json | None = None
         self._attach: Json | None = None
         self._configured = False
         self._due: str | None = None  # the step or pause that has not stopped yet
         self._seq = 0
         self._breakpoint_ids = 0
+        self._holds = 0
         self._breakpoints: dict[str, dict[int, int]] = {}  # path to line to id
         self._kept: list[Json] = []
 
@@ -120,6 +126,22 @@ class FakeRank:
         ids = self._breakpoints.get(self.program.path, {})
         more: Json = {"hitBreakpointIds": [ids[line]]} if line in ids else {}
         self.stops("breakpoint", line, **more)
+
+    def holds(self, line: int, value: str) -> None:
+        """Wait in the condition of the differ breakpoint at a line, and tell this value."""
+        (condition,) = (one["condition"] for one in self.last_breakpoints if one["line"] == line)
+        number, _ = json.loads(condition.removeprefix(comparisons.CONDITION))
+        self.held, self._holds = line, self._holds + 1
+        place = {"line": line, "function": "train"}
+        self.event(comparisons.HELD, breakpoint=number, hold=self._holds, value=value, **place)
+
+    def hears(self, event: Json) -> None:
+        """Be told an event: there is one, and it ends a wait in a condition."""
+        told = event["body"]
+        if told["hold"] == self._holds and self.held is not None:
+            line, self.held = self.held, None
+            if told["stop"] and not self.never_stops:
+                self.hits(line)
 
     def stops(self, reason: str, line: int | None = None, thread: int = 1, **more: object) -> None:
         """Stop; `allThreadsStopped` is always true, and speaks of this rank alone."""
@@ -168,7 +190,7 @@ class FakeRank:
 
     def hangs_up(self) -> None:
         """The client has left, in whatever way: the program runs on."""
-        self.data.stopped = self._due = self._attach = self.attached_with = None
+        self.data.stopped = self._due = self._attach = self.attached_with = self.held = None
         self._configured = False
 
     def takes_over(self, door: FakeRank) -> None:

@@ -251,6 +251,8 @@ class Playbook:
         self.transcript.rank_heard(self._id_of(wire.rank), message)
         if message["type"] == "request":
             wire.rank.receive(message)
+        elif message["type"] == "event":
+            wire.rank.hears(message)
 
     def _rank_said(self, link: int, message: Json) -> None:
         wire = self._wires[link]

@@ -39,7 +39,8 @@ def entry(core: SessionState, view: View, rank: Rank) -> Body:
     """Return what is known of one rank or worker."""
     standing = rank.standing
     stop = standing if standing and standing.settled else None
-    frame = stop.frames[stop.own] if stop and stop.frames else None
+    hold = rank.at_barrier.hold if rank.at_barrier else None
+    frame = stop.frames[stop.own] if stop and stop.frames else hold and hold.frame
     return {
         "rank": rank.number,
         "worker": rank.worker,

@@ -1,0 +1,192 @@
+"""Let a rank tell the value of a differ breakpoint, and wait in its condition for the others.
+
+A stop, its stack, an evaluation and a `continue` cost debugpy ten times as much, and almost every
+hit runs on. So the condition of such a breakpoint evaluates what is compared, tells it by an event,
+and returns as soon as the session has compared: true where the ranks differ, and then the line
+stops as at any breakpoint. Only the thread that is there waits. What frees it without an answer is
+the end of its session, and it looks by itself whether there still is one.
+
+The condition is `True` for everybody else, with a comment that is read here. So a debugpy in which
+this has failed stops at the line, as does a rank whose expression fails, and the session asks.
+Private interfaces of debugpy, so whoever calls this must expect any exception.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+CONDITION = "True  # dap-mux compares "
+"""How a condition begins; behind it is JSON, a number of the session's and an expression."""
+HELD = "dapMuxHeld"
+DECIDED = b'"dapMuxDecided"'
+"""The event from the session with what becomes of a rank that is held."""
+KEPT_AS = "dap_mux_comparisons"
+MAX_CHARS = 1 << 16  # of a value that is told; a longer one is asked for
+MAX_NAME = 256
+LOOK_AGAIN_S = 1.0
+PLAIN = ("bool", "float", "int", "str")
+FILE_NAME = "<builtin dap_mux>"
+
+
+def compare_in_conditions(debugger: Any, summaries: str) -> None:
+    """From now on such conditions of `debugger`, a PyDB, tell their values; until its session ends.
+
+    `summaries`: the source of `tensor_summary`.
+    """
+    kept = vars(debugger).get(KEPT_AS)
+    if kept is None or kept.process != os.getpid():
+        kept = Comparisons(debugger, summaries)
+        _install(debugger, kept)
+        setattr(debugger, KEPT_AS, kept)
+    _listen(debugger.reader, kept)
+    kept.open()
+
+
+def _install(debugger: Any, comparisons: Comparisons) -> None:
+    usual, left = debugger.handle_breakpoint_condition, debugger.on_disconnect
+
+    def compare_or_evaluate(info: Any, breakpoint: Any, frame: Any) -> Any:
+        if (breakpoint.condition or "").startswith(CONDITION):
+            return comparisons.stops_at(breakpoint, frame)
+        return usual(info, breakpoint, frame)
+
+    def free_and_disconnect() -> None:
+        comparisons.close()
+        left()
+
+    debugger.handle_breakpoint_condition = compare_or_evaluate
+    debugger.on_disconnect = free_and_disconnect
+
+
+def _listen(reader: Any, comparisons: Comparisons) -> None:
+    """Take decisions in the thread that reads, before debugpy looks at them: it knows no events."""
+    process = reader.process_net_command_json
+    if getattr(process, "__name__", "") == "decide_or_process":
+        return
+
+    def decide_or_process(debugger: Any, message: Any, *rest: Any, **named: Any) -> Any:
+        if DECIDED not in message[:256]:
+            return process(debugger, message, *rest, **named)
+        with suppress(ValueError, KeyError, TypeError):  # it is not what it should be
+            said = json.loads(message)["body"]
+            comparisons.decide(said["hold"], said["stop"] is True)
+        return None
+
+    reader.process_net_command_json = decide_or_process
+
+
+class Comparisons:
+    """The threads of this process that wait in such conditions: one after the other."""
+
+    def __init__(self, debugger: Any, summaries: str) -> None:
+        self.process = os.getpid()
+        self._debugger = debugger
+        self._summaries = summaries
+        self._seen: Any = None
+        self._command = import_module("_pydevd_bundle.pydevd_net_command").NetCommand
+        self._details = import_module("_pydevd_bundle.pydevd_xml").get_variable_details
+        self._text_of = import_module("_pydevd_bundle.pydevd_safe_repr").SafeRepr
+        # Not those of the program, which gevent may have replaced.
+        saved = import_module("_pydev_bundle._pydev_saved_modules")
+        self._new_lock = saved.thread.allocate_lock
+        self._turn, self._changing = self._new_lock(), self._new_lock()
+        self._open = self._stops = False
+        self._number = 0
+        self._freed: Any = None  # the lock that the thread waits for
+
+    def open(self) -> None:
+        """A session decides from now on."""
+        self._open = True
+
+    def close(self) -> None:
+        """Nobody does any more."""
+        with self._changing:
+            self._open = False
+            self._free(stops=False)
+
+    def decide(self, number: int, stops: bool) -> None:
+        """The session has decided what becomes of the thread that waits."""
+        with self._changing:
+            if number == self._number:
+                self._free(stops)
+
+    def _free(self, stops: bool) -> None:
+        freed, self._freed = self._freed, None
+        if freed is not None:
+            self._stops = stops
+            freed.release()
+
+    def stops_at(self, breakpoint: Any, frame: Any) -> bool:
+        """Tell a value and wait; return whether the line stops."""
+        if os.getpid() != self.process:
+            return False  # a forked child
+        try:
+            number, value = self._evaluated(breakpoint, frame)
+        except Exception:  # noqa: BLE001  (whatever the user's expression raises: it is asked for)
+            return self._open
+        if len(value) > MAX_CHARS:
+            return self._open
+        with self._turn:
+            return self._wait(number, value, frame)
+
+    def _evaluated(self, breakpoint: Any, frame: Any) -> tuple[int, str]:
+        if not hasattr(breakpoint, "dap_mux_compared"):
+            breakpoint.dap_mux_compared = _read(breakpoint.condition)
+        number, code, nests = breakpoint.dap_mux_compared
+        names = frame.f_globals
+        if nests:  # a comprehension sees no locals but as globals
+            names = {**names, **frame.f_locals}
+        value = eval(code, names, frame.f_locals)  # noqa: S307  (the user's own)
+        return number, self._told(value)
+
+    def _told(self, value: Any) -> str:
+        """As debugpy answers `evaluate`."""
+        if value is None or type(value) in (bool, float, int):
+            return repr(value)
+        if value.__class__.__name__ not in PLAIN:
+            value = self._summary(value)
+        found: tuple[Any, ...] = self._details(value, to_string=self._text_of(), context="watch")
+        return str(found[4])
+
+    def _summary(self, value: Any) -> Any:
+        if self._seen is None:
+            names: dict[str, Any] = {"__name__": "dap_mux_tensor_summary"}
+            exec(compile(self._summaries, FILE_NAME, "exec"), names)  # noqa: S102  (our own)
+            self._seen = names["seen"]
+        return self._seen(value)
+
+    def _wait(self, breakpoint: int, value: str, frame: Any) -> bool:
+        freed = self._new_lock()
+        freed.acquire()
+        with self._changing:
+            if not self._open:
+                return False
+            self._number += 1
+            number, self._freed, self._stops = self._number, freed, False
+        body = {"breakpoint": breakpoint, "hold": number, "value": value, "line": frame.f_lineno}
+        body["function"] = frame.f_code.co_name[:MAX_NAME]
+        event = {"type": "event", "event": HELD, "body": body}
+        self._debugger.writer.add_command(self._command(0, 0, event, is_json=True))
+        try:
+            while not freed.acquire(True, LOOK_AGAIN_S):
+                if not self._is_debugged():
+                    return False
+        finally:
+            with self._changing:
+                self._freed = None
+        return self._stops
+
+    def _is_debugged(self) -> bool:
+        reader = self._debugger.reader
+        return bool(self._debugger.is_attached() and reader and reader.is_alive())
+
+
+def _read(condition: str) -> tuple[int, CodeType, bool]:
+    number, expression = json.loads(condition[len(CONDITION) :])
+    code = compile(f"({expression}\n)", "<string>", "eval", 0, True)
+    return number, code, any(isinstance(one, CodeType) for one in code.co_consts)
