@@ -292,19 +292,20 @@ class Engine:
             self.core.adopt(event.settings)
         self.attach.ranks_found(event.number, event.problem)
 
-    def collect(self, link: int, message: Message) -> bool:
-        """Take an answer of one of many ranks that were asked the same, if that is all there is.
+    def collect(self, link: int, frame: bytes, message: Message | None = None) -> bool:
+        """Take the answer of one of many ranks that were asked the same, if that is all there is.
 
-        False where more may come of it: it is an input then. Lean: a thousand answer at once.
+        False where more may come of it: it is an input then; or where others have not sent the same
+        frame: then its `message` is needed. Lean: a thousand answer at once.
         """
         rank = self.core.links.get(link)
-        if rank is None or message.type != "response":
+        if rank is None:
             return False
         pending = rank.connection.pending
-        owed = pending.get(message.request_seq) if len(pending) == 1 else None
-        if owed is None or owed.collect is None or not message.success:
+        if len(pending) != 1:
             return False
-        if owed.command != message.command or not owed.collect(rank, message.body):
+        ((seq, owed),) = pending.items()
+        if owed.collect is None or not owed.collect(rank, seq, frame, message):
             return False
         pending.clear()
         return True

@@ -42,7 +42,16 @@ def _header_of(size: int) -> bytes:
 class Framer:
     """Cuts a byte stream into message bodies, however the bytes are chunked."""
 
-    __slots__ = ("_begun", "_buffer", "_length", "_line", "_max_body", "_max_header", "_need")
+    __slots__ = (
+        "_begun",
+        "_buffer",
+        "_length",
+        "_line",
+        "_max_body",
+        "_max_header",
+        "_need",
+        "between",
+    )
 
     def __init__(self, *, max_header: int = MAX_HEADER, max_body: int = MAX_BODY) -> None:
         self._max_header = max_header
@@ -52,6 +61,7 @@ class Framer:
         self._length = -1  # what the header said so far, else -1
         self._need = -1  # body length once the header is read, else -1
         self._begun = False  # a message has been read
+        self.between = True  # messages: none is incomplete
 
     def allow(self, max_body: int) -> None:
         """Change the body limit from the next header on: little before `initialize`."""
@@ -73,7 +83,7 @@ class Framer:
         header = _header_of(size)
         if not header or not data.startswith(header) or size > self._max_body:
             return None  # `feed` says whether it is too long without its header
-        if self._need >= 0 or self._buffer:
+        if not self.between:
             return None
         self._begun = True
         return data[len(header) :]
@@ -81,7 +91,7 @@ class Framer:
     def feed(self, data: bytes) -> list[bytes]:
         """Return the bodies that `data` completes; raise `FramingError` at the first wrong byte."""
         bodies: list[bytes] = []
-        if self._need < 0 and not self._buffer:
+        if self.between:
             # Whole messages, as most reads are, need no copy to the buffer.
             at, end = 0, len(data)
             while usual := _USUAL.match(data, at):
@@ -98,6 +108,7 @@ class Framer:
         self._buffer += data
         while (self._buffer or not self._need) and (body := self._next()) is not None:
             bodies.append(body)
+        self.between = self._need < 0 and not self._buffer
         return bodies
 
     def _next(self) -> bytes | None:

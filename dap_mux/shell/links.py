@@ -81,12 +81,15 @@ class RankLink(asyncio.Protocol):
         """Decode messages; malformed data costs the rank this connection only."""
         if self._closing:
             return
+        framer, collect = self._framer, self._driver.engine.collect
+        if framer.between and collect(self._link, data):
+            return  # the rank waits for our next question
         try:
-            body = self._framer.whole(data)
+            body = framer.whole(data)
             if body is None:
-                said = list(map(decode, self._framer.feed(data)))
-            elif self._driver.engine.collect(self._link, message := decode(body)):
-                return  # it waits for our next question
+                said = list(map(decode, framer.feed(data)))
+            elif collect(self._link, data, message := decode(body)):
+                return
             else:
                 said = [message]
         except PeerFault as error:

@@ -18,7 +18,7 @@ from tests.bench.processes import Running, helper, on, place, processors, proxy
 from tests.bench.wire import Wire
 
 RANKS: Final = 1024
-BOUND: Final = 2.0
+BOUND: Final = 1.5
 ROUNDS: Final = 60
 WARM_UP: Final = 5
 _FRAME: Final = 2  # what the fake rank calls its frame

@@ -15,7 +15,7 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
 from dap_mux.engine.state.stop import AtBarrier, Deferred, StepRun, Stop
-from dap_mux.protocol.messages import NO_RAW
+from dap_mux.protocol.messages import NO_RAW, Message
 from dap_mux.protocol.rank_messages import Stopped
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
@@ -46,15 +46,16 @@ class Reply(Struct, frozen=True, gc=False):
 class Pending(Struct):
     """A request that a rank has not answered; many ranks may share one object.
 
-    `collect` takes the body of an answer of which nothing comes but that it is kept; False where
-    that is not so, and `then` has to be called.
+    `collect` takes the request's `seq` and the frame of an answer, of which nothing comes but that
+    it is kept; False where that is not so, and `then` has to be called. It is told the message that
+    the frame is if it did not know it without.
     """
 
     command: str
     then: Callable[[Reply], None]
     deadline: int | None
     cause: ClientRequest | None = None  # the client's request that it is made for
-    collect: Callable[[Rank, Raw], bool] | None = None
+    collect: Callable[[Rank, int, bytes, Message | None], bool] | None = None
 
 
 class Connection(Struct, eq=False):

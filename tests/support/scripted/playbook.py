@@ -22,6 +22,7 @@ from dap_mux.engine import Engine, Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.insight.why.evidence import Process
+from dap_mux.protocol.framing import encode_frame
 from dap_mux.protocol.messages import decode
 from tests.support.clients.conversation import Conversation
 from tests.support.editors import Editor
@@ -259,7 +260,11 @@ class Playbook:
         if wire.open:
             wire.conversation.server_sent(message)
             self.transcript.rank_said(self._id_of(wire.rank), message)
-            self.feed(inputs.LinkSaid(link, decode(json.dumps(message).encode())))
+            body = json.dumps(message).encode()
+            frame, said = encode_frame(body), decode(body)
+            collect = self.engine.collect
+            if not (collect(link, frame) or collect(link, frame, said)):
+                self.feed(inputs.LinkSaid(link, said))
 
     def _close_link(self, output: outputs.CloseLink) -> None:
         wire = self._wires[output.link]

@@ -256,5 +256,5 @@ class _Moving:
     def _tell(self) -> None:
         """Tell where those stand who have arrived since, with what they display."""
         arrived, self._arrived = self._arrived, []
-        ranks = [rank for rank in arrived if rank.rank_id in self.collector.waiting]
+        ranks = [rank for rank in arrived if self.collector.awaits(rank.rank_id)]
         self._steps.tell(self._invocation, self.collector, ranks)
