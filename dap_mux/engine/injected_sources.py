@@ -40,6 +40,7 @@ class InjectedSources(Struct, frozen=True):
     stacks: str
     static_values: str
     stop_details: str
+    task_trees: str
     tensor_summary: str
     thread_states: str
     timeout_probe: str

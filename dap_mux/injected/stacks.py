@@ -20,12 +20,14 @@ if TYPE_CHECKING:  # a rank may have Python 3.8
 MAX_FRAMES = 200  # of a thread; the innermost ones
 MAX_THREADS = 64
 MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
+ASYNCIO = os.path.dirname(os.__file__) + os.path.join(os.sep, "asyncio", "")  # noqa: PTH118, PTH120
+TASKS = ", asyncio tasks"  # behind the name of the thread that runs them
 LIBRARIES = ("site-packages", "dist-packages")
 DEBUGGERS = ("pydevd", "debugpy", "dap_mux.rank", "dap_mux.injected")
 OURS = "<builtin dap_mux>"  # the file that injected code is compiled as
 
 
-def stacks(every_thread: bool) -> str:
+def stacks(every_thread: bool, task_trees: str = "") -> str:
     """Return JSON: {"files": [[path, is it a library's]], "functions": [...], "threads": [...]}.
 
     A thread is [name, is it the main one, frames], a frame [file, function, line], both numbers of
@@ -33,10 +35,30 @@ def stacks(every_thread: bool) -> str:
     """
     main = threading.main_thread().ident
     found = Found()
-    threads = []
+    threads, tasks = [], []
     for ident, places, _ in walk(every_thread):
         threads.append([name_of(ident), ident == main, found.add(places)])
-    return found.as_json(threads[:MAX_THREADS])
+        if task_trees and any(place.path.startswith(ASYNCIO) for place in places):
+            for frames in _tasks(places, task_trees):
+                one = [f"{name_of(ident)}{TASKS}", False, found.add([*map(Place, frames)])]
+                tasks += [one] if one not in tasks else []
+    return found.as_json(threads[:MAX_THREADS] + tasks[:MAX_THREADS])
+
+
+def _tasks(places: list[Place], source: str) -> list[list[Any]]:
+    """Return the frames of a thread's asyncio tasks; none where that fails."""
+    module: dict[str, Any] = {}
+    enabled = gc.isenabled()
+    gc.disable()  # see `walk`
+    try:
+        exec(compile(source, OURS, "exec"), module)  # noqa: S102  (ours)
+        found: list[list[Any]] = module["tasks_of"](places)
+    except Exception:  # noqa: BLE001  (private parts of asyncio's, which runs on meanwhile)
+        return []
+    finally:
+        if enabled:
+            gc.enable()
+    return [frames for frames in found if frames]
 
 
 class Place:

@@ -23,9 +23,9 @@ class Stacks(Struct):
     threads: list[tuple[str, bool, list[tuple[int, int, int]]]]
 
 
-def ask(source: str, *, every_thread: bool) -> str:
-    """Return an expression for `stacks.stacks`."""
-    return call(source, "stacks", repr(every_thread))
+def ask(source: str, task_trees: str = "", *, every_thread: bool) -> str:
+    """Return an expression for `stacks.stacks`; `task_trees`: that of asyncio tasks."""
+    return call(source, "stacks", repr(every_thread), repr(task_trees))
 
 
 def stacks_of(told: Stacks, paths: RankPaths) -> Iterator[tuple[str, Stack]]:

@@ -122,3 +122,37 @@ async def test_where_all_ranks_are(user: User) -> None:
     assert "└ stopped" in (await user.does("stacks", "1")).out
     await editor.disconnect(terminateDebuggee=True)
     await run.ends()
+
+
+WITH_TASKS: Final = """\
+import asyncio, os
+async def fetch(shard):
+    await asyncio.sleep(1e6 + shard)
+async def serve():
+    if os.environ["RANK"] == "0":
+        await asyncio.sleep(1e6)
+    await asyncio.gather(*(fetch(each) for each in range(3)))
+asyncio.run(serve())
+"""
+
+
+async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
+    run = await start(user, user.script(WITH_TASKS), n=3)
+    await run.session()
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, timeout=LIMIT)
+    found: dict[str, list[str]] = {}
+    with anyio.fail_after(LIMIT):
+        while [*found] != ["1-2", "0"]:
+            threads = (await tree(user))["threads"]
+            tasks = [one for one in threads if one["name"] == "MainThread, asyncio tasks"]
+            found = {
+                branch["ranks"]: [frame["name"] for frame in branch["frames"]]
+                for one in tasks
+                for branch in one["branches"]
+            }
+    assert found["1-2"][:2] == ["serve", "fetch"], "the tasks that `gather` waits for"
+    assert found["0"][:2] == ["serve", "sleep"]
+    assert "MainThread, asyncio tasks:" in (await user.does("stacks")).out
+    await editor.disconnect(terminateDebuggee=True)
+    await run.ends()

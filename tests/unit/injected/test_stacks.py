@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import queue
 import subprocess
@@ -9,10 +10,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dap_mux.injected import source_of
 from dap_mux.injected.stacks import MAX_CHARS, MAX_FRAMES, OURS, stacks
 
 HERE = __file__
@@ -134,6 +137,7 @@ def test_a_stopped_thread_ends_where_it_was_stopped() -> None:
 def test_a_main_thread_that_waits_for_the_others_at_the_end() -> None:
     program = """
 import threading
+from dap_mux.injected import source_of
 from dap_mux.injected.stacks import stacks
 
 def upload():
@@ -147,3 +151,76 @@ threading.Thread(target=upload, name="uploader").start()
     frames = read(told)
     assert list(frames) == ["MainThread", "uploader"]
     assert frames["MainThread"][0][:2] == (threading.__file__, "_shutdown")
+
+
+async def asked_meanwhile() -> dict[str, list[list[str]]]:
+    """What another thread is told while this one's loop runs: the functions of each stack."""
+    told = json.loads(await asyncio.to_thread(stacks, False, source_of("task_trees")))
+    found: dict[str, list[list[str]]] = {}
+    for name, _, frames in told["threads"]:
+        found.setdefault(name, []).append([told["functions"][f] for _, f, _ in frames])
+    return found
+
+
+TASKS = "MainThread, asyncio tasks"
+
+
+class TestTasks:
+    """asyncio tasks of the main thread."""
+
+    async def test_where_each_waits_below_who_waits_for_it(self) -> None:
+        gate, arrived = asyncio.Event(), asyncio.Semaphore(0)
+
+        async def load() -> None:
+            arrived.release()
+            await gate.wait()
+
+        async def train() -> None:
+            await asyncio.gather(*(load() for _ in range(3)))
+
+        async def serve() -> None:
+            await gate.wait()
+
+        tasks = [asyncio.create_task(train()), asyncio.create_task(serve())]
+        for _ in range(3):
+            await arrived.acquire()
+        told = await asked_meanwhile()
+        gate.set()
+        await asyncio.gather(*tasks)
+        assert ["train", "load", "wait"] in told[TASKS]
+        assert ["serve", "wait"] in told[TASKS]
+        assert told[TASKS].count(["train", "load", "wait"]) == 1, "the three are alike"
+
+    async def test_the_graph_that_python_3_14_captures(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As its documentation has it: `awaited_by`, each with a `future`."""
+        gate = asyncio.Event()
+
+        async def load() -> None:
+            await gate.wait()
+
+        async def train() -> None:
+            await gate.wait()
+
+        inner, outer = asyncio.create_task(load()), asyncio.create_task(train())
+        await asyncio.sleep(0)
+
+        def captured(task: asyncio.Task[None]) -> SimpleNamespace | None:
+            by = [SimpleNamespace(future=outer)] if task is inner else []
+            return SimpleNamespace(future=task, call_stack=[], awaited_by=by)
+
+        monkeypatch.setattr(asyncio, "capture_call_graph", captured, raising=False)
+        told = await asked_meanwhile()
+        gate.set()
+        await asyncio.gather(inner, outer)
+        assert ["train", "wait", "load", "wait"] in told[TASKS]
+
+    def test_without_a_loop_there_are_none(self) -> None:
+        assert TASKS not in json.loads(stacks(False, source_of("task_trees")))["threads"]
+
+    async def test_what_asyncio_does_not_tell_is_left_out(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(asyncio, "all_tasks", None)
+        assert [*await asked_meanwhile()] == ["MainThread"]

@@ -36,7 +36,9 @@ class StackTrees:
     def stacks(self, request: ClientRequest) -> None:
         """`stacks`: no rank is stopped for it."""
         arguments = typed(request.arguments, StacksArguments)
-        expression = ask(self._core.injected.stacks, every_thread=arguments.threads == "all")
+        injected = self._core.injected
+        every_thread = arguments.threads == "all"
+        expression = ask(injected.stacks, injected.task_trees, every_thread=every_thread)
 
         def chosen(ranks: list[Rank]) -> None:
             live = [rank for rank in ranks if rank.phase.live]
