@@ -249,6 +249,28 @@ def test_who_is_missing_after_a_time(play: Play) -> None:
     assert told.endswith("train.py:12 in <module>; rank 1 stopped at train.py:8 in train\n")
 
 
+def test_who_is_missing_is_told_after_a_minute_and_once(play: Play) -> None:
+    book = play(2)
+    client = waiting(book, 0)
+    book.wait(59.9)
+    assert told_by_us(client) == []
+    book.wait(600)
+    (told,) = told_by_us(client)
+    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 60 s; missing: rank 1 running at ")
+    assert reasons(client) == ["barrier 1/2", None], "it waits on"
+
+
+def test_a_rank_that_waits_is_released(play: Play) -> None:
+    """It runs on without a debugger, and those who wait do so without it."""
+    book = play(3)
+    client = waiting(book, 0, 1)
+    client.ask("release", ranks="0")
+    book.wait(1)
+    assert runs(book, 0, 1) == [0]
+    assert reasons(client)[1:] == ["barrier 1/2", None]
+    assert stops(client) == 0
+
+
 def test_rows_of_an_editor(play: Play) -> None:
     """VS Code reads the names again once a rank has waited for a moment."""
     book = play(3)
