@@ -1,11 +1,12 @@
 """Ranks that cost next to nothing: debugpy's handshake, then prepared answers at once.
 
 `python -m tests.bench.fake_ranks N` prints the list of the N ports that they listen on; FAKE_PATH
-and FAKE_LINE in the environment are where they stand when they stop. What an `evaluate` is
-answered with, and what happens beside it, is its expression: a name in `VALUES`, `event` (one comes
-soon, with the time when it was sent), `stop` (every rank stops) or `print 1000` (every rank prints
-that many lines). A rank that is told to step stops at once. As real ones that are patched do, they
-say so, and send the stack with a stop. `connections` asks how many there are, with the asker's.
+and FAKE_LINE in the environment are where they stand when they stop. What an `evaluate` is answered
+with, and what happens beside it, is its expression: a name in `VALUES`, `event` (one comes soon,
+with the time when it was sent), `stop` (every rank stops), `move` (every rank's last breakpoint
+goes to the next line) or `print 1000` (every rank prints that many lines). A rank that is told to
+step stops at once. As real ones that are patched do, they say so, and send the stack with a stop.
+`connections` asks how many there are, with the asker's.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class FakeRank(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._port: int = sock.getsockname()[1]
         self._framer = Framer()
-        self._attach = self._breakpoints = 0
+        self._attach = self._breakpoints = self._line = 0
         self._answers = self._encoded()
         self.everyone.add(self)
         self.say("debugpySockets")
@@ -129,6 +130,9 @@ class FakeRank(asyncio.Protocol):
             self._everyone_says("stopped", 1)
         elif name == "print":
             self._everyone_says("output", int(count))
+        elif name == "move":
+            for rank in self.everyone:
+                rank.move_breakpoint()
         elif name == "event":
             asyncio.get_running_loop().call_later(_SOON, self._say_the_time)
 
@@ -174,10 +178,18 @@ class FakeRank(asyncio.Protocol):
         states = []
         for each in wanted["breakpoints"]:
             self._breakpoints += 1
-            known = {"id": self._breakpoints, "source": wanted["source"], "line": each["line"]}
+            self._line = each["line"]
+            known = {"id": self._breakpoints, "source": wanted["source"], "line": self._line}
             states.append({"verified": True, **known})
         body = _packed({"breakpoints": states})
         self._answer(request.seq, request.command, b',"body":' + body)
+
+    def move_breakpoint(self) -> None:
+        """Say that the last breakpoint has gone to the next line, as when its file is loaded."""
+        if self._breakpoints:
+            self._line += 1
+            state = {"id": self._breakpoints, "verified": True, "line": self._line}
+            self.say("breakpoint", body={"reason": "changed", "breakpoint": state})
 
     def say(self, event: str, times: int = 1, body: Any = None) -> None:
         """Send an event, so many times, each a frame of its own."""

@@ -140,6 +140,7 @@ def walk(scene: Scene) -> None:
     breakpoints = [{"line": line} for line in LINES]
     nine = scene.ask("setBreakpoints", source={"path": PATH}, breakpoints=breakpoints)
     scene.measure("setBreakpoints", nine)
+    scene.measure("breakpoint moved", lambda: scene.tell_rank("move"), event="breakpoint")
     scene.measure("output", lambda: scene.tell_rank(f"print {PRINTED}"), event="output")
     scene.measure(FIRST_STOP, lambda: scene.tell_rank("stop"), event="stopped")
     time.sleep(CLOCK_CHECK_DELAY_S)  # then every rank is asked of its time-outs

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from dap_mux.engine.breakpoints.acks import BreakpointAcks
+from dap_mux.engine.breakpoints.changes import Changes
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
@@ -52,6 +53,7 @@ class Breakpoints:
         self._store = BreakpointStore()
         self._ids = 0
         self._acks = BreakpointAcks(core)
+        self._changes = Changes(core, self._tell_change)
         self._rank_ids = RankIds()
         self._newest: dict[Place, dict[DebuggeeId, Sending]] = {}
         self._replayed: dict[Place, Sendings] = {}  # to ranks that come, while these hold
@@ -293,7 +295,7 @@ class Breakpoints:
         for item, state in taken.states:
             before, item.states[rank.id] = item.states.get(rank.id), state
             if item.told is not None and before != state:
-                self._tell_change(item)
+                self._changes.note(item)
         self.touched.tell()
         if taken.met:  # send again, united, what debugpy has moved onto one line: it keeps the last
             self._send([rank], self._sendings(place))
@@ -346,7 +348,7 @@ class Breakpoints:
     def _keep_changed(self, rank: Rank, breakpoints: tuple[Breakpoint, ...], state: Body) -> None:
         for item in breakpoints:
             item.states[rank.id] = updated(item.states.get(rank.id, {}), state)
-            self._tell_change(item)
+            self._changes.note(item)
         self.touched.tell()
 
     def ids_for(self, client: Client, rank: Rank, hits: object) -> list[int]:
@@ -373,7 +375,7 @@ class Breakpoints:
         """There is news about a file: tell the clients that have breakpoints in it."""
         for items in self._store.by_place.get(place, {}).values():
             for item in items:
-                self._tell_change(item)
+                self._changes.note(item)
         self.touched.tell()
 
     def unavailable(self, rank: Rank) -> None:
