@@ -163,8 +163,8 @@ def _compare(parser: ArgumentParser) -> None:
 
 def _stacks(parser: ArgumentParser) -> None:
     parser.usage = (
-        "dap-mux stacks [SESSION] [RANKS] [--threads all] [--library] [--json] [OPTIONS]\n"
-        "       dap-mux stacks pid:NUMBER[,NUMBER...] [--threads all] [--library] [--json]"
+        "dap-mux stacks [SESSION] [RANKS] [OPTIONS]\n"
+        "       dap-mux stacks pid:NUMBER[,NUMBER...] [OPTIONS]"
     )
     parser.add_argument(
         "arguments",
@@ -180,6 +180,11 @@ def _stacks(parser: ArgumentParser) -> None:
         help="a rank's main thread only (default), or all of its Python threads",
     )
     parser.add_argument("--library", action="store_true", help="show the frames of libraries")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="look every two seconds, and show it again when it has changed, until Ctrl-C",
+    )
     _json(parser)
     _options(parser, "stacks")
 

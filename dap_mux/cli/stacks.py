@@ -1,54 +1,98 @@
-"""`dap-mux stacks`: where all ranks are, as one tree of their stacks."""
+"""`dap-mux stacks`: where all ranks are, as one tree of their stacks, once or again and again."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from typing import Any, Final
 
-from dap_mux.cli.cast import send
+import anyio
+
 from dap_mux.cli.execution import load_config
 from dap_mux.cli.list_ranks import split_session
 from dap_mux.cli.outside import endpoints_in, pids_in, stacks_outside
+from dap_mux.console.screen import is_terminal
 from dap_mux.errors import UsageError
 
-RANK_TIMEOUT_S = 5.0
+RANK_TIMEOUT_S: Final = 5.0
+SESSION_TIMEOUT_S: Final = 10.0  # beyond the time of its ranks
+WATCH_INTERVAL_S: Final = 2.0
+NEW_PAGE: Final = "\x1b[H\x1b[2J"
 Body = dict[str, Any]
+Ask = Callable[[], Awaitable[Body]]
+Source = Callable[[], AbstractAsyncContextManager[Ask]]
 
 
 def main(args: Namespace) -> int:
-    """Show the stacks of ranks; 1 if a rank did not tell."""
+    """Show the stacks of ranks; 1 if a rank did not tell. `--watch` goes on until Ctrl-C."""
+    source = _source(args)
+    if not args.watch:
+        return anyio.run(_once, args, source)
+    with suppress(KeyboardInterrupt):
+        anyio.run(_watch, args, source)
+    return 0
+
+
+def _source(args: Namespace) -> Source:
+    """Return what opens the way to ask. Raises UsageError."""
     endpoints = endpoints_in(args.arguments)
     if endpoints:
-        return _show(args, _of_processes(args, endpoints))
+        pids = pids_in(endpoints)
+        if pids is None:
+            raise UsageError(f"{' '.join(endpoints)}: name a session, or processes (pid:4711,4712)")
+        return partial(_processes, pids, every_thread=args.which_threads == "all")
     from dap_mux.rank_sets import parse, with_group
 
     session, arguments = split_session(args.arguments)
     ranks = with_group(" ".join(arguments) or "all")
     parse(ranks)  # report a mistake before connecting
-    request = {"ranks": ranks, "threads": args.which_threads}
-    return _show(args, send(session, load_config(args), "stacks", request, RANK_TIMEOUT_S))
+    return partial(_session, args, session, {"ranks": ranks, "threads": args.which_threads})
 
 
-def _of_processes(args: Namespace, endpoints: tuple[str, ...]) -> Body:
-    import anyio
-
-    pids = pids_in(endpoints)
-    if pids is None:
-        raise UsageError(f"{' '.join(endpoints)}: name a session, or processes as in pid:4711,4712")
-
-    async def seen() -> Body:
-        return await stacks_outside(pids, every_thread=args.which_threads == "all")
-
-    return anyio.run(seen)
+@asynccontextmanager
+async def _processes(pids: list[int], *, every_thread: bool) -> AsyncIterator[Ask]:
+    yield partial(stacks_outside, pids, every_thread=every_thread)
 
 
-def _show(args: Namespace, body: Body) -> int:
-    if args.json:
-        print(json.dumps(body, indent=1))
-    else:
-        from dap_mux.console.screen import screen_for_stdout
-        from dap_mux.console.stack_tree import show_stacks
+@asynccontextmanager
+async def _session(args: Namespace, session: str | None, request: Body) -> AsyncIterator[Ask]:
+    from dap_mux.cli.join import observer
+    from dap_mux.session_files import find
 
-        show_stacks(screen_for_stdout(), body, library=args.library)
+    async with observer(find(session), load_config(args), "dap-mux stacks") as client:
+        timeout = RANK_TIMEOUT_S + SESSION_TIMEOUT_S
+        yield partial(client.request, "stacks", request, timeout=timeout)
+
+
+async def _once(args: Namespace, source: Source) -> int:
+    async with source() as ask:
+        body = await ask()
+    _show(args, body)
     return 1 if body["missing"] else 0
+
+
+async def _watch(args: Namespace, source: Source) -> None:
+    """Ask again and again, and show what is not as it was."""
+    shown: Body = {}
+    async with source() as ask:
+        while True:
+            body = await ask()
+            if body != shown:
+                _show(args, body, of_several=True)
+            shown = body
+            await anyio.sleep(WATCH_INTERVAL_S)
+
+
+def _show(args: Namespace, body: Body, *, of_several: bool = False) -> None:
+    if args.json:
+        print(json.dumps(body, indent=None if of_several else 1), flush=True)
+        return
+    from dap_mux.console.screen import screen_for_stdout
+    from dap_mux.console.stack_tree import show_stacks
+
+    if of_several:
+        print(NEW_PAGE if is_terminal() else "", flush=True)
+    show_stacks(screen_for_stdout(), body, library=args.library)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any, Final
 
 import anyio
@@ -10,6 +11,7 @@ import pytest
 
 from tests.support.processes.commands import LIMIT, Command, User, line_of, listed, user
 from tests.support.processes.run_command import LAUNCH, start
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 
@@ -154,5 +156,32 @@ async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     assert found["1-2"][:2] == ["serve", "fetch"], "the tasks that `gather` waits for"
     assert found["0"][:2] == ["serve", "sleep"]
     assert "MainThread, asyncio tasks:" in (await user.does("stacks")).out
+    await editor.disconnect(terminateDebuggee=True)
+    await run.ends()
+
+
+async def test_watch_shows_the_tree_again_when_it_has_changed(user: User) -> None:
+    run = await start(user, user.script(PROGRAM), n=4)
+    await run.session()
+    editor = await run.client("editor")
+    await editor.handshake(LAUNCH, timeout=LIMIT)
+    await in_place(user, run)
+    watch = await user.start("stacks", "0,2-3", "--watch", "--json")
+    await until(lambda: watch.out.count("\n") == 1, within=LIMIT, what="a tree")
+    (first,) = map(json.loads, watch.out.splitlines())
+    assert places(first) == {"0,3": "wait_for_others", "2": "load"}
+    rows = await listed(editor, "state", *["running"] * 4)
+    await editor.request("pause", {"threadId": rows[3]["threadId"], "singleThread": True})
+    # Rank 3 waits in C, and its pause comes true with what it waits for.
+    await editor.request("cast", {"ranks": "3", "command": "p theirs.send(b'x')"}, timeout=LIMIT)
+    await until(lambda: watch.out.count("\n") > 1, within=LIMIT, what="another tree")
+    second = json.loads(watch.out.splitlines()[-1])
+    assert second != first
+    watch.process.send_signal(signal.SIGINT)
+    assert (await watch.ends()).code == 0
+    shown = await user.start("stacks", "2", "--watch")
+    await until(lambda: "load  train.py" in shown.out, within=LIMIT, what="a tree as text")
+    shown.process.send_signal(signal.SIGINT)
+    assert (await shown.ends()).code == 0
     await editor.disconnect(terminateDebuggee=True)
     await run.ends()
