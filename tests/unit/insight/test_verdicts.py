@@ -246,6 +246,17 @@ def test_a_rank_on_its_way_out() -> None:
     assert named(verdict(reduces(), at(LOAD, finalizing=True))) == ("teardown", "1")
 
 
+def test_a_process_that_stays_when_its_program_is_over() -> None:
+    """The session has seen the end of the program; a process that works may be ending."""
+    over = standing(silent(), state="exited")
+    gone = standing(silent(), state="exited", exit_code=0)
+    stays, ends = ([Process(7, "S", cpu=at_once * n) for n in range(3)] for at_once in (0, 0.3))
+    assert named(verdict(gone, seen(over, *stays))) == ("teardown", "1")
+    assert verdict(gone, seen(over, *ends)).name == "undecided"
+    assert named(verdict(reduces(), seen(over, *ends))) == ("teardown", "1")
+    assert verdict(works(), seen(over, *stays)).name == "undecided"
+
+
 def test_a_rank_that_stays_away() -> None:
     found = verdict(reduces(), reduces(), at(LOAD, call=SLEEP, state="S"))
     assert named(found) == ("not-joined", "2")

@@ -96,20 +96,21 @@ def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
     if len({(operation(wait), wait.called_at) for wait in waits}) < 2:
         return None  # they are in the same call: it only takes its time
     pairs = [*zip(circle, (*circle[1:], circle[0]), strict=True)]
-    culprits = _ends_of_sends(pairs) or _where_few_are(circle, picture) or circle
+    by_rank = sorted(circle, key=lambda one: one.rank)
+    culprits = _ends_of_sends(pairs) or _where_few_are(by_rank, picture) or by_rank
     told = [f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs]
     more = ["and so on"] if len(told) > MOST_PAIRS else []
     return Verdict(
         NAME,
         f"{ranks(circle)} wait for each other: {', '.join([*told[:MOST_PAIRS], *more])}",
-        suspects(sorted(culprits, key=lambda one: one.rank), picture),
+        suspects(culprits, picture),
         who_waits(picture),
         "give all ranks the same order of sends, receives, collectives and groups",
     )
 
 
 def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]]) -> list[Doing]:
-    """Who is in a send or receive with a rank that has gone on to a collective, and that rank.
+    """A rank that has gone on to a collective, and the one that is in a send or receive with it.
 
     The other ranks of the circle are in collectives in which these are missing.
     """
@@ -118,7 +119,7 @@ def _ends_of_sends(pairs: Sequence[tuple[Doing, Doing]]) -> list[Doing]:
         for pair in pairs
         if pair[0].wait and pair[0].wait.point_to_point and pair[1].wait and pair[1].wait.collective
     ]
-    return list({one.rank: one for pair in found for one in pair}.values())
+    return list({one.rank: one for pair in found for one in reversed(pair)}.values())
 
 
 def _where_few_are(circle: Sequence[Doing], picture: Picture) -> list[Doing]:
