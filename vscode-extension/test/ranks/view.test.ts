@@ -49,6 +49,7 @@ test('who is not there says why', () => {
   expect(rankLabels(gone, false).description).toBe('exited with code 3');
   const waiting = row(5, { ...NOWHERE, state: 'waiting', reason: 'connection refused' });
   expect(rankLabels(waiting, false).description).toBe('waiting: connection refused');
+  expect(rankLabels(running(6, { reason: 'barrier 5/8' }), false).description).toContain('running: barrier 5/8');
 });
 
 test.each([

@@ -73,7 +73,7 @@ export function rankLabels(row: Row, several: boolean): Labels {
   };
 }
 
-const SELF_EXPLANATORY = new Set(['stopped', 'running', 'pausing']);
+const SELF_EXPLANATORY = new Set(['stopped', 'pausing']); // a running rank may wait for others
 
 /** The state, with the reason if the state alone does not tell. */
 function stateOf(row: Row): string {
