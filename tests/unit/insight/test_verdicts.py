@@ -292,6 +292,12 @@ def test_what_cannot_be_decided() -> None:
     assert verdict().name == "undecided"
 
 
+def test_a_job_that_stands_still_and_waits_for_none_of_its_ranks() -> None:
+    found = verdict(at(LOAD, call=SLEEP, state="S"), at(LOAD, call=SLEEP, state="S"))
+    assert (found.name, found.suspects) == ("undecided", ())
+    assert found.sentence.startswith("ranks 0-1 stand still at ")
+
+
 def test_the_more_specific_one_is_given() -> None:
     stopped = seen(at(LOAD, call=SLEEP), Process(7, "T"))
     assert verdict(reduces(), stopped, at(LOAD, call=SLEEP)).name == "process-stopped"

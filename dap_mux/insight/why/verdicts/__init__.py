@@ -10,7 +10,7 @@ from typing import Final
 
 from dap_mux.insight.why.evidence import Evidence
 from dap_mux.insight.why.picture import Picture, picture_of
-from dap_mux.insight.why.verdict import Verdict, ranks, suspects, who_waits
+from dap_mux.insight.why.verdict import Verdict, place, ranks, suspects, verb, who_waits
 from dap_mux.insight.why.verdicts import (
     blocked_io,
     exception_held,
@@ -73,6 +73,11 @@ def _undecided(picture: Picture) -> Verdict:
         sentence = f"{ranks(silent)}: {why}; nothing else is wrong"
     elif not picture.live:
         sentence = "no rank is attached"
+    elif still := [one for one in picture.live if one.wait is None]:
+        where = f"{verb(still, 'stands', 'stand')} still at {place(still[0].place)}"
+        sentence = (
+            f"{ranks(still)} {where}, and nobody is known to wait for {verb(still, 'it', 'them')}"
+        )
     else:
         sentence = "all ranks wait, and none of them is to blame by what is known"
     return Verdict(UNDECIDED, sentence, suspects(silent, picture), who_waits(picture))
