@@ -5,6 +5,7 @@ Nodes compare by meaning: their place in the text (`place`) only serves messages
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -42,8 +43,7 @@ class InState(RankSet):
     state: str
     place: Place = field(compare=False, repr=False)
 
-    @property
-    def varies(self) -> bool:
+    def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
         return True
 
     def members(self, selection: Selection) -> frozenset[RankId]:
@@ -63,9 +63,14 @@ class Named(RankSet):
     name: str
     place: Place = field(compare=False, repr=False)
 
-    @property
-    def varies(self) -> bool:
-        return True  # the name may be given to another set, and that may vary
+    def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
+        named = names.get(self.name)
+        if named is None or self.name in seen:
+            return False  # without the name it has no members at any time
+        if len(seen) == MAX_NAMED_SET_DEPTH:
+            return True
+        seen.add(self.name)
+        return named.varies_in(names, seen)
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         named = selection.world.names.get(self.name)
@@ -91,9 +96,8 @@ class Complement(RankSet):
 
     inner: RankSet
 
-    @property
-    def varies(self) -> bool:
-        return self.inner.varies
+    def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
+        return self.inner.varies_in(names, seen)
 
     def members(self, selection: Selection) -> frozenset[RankId]:
         return frozenset(selection.world.ranks) - _members(self.inner, selection)
@@ -106,9 +110,8 @@ class Complement(RankSet):
 class _Combination(RankSet):
     parts: tuple[RankSet, ...]
 
-    @property
-    def varies(self) -> bool:
-        return any(part.varies for part in self.parts)
+    def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
+        return any(part.varies_in(names, seen) for part in self.parts)
 
 
 class Union(_Combination):

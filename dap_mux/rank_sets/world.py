@@ -108,9 +108,11 @@ class RankSet(ABC):
             return world.ranks  # which are sorted
         return tuple(sorted(members))
 
-    @property
-    def varies(self) -> bool:
-        """Whether it may have other members at another time, in the same world."""
+    def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
+        """Whether it may have other members at another time, in the same world.
+
+        `names`: what named sets are now; `seen`: those that have been looked at.
+        """
         return False
 
     @abstractmethod

@@ -17,16 +17,22 @@ ABOUT: Final[Json] = {
 ATTACH: Final[Json] = {"justMyCode": True}
 
 
-def attach(wire: Wire, path: str, lines: Sequence[int] = (), *, rows: bool = True) -> None:
+def attach(
+    wire: Wire, path: str, lines: Sequence[int] = (), *, rows: bool = True, ranks: str = ""
+) -> None:
     """Attach with breakpoints on these lines; done when a thread is there.
 
     The proxy answers `attach` before that: it never waits for absent ranks. `rows`: whether it
-    tells of threads, which it leaves where many are shown as classes.
+    tells of threads, which it leaves where many are shown as classes. `ranks`: a set that is given
+    a name, by which the breakpoints are for those ranks only.
     """
     wire.ask("initialize", ABOUT)
     attached = wire.send("attach", ATTACH)
     wire.event("initialized")
-    breakpoints = [{"line": line} for line in lines]
+    if ranks:
+        wire.ask("groups", {"define": {"name": "some", "ranks": ranks}})
+    condition = {"condition": "@some: True"} if ranks else {}
+    breakpoints = [{"line": line, **condition} for line in lines]
     wire.ask("setBreakpoints", {"source": {"path": path}, "breakpoints": breakpoints})
     wire.send("configurationDone")
     wire.answer(attached)

@@ -61,9 +61,9 @@ def _session(ranks: int) -> Costs:
         memory = (one.memory - before) / ranks
         leave(one)
     with scene(ranks) as other:
-        attached(other)
+        attached(other, "ranks(::2)")
         end = other.end()
-    return Costs(one.costs, memory, end)
+    return Costs({**one.costs, **other.costs}, memory, end)
 
 
 def _cpu(costs: Sequence[Costs], name: str) -> float:

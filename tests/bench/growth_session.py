@@ -122,14 +122,14 @@ def scene(ranks: int) -> Iterator[Scene]:
         yield Scene(ranks, through, wire, rank)
 
 
-def attached(scene: Scene) -> None:
-    """Attach with one breakpoint."""
+def attached(scene: Scene, ranks: str = "") -> None:
+    """Attach with one breakpoint; `ranks`: it is for these, by a name."""
 
     def act() -> None:
-        attach(scene.wire, PATH, [LINES[0]], rows=False)
+        attach(scene.wire, PATH, [LINES[0]], rows=False, ranks=ranks)
         scene.until("running")
 
-    scene.measure("attach", act)
+    scene.measure("attach, with a named set" if ranks else "attach", act)
     time.sleep(TORCH_CHECK_DELAY_S)  # then every rank is asked of torch: this is no operation's
     scene.until("running")
 

@@ -149,6 +149,21 @@ def test_late_rank(play: Play) -> None:
     assert sent(book) == [[], [{"line": LINE, "condition": "True"}]]
 
 
+def test_late_ranks_of_a_name_that_is_given_anew(play: Play) -> None:
+    """A rank that comes later has what the name means when it comes."""
+    book = play(1)
+    client = attached(book)
+    client.ask("groups", define={"name": "some", "ranks": "ranks(1:2)"})
+    set_one(client, condition="@some: True")
+    for ranks in ("ranks(1:2)", "ranks(3:)"):
+        client.ask("groups", define={"name": "some", "ranks": ranks})
+        for _ in range(2):
+            book.know(len(book.ranks))
+            book.wait(1)
+    there = {"line": LINE, "condition": "True"}
+    assert sent(book) == [[], [], [], [there], [there]]
+
+
 def test_two_clients_on_one_line(play: Play) -> None:
     """debugpy keeps only the last of two: `(a) or (b)`, and no condition wins."""
     book = play(2)

@@ -136,7 +136,8 @@ class Sendings:
         self._world = core.world()
         self._clients = list(wanted)
         breakpoints = [item for items in wanted.values() for item in items]
-        self._lasts = not any(ranks.varies for item in breakpoints for ranks in item.sets)
+        sets = [ranks for item in breakpoints for ranks in item.sets]
+        self._lasts = not any(ranks.varies_in(self._world.names, set()) for ranks in sets)
         self._plans = Plans(breakpoints, self._world)
         self._sendings: dict[Plan, Sending] = {}
 

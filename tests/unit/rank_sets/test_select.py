@@ -238,8 +238,16 @@ class TestNames:
         ("~running", True),
         ("all - stopped", True),
         ("0 & (1 | exited)", True),
-        ("@mine", True),
+        ("@mine", False),
+        ("1 | @others", True),
+        ("@unknown", False),
+        ("@circle | @circle", False),
+        ("@n0", True),  # so many that nobody looks further
     ],
 )
-def test_only_states_and_names_vary_in_a_world(text: str, varies: bool) -> None:
-    assert parse(text).varies is varies
+def test_only_states_vary_in_a_world(text: str, varies: bool) -> None:
+    known = {"mine": "0-3", "others": "@running - @mine", "running": "running"}
+    chain = {f"n{i}": f"@n{i + 1}" for i in range(50)}
+    texts = {**known, **chain, "circle": "0 | @circle"}
+    names = {name: parse(text) for name, text in texts.items()}
+    assert parse(text).varies_in(names, set()) is varies
