@@ -198,10 +198,12 @@ async def test_a_session_that_is_killed(start: Start, user: User, style: Style) 
     client: DapClient = await command.client(all_answered=False)
     await client.handshake({"justMyCode": False}, breakpoints=DIFFER, timeout=LIMIT)
 
-    async def reason() -> str:
-        return str((await client.request("list", timeout=LIMIT))["ranks"][0]["reason"])
+    async def waits_for_the_other() -> bool:
+        entries = (await client.request("list", timeout=LIMIT))["ranks"]
+        there = [entry["state"] for entry in entries] == ["running", "running"]
+        return there and entries[0]["reason"] == "differ 1/2"
 
-    while await reason() != "differ 1/2":
+    while not await waits_for_the_other():
         pass
     command.process.kill()
     await program.runs_on(0)
