@@ -27,7 +27,7 @@ from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]  # verdicts are timed
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 RANKS: Final = 4
 CULPRIT: Final = 2
