@@ -9,6 +9,7 @@ a debugger that is attached by then.
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -74,16 +75,23 @@ def read_pids(text: str) -> list[int]:
 
 
 async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, int | None]:
-    """Inject debugpy into all at once; return their ports. Raises the first `DapMuxError`."""
+    """Inject debugpy into each; return their ports. Raises the first `DapMuxError`.
+
+    As many at a time as there are processors: a native debugger reads the symbols of all libraries,
+    and four of torch's on two processors came near to the limit of one.
+    """
     debugger = await debugger_for(processes)
     ports: dict[RunningPython, int | None] = {}
     errors: dict[RunningPython, DapMuxError] = {}
 
+    side_by_side = anyio.CapacityLimiter(os.cpu_count() or 1)
+
     async def bring(process: RunningPython, port: int) -> None:
-        try:
-            ports[process] = await bring_debugpy(process, HOST, port, debugger)
-        except DapMuxError as error:
-            errors[process] = error
+        async with side_by_side:
+            try:
+                ports[process] = await bring_debugpy(process, HOST, port, debugger)
+            except DapMuxError as error:
+                errors[process] = error
 
     wanted: set[int] = set()
     async with anyio.create_task_group() as tasks:
