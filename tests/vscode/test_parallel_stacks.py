@@ -21,6 +21,7 @@ from tests.vscode.code_server import CodeServer
 from tests.vscode.editing import LIMIT, SOON
 from tests.vscode.fake_job import fake_job
 from tests.vscode.scene import OpenWindow, configuration, stand
+from tests.vscode.scripts import FOCUS_MARKS
 from tests.vscode.workbench import RANKS, STACKS, VARIABLES, Window
 
 pytestmark = [
@@ -79,12 +80,15 @@ async def test_ranks_that_stand_and_wait_are_one_tree_whose_rows_lead_there(
 
         await _quiet(window, lambda: relay.requests)
         apart = f"train, train.py:{at['apart']}"
-        await click(window, apart, lambda: _stands(window, at["apart"]), relay.forget)
+        await click(window, apart, lambda: _has_focus(window, at["apart"]), relay.forget)
         await window.has(VARIABLES, "loss = 2", inside=["Scope Locals"])
         assert relay.requests <= MOST_REQUESTS, relay.commands
 
         await click(window, "load, train.py:", lambda: _cursor(window, at["waits"]))
-        await click(window, f"train, train.py:{at['here']}", lambda: _stands(window, at["here"]))
+        await click(window, f"train, train.py:{at['here']}", lambda: _has_focus(window, at["here"]))
+        module = f"<module>, train.py:{at['begins']}"
+        await click(window, module, lambda: _cursor(window, at["begins"]))
+        assert await _has_focus(window, at["here"]), "it is on one of the row's ranks already"
         await _menus(window, at["calls"])
         await stand(run, "stopped", "stopped", "stopped", "running")
         await window.leave()
@@ -113,8 +117,7 @@ async def test_512_ranks_are_two_branches_and_a_click_shows_variables(
         await window.has(STACKS, label, f"train, train.py:{FIRST}, stopped, ranks 0-6,8-{MANY - 1}")
         asked = running.engine.asked
         await _quiet(window, lambda: len(asked))
-        await click(window, label, lambda: _stands(window, FIRST + 2), asked.clear)
-        await window.has(VARIABLES, "loss = 70", inside=["Scope Locals"])
+        await click(window, label, lambda: _shows(window, "loss = 70"), asked.clear)
         assert len(asked) <= MOST_REQUESTS, asked
         await window.leave()
 
@@ -185,8 +188,13 @@ async def _quiet(window: Window, count: Callable[[], int]) -> None:
     await window.becomes(look, lambda last: len(last) == 20 and len({*last}) == 1, "quiet")
 
 
-async def _stands(window: Window, line: int) -> bool:
-    return await window.stop_line() == line
+async def _has_focus(window: Window, line: int) -> bool:
+    marks: dict[str, str] = await window.page.evaluate(FOCUS_MARKS)
+    return [*marks] == [str(line)]
+
+
+async def _shows(window: Window, variable: str) -> bool:
+    return variable in {row.text for row in await window.rows(VARIABLES)}
 
 
 async def _cursor(window: Window, line: int) -> bool:

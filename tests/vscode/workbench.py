@@ -27,6 +27,7 @@ CONSOLE: Final = ".repl"
 WATCH: Final = ".debug-watch"
 RANKS: Final = '.pane:has(> .pane-header[aria-label^="Ranks"])'
 STACKS: Final = '.pane:has(> .pane-header[aria-label^="Parallel Stacks"])'
+_CALL_STACK_PANE: Final = '.pane:has(> .pane-header[aria-label^="Call Stack"])'
 _TWISTIE: Final = ".monaco-tl-twistie"
 _A_FEW_ROWS: Final = 60  # px
 _REPETITIONS: Final = 30  # of a key that is held, a second
@@ -112,12 +113,15 @@ class Window(Editing):
     async def shows(self, *states: str) -> None:
         """Wait until CALL STACK shows rank 0, 1, … in these states, and no other thread."""
         wanted = {f"rank {n}": state for n, state in enumerate(states)}
-        await self.becomes(self.threads, lambda seen: seen == wanted, f"CALL STACK shows {wanted}")
+        if await self.soon(self.threads, wanted.__eq__):
+            return
+        await self._enlarge(_CALL_STACK_PANE)  # its last rows may be out of sight
+        await self.becomes(self.threads, wanted.__eq__, f"CALL STACK shows {wanted}")
 
     async def see_ranks(self) -> None:
         """Open our view Ranks, with room for its rows and for those of CALL STACK above it."""
         await self.command("Focus on Ranks View")
-        await self._enlarge('.pane:has(> .pane-header[aria-label^="Call Stack"])')
+        await self._enlarge(_CALL_STACK_PANE)
         await self._enlarge(RANKS)
 
     async def see_stacks(self) -> None:

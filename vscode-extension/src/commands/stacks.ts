@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { Command } from '../constants';
 import { setOf, unfold, type RankId } from '../logic/ranks/sets';
-import { severalGroups } from '../logic/ranks/rows';
+import { severalGroups, type Row } from '../logic/ranks/rows';
 import { endOf, frameOf } from '../logic/stacks/tree';
 import { isFile } from '../logic/stacks/places';
 import type { RankSession } from '../ranks/rankSession';
@@ -25,33 +25,38 @@ export interface Target {
 /** Move the focus to the first of these ranks that is stopped now; without one, open the line. */
 export async function goTo(session: RankSession, { ranks, place, isTop }: Target): Promise<void> {
   const wanted = new Set(idsOf(session, ranks).map(({ group, rank }) => `${group}:${rank}`));
-  const rows = session.ranks.all().filter((row) => row.worker === null && wanted.has(`${row.group}:${row.rank}`));
-  const stopped = rows.find(({ state }) => state === 'stopped');
-  if (stopped) {
-    const arrived = isTop ? undefined : arrival(session, stopped.threadId);
-    await focus(session, stopped);
-    await arrived;
+  const stopped = session.ranks
+    .all()
+    .filter((row) => row.worker === null && row.state === 'stopped' && wanted.has(`${row.group}:${row.rank}`));
+  const [first] = stopped;
+  if (first && isTop) await focus(session, first);
+  else {
+    // an event for the rank in focus would hide the line that is opened
+    if (first && !stopped.some((row) => hasFocus(session, row))) await focusAndArrive(session, first);
+    if (place) await openLine(place);
   }
-  if (place && !(stopped && isTop)) await openLine(place);
 }
 
-/** Resolves once VS Code shows the top of this thread: a line that was opened before would be hidden by it. */
-function arrival(session: RankSession, threadId: number): Promise<void> {
-  return new Promise((resolve) => {
-    const isThere = (item: vscode.DebugThread | vscode.DebugStackFrame | undefined): boolean =>
-      item instanceof vscode.DebugStackFrame &&
-      item.session.id === session.debugSession.id &&
-      item.threadId === threadId;
+function hasFocus(session: RankSession, { threadId }: Row): boolean {
+  const item = vscode.debug.activeStackItem;
+  return item instanceof vscode.DebugStackFrame && item.session.id === session.debugSession.id && item.threadId === threadId;
+}
+
+/** Resolves once VS Code shows the top frame of this rank. */
+async function focusAndArrive(session: RankSession, row: Row): Promise<void> {
+  const arrived = new Promise<void>((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
       listener.dispose();
       resolve();
     };
-    const listener = vscode.debug.onDidChangeActiveStackItem((item) => {
-      if (isThere(item)) done();
+    const timer = setTimeout(done, FOCUS_TIMEOUT_MS);
+    const listener = vscode.debug.onDidChangeActiveStackItem(() => {
+      if (hasFocus(session, row)) done();
     });
-    const timer = setTimeout(done, isThere(vscode.debug.activeStackItem) ? 0 : FOCUS_TIMEOUT_MS);
   });
+  await focus(session, row);
+  await arrived;
 }
 
 async function openLine({ path, line }: { readonly path: string; readonly line: number }): Promise<void> {
