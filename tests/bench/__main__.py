@@ -28,6 +28,7 @@ BENCHMARKS: Final = (
     "startup",
     "differ",
     "stacks",
+    "stacks_view",
 )
 
 
