@@ -32,10 +32,17 @@ class BusyRank:
         writer.close()
 
 
+class Keeping(Driver):
+    """Keeps a link although its engine knows no rank behind it."""
+
+    def link_up(self, number: int, link: RankLink) -> None:
+        self._links[number] = link
+
+
 @pytest.fixture
 async def rank() -> AsyncIterator[tuple[BusyRank, RankLink]]:
     """A busy rank, and our connection to it."""
-    busy, driver = BusyRank(), Driver(Engine(INJECTED))
+    busy, driver = BusyRank(), Keeping(Engine(INJECTED))
     server = await asyncio.start_server(busy.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     loop = asyncio.get_running_loop()
