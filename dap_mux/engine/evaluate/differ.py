@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.breakpoints.merge import Breakpoint
-from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.fold import most_first
+from dap_mux.engine.evaluate.replies import Answers
 from dap_mux.engine.evaluate.value_summaries import summarised_unless_plain
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body

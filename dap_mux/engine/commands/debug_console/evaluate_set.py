@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dap_mux.engine.commands.debug_console.merged_values import Values
-from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.replies import Answers
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from dap_mux.engine.commands.debug_console.merged_values import Values
-from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.inspect import Inspector
+from dap_mux.engine.evaluate.replies import Answers
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.join import Join

@@ -10,8 +10,8 @@ from dap_mux.engine.commands.debug_console.rendering import merged, number
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.commands.requests.compare import comparison_of
 from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
-from dap_mux.engine.evaluate.fan_out import Answers, handle_of
 from dap_mux.engine.evaluate.fold import most_first
+from dap_mux.engine.evaluate.replies import Answers, handle_of
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState

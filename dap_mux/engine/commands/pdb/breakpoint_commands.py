@@ -12,7 +12,7 @@ from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Tempora
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.locations import selected
-from dap_mux.engine.evaluate.fan_out import Answer, ReplyCollector
+from dap_mux.engine.evaluate.replies import Answer, ReplyCollector
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from dap_mux.engine.evaluate.fan_out import Answers, ReplyCollector
+from dap_mux.engine.evaluate.replies import Answers, ReplyCollector
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState

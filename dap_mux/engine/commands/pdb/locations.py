@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
-from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator, ReplyCollector
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.stop import Frame, Stop
 from dap_mux.rank_sets import RankId

@@ -10,7 +10,7 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, problem_of
-from dap_mux.engine.evaluate.fan_out import Answer
+from dap_mux.engine.evaluate.replies import Answer
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.errors import UsageError

@@ -17,12 +17,8 @@ from dap_mux.engine.commands.pdb.locations import LINE_TIMEOUT, Places
 from dap_mux.engine.commands.pdb.run_to import HELD, RunTo, place_of
 from dap_mux.engine.commands.pdb.value_commands import Displays
 from dap_mux.engine.evaluate.failure_text import in_one_line
-from dap_mux.engine.evaluate.fan_out import (
-    Answer,
-    Answers,
-    FanOutEvaluator,
-    ReplyCollector,
-)
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.bodies import Body

@@ -11,7 +11,8 @@ from dap_mux.engine.commands.pdb.command import Invocation, Run
 from dap_mux.engine.commands.pdb.expressions import PdbExpressions
 from dap_mux.engine.commands.pdb.grammar import help_text
 from dap_mux.engine.commands.pdb.locations import Places, selected, stack
-from dap_mux.engine.evaluate.fan_out import Answer, Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+from dap_mux.engine.evaluate.replies import Answer, Answers
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.client import Client

@@ -18,9 +18,10 @@ from dap_mux.engine.commands.pdb.grammar import Parsed, read
 from dap_mux.engine.commands.pdb.locations import Places
 from dap_mux.engine.commands.pdb.step_commands import StepCommands
 from dap_mux.engine.commands.pdb.value_commands import Displays, ValueCommands
-from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator, handle_of
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.fold import folded
 from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.replies import Answers, handle_of
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.bodies import Body

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from dap_mux.engine.commands.requests.cast import named
-from dap_mux.engine.evaluate.fan_out import Answers, FanOutEvaluator
+from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.fold import most_first
 from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.evaluate.replies import Answers
 from dap_mux.engine.evaluate.value_summaries import summarised
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
