@@ -83,7 +83,8 @@ def _read_prefix(breakpoint: Breakpoint, name: str) -> None:
     elif name == CONDITION and re.fullmatch(_BARE, text):
         breakpoint.hint = f"this is read as Python; to select ranks, add a colon: {text}:"
     breakpoint.clean[name] = prefix.rest
-    if not prefix.rest or prefix.differ:
+    rest = prefix.rest.strip() if name == CONDITION else prefix.rest  # a text may be a blank
+    if not rest or prefix.differ:
         del breakpoint.clean[name]
 
 

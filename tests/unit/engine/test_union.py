@@ -43,6 +43,9 @@ def refusals(*bodies: Json) -> list[tuple[int, str]]:
 STOPS: Final = [
     ([{"condition": "a"}], {"condition": "a"}),
     ([{"condition": "a"}, {}], {}),
+    ([{"condition": " "}], {}),
+    ([{"condition": "barrier: ", "mode": "together"}], {}),
+    ([{"logMessage": " "}], {"logMessage": " "}),
     ([{"hitCondition": "3"}, {}], {}),
     ([{"condition": "a"}, {"condition": "b"}], {"condition": "(a) or (b)"}),
     ([{"condition": "a"}, {"condition": "a"}], {"condition": "a"}),
