@@ -86,6 +86,8 @@ async def test_modes_are_offered_and_do_what_they_say(
     await window.control("continue")
     await window.has(VARIABLES, "step = 2", inside=["Scope Locals"])
     await listed(observer, "state", *ALL_STOPPED)
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(here)
 
     await window.open_file("train.py", here)
     await edit(window, "each rank")
