@@ -84,8 +84,10 @@ async def _status_bar(keys: Keyboard) -> None:
     await _says(keys, "scope: auto")
     await keys.press_in_status_bar("4 ranks")
     await keys.choose("How the call stack shows ranks", "classes")
-    one_row = {f"4 × data_parallel.py:{NORM} · ranks 0-3": "paused"}
-    await keys.window.becomes(keys.window.threads, lambda seen: len(seen) < 4, str(one_row))
+    place = f"data_parallel.py:{NORM}"
+    rows = {f"rank 0 · {place}": "paused", f"3 × {place} · ranks 1-3": "paused"}
+    await keys.window.becomes(keys.window.threads, rows.__eq__, f"CALL STACK shows {rows}")
+    await _looks_at(keys, "step = 5")  # only then is VS Code through with the stop of these rows
     await keys.command("Ranks: Choose What the Call Stack Shows")
     await keys.choose("How the call stack shows ranks", "ranks")
     await keys.window.shows("paused", "paused", "paused", "paused")

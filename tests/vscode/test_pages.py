@@ -23,7 +23,7 @@ async def test_every_picture_is_shown(own_server: CodeServer, open_window: OpenW
     window = await open_window(own_server)
     await window.page.keyboard.press("Control+Shift+X")
     await window.page.locator('.extension-list-item:has-text("dap-mux")').first.click()
-    await _pictures(window, "Four ranks at one line", 3)
+    await _pictures(window, "Four ranks at one line", 4)
 
     await window.command("View: Close All Editors")
     await window.command("dap-mux: Get Started")
