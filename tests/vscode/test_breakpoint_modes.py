@@ -74,8 +74,7 @@ async def test_modes_are_offered_and_do_what_they_say(
     shown = {**waiting, "rank 3": "running"}
     await window.becomes(window.threads, shown.__eq__, "three ranks wait for the fourth")
     (user.folder / "go-0").touch()
-    await window.shows("paused", "paused", "paused", "paused")
-    await window.stands_at(here)
+    await _all_are_shown(window, here)
     await window.has(VARIABLES, "step = 0", inside=["Scope Locals"])
 
     await window.open_file("train.py", here)
@@ -86,8 +85,7 @@ async def test_modes_are_offered_and_do_what_they_say(
     await window.control("continue")
     await window.has(VARIABLES, "step = 2", inside=["Scope Locals"])
     await listed(observer, "state", *ALL_STOPPED)
-    await window.shows("paused", "paused", "paused", "paused")
-    await window.stands_at(here)
+    await _all_are_shown(window, here)
 
     await window.open_file("train.py", here)
     await edit(window, "each rank")
@@ -98,6 +96,12 @@ async def test_modes_are_offered_and_do_what_they_say(
     (user.folder / "go-3").touch()
     await listed(observer, "state", *ALL_STOPPED)
     await observer.disconnect()
+
+
+async def _all_are_shown(window: Window, line: int) -> None:
+    """Wait until VS Code is through with the stop of all: it has the focus until then."""
+    await window.shows("paused", "paused", "paused", "paused")
+    await window.stands_at(line)
 
 
 async def _is_set(window: Window, observer: DapClient, condition: str | None) -> None:
