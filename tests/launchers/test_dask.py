@@ -84,7 +84,7 @@ async def test_a_breakpoint_holds_two_workers_of_a_running_cluster(
     assert await cast(client, "scheduler:0", "p len(dask_scheduler.workers)") == [
         ("scheduler:0", str(WORKERS))
     ]
-    asked = {"expression": "len(present)", "ranks": "dask:1,3"}
+    asked = {"expression": "len(day.readings)", "ranks": "dask:1,3"}
     (same,) = (await client.request("compare", asked, timeout=LIMIT))["values"]
     assert same["ranks"] == "dask:1,3"
     await control(client, "next", entries[1])

@@ -223,7 +223,11 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
 async def test_a_link_that_is_cut(
     network: PrivateNetwork, start_ranks: StartRanks, tmp_path: Path
 ) -> None:
-    """No word arrives any more, in either direction: the rank notices by itself."""
+    """No word arrives any more, in either direction: the rank notices by itself.
+
+    Not so soon where it has sent something that was not acknowledged before the cut: the system
+    then sends that again and again, for a quarter of an hour, before it tells debugpy's adapter.
+    """
     arguments, far = [str(tmp_path)], {"DEBUGPY_HOST": FAR}
     async with session() as running:
         ranks = await start_ranks(1, PROGRAM, arguments=arguments, env=far)
@@ -233,6 +237,7 @@ async def test_a_link_that_is_cut(
             endpoint = Endpoint(host, ranks[number].port, ready=True)
             running.driver.feed(inputs.RankKnown(("job", number), endpoint))
         driver = await waiting(running, 2)
+        await until(network.is_quiet, within=LIMIT, what="all is acknowledged")
         network.lose(FAR)
         await program.runs_on(0, within=NOTICED_WITHIN)
         network.find(FAR)

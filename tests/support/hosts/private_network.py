@@ -28,6 +28,11 @@ class PrivateNetwork:
         _ip("rule", "add", "pref", "11", "to", address, "blackhole")
         _ip("route", "flush", "cache")
 
+    def is_quiet(self) -> bool:
+        """Whether everything that was sent over TCP has been acknowledged."""
+        lines = Path("/proc/thread-self/net/tcp").read_text("ascii").splitlines()[1:]
+        return all(int(line.split()[4].partition(":")[0], 16) == 0 for line in lines)
+
     def find(self, address: str) -> None:
         """Packets come again."""
         _ip("rule", "del", "pref", "10", "from", address)

@@ -122,8 +122,11 @@ class MixedLife(RandomLife):
         return "\n".join([*self.told, self.session.said])
 
     async def _sample(self) -> None:
+        """While clients are there: how long a session takes to rest depends on the machine."""
         while True:
-            self.meanwhile.append(await self.session.ask("measure"))
+            sample = await self.session.ask("measure")
+            if sample["clients"]:
+                self.meanwhile.append(sample)
             await asyncio.sleep(SAMPLE_EVERY_S)
 
     # One life
