@@ -16,13 +16,15 @@ async def edit(window: Window, mode: str, condition: str = "") -> list[str]:
     Return the modes that were offered.
     """
     await window.command("Debug: Add Conditional Breakpoint...")
-    text = window.page.locator(f"{WIDGET} .monaco-editor").first
-    await text.click()
+    # VS Code gives it the focus after a moment, and that closes a drop-down which is open by then.
+    text = window.page.locator(f"{WIDGET} .monaco-editor.focused").first
+    await text.wait_for()
     await window.page.locator(f"{WIDGET} .select-mode-container select").click()
     rows = window.page.locator(ROWS)
     await rows.filter(has_text=mode).first.wait_for()
     offered = await rows.all_inner_texts()
     await rows.filter(has_text=mode).first.click()
+    text = window.page.locator(f"{WIDGET} .monaco-editor").first
     await text.click()
     await window.page.keyboard.press("Control+A")
     await window.page.keyboard.press("Delete")
