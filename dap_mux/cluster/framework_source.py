@@ -34,6 +34,7 @@ from dap_mux.tunnel.children import lines_of, next_line, running_child
 
 FIRST_REPORT_TIMEOUT_S: Final = 60.0  # importing an engine and connecting can take half of that
 LEAVE_TIMEOUT_S: Final = 5.0  # to take what is ours out of the cluster
+LAST_WORDS_TIMEOUT_S: Final = 2.0  # a child of it may keep its error output open
 NO_ADDRESS: Final = {"host": "127.0.0.1", "port": 1}  # of a rank that listens nowhere yet
 MAX_RANKS: Final = 65536
 MAX_LAST_LINES: Final = 3  # of its error output, kept to explain its end
@@ -55,6 +56,7 @@ class FrameworkSource:
         self._records: list[RankRecord] = []
         self._notices: list[str] = []
         self._codes: dict[tuple[str, int], int] = {}
+        self._errors: asyncio.Task[None] | None = None
         self._last: deque[str] = deque(maxlen=MAX_LAST_LINES)
         self._stopped = False
 
@@ -135,7 +137,7 @@ class FrameworkSource:
                 if line.strip():
                     self._last.append(one_line(line.strip())[:MAX_TEXT])
 
-        task = asyncio.get_running_loop().create_task(read())
+        task = self._errors = asyncio.get_running_loop().create_task(read())
 
         async def wait() -> None:
             task.cancel()
@@ -163,6 +165,8 @@ class FrameworkSource:
         assert self._process.stdout is not None
         line = await next_line(self._process.stdout)
         if line is None:
+            if self._errors is not None:  # its last words may be on their way
+                await asyncio.wait([self._errors], timeout=LAST_WORDS_TIMEOUT_S)
             why = f": {' / '.join(self._last)}" if self._last else ""
             raise DapMuxError(f"the process that reports its ranks has ended{why}")
         try:

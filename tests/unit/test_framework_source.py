@@ -18,6 +18,7 @@ from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 
 Engine: TypeAlias = Callable[[str], FrameworkSource]
 RANK = {"host": "127.0.0.1", "port": 40001, "rank": 0, "group": "dask", "pid": 7}
+SAYS_WHY_LATER = "import os, sys, time; os.close(1); time.sleep(0.3); sys.exit('nothing listens')"
 WAITS_FOR_ITS_END = "import sys; sys.stdin.read()"
 
 
@@ -70,6 +71,7 @@ async def test_ranks_notices_exits_and_the_end_are_passed_on(engine: Engine) -> 
     [
         (line({"failed": "no scheduler there", "help": "start one"}), "no scheduler there; start"),
         ("import sys; sys.exit('nothing listens')", "has ended: nothing listens"),
+        (SAYS_WHY_LATER, "has ended: nothing listens"),
         ("report('{')", "malformed report"),
         ("report('[]')", "malformed report"),
         ("report('5')", "malformed report"),
