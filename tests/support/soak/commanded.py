@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -49,6 +50,9 @@ async def commanded(module: str, *words: object, log: Path) -> AsyncIterator[Com
             stdout=pipe,
             stderr=err,
             limit=1 << 20,
+            # Else its memory says how many threads have had an arena of the allocator's, which
+            # hold several MiB each, and grows with the pool: `threads` is judged by itself.
+            env={**os.environ, "MALLOC_ARENA_MAX": "1"},
         )
     child = Commanded(process, log)
     try:
