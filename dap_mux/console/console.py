@@ -35,7 +35,7 @@ class LineEditor(Protocol):
 
     @property
     def way_back(self) -> str:
-        """What ends a command that does not end by itself: `Ctrl-C`."""
+        """The key that ends a command which does not end by itself: `Ctrl-C`."""
 
     def refresh(self) -> None:
         """The prompt may have changed, or the console has ended."""

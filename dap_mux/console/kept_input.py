@@ -1,4 +1,4 @@
-"""What is typed while a command runs is kept on Ctrl-C: it stands at the next prompt.
+"""Keeps what the user types while a command runs, so that Ctrl-C does not drop it.
 
 By itself a terminal drops what it has not delivered yet when Ctrl-C sends its signal.
 """

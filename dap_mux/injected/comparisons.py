@@ -104,7 +104,7 @@ class Comparisons:
         self._open = True
 
     def close(self) -> None:
-        """Nobody does any more."""
+        """Free the thread that waits: no session decides any longer."""
         with self._changing:
             self._open = False
             self._free(stops=False)

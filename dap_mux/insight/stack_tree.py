@@ -37,7 +37,7 @@ class Branch:
 def agreed(looks: Sequence[Stack]) -> Stack:
     """Return the longest beginning that two of several looks at a thread have in common.
 
-    What only one has seen may be torn: a look from outside reads the memory of a running process.
+    A single look may be torn: it reads the memory of a running process from outside.
     """
     return max((_common(one, other) for one, other in combinations(looks, 2)), key=len, default=())
 

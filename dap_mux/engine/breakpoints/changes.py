@@ -1,7 +1,7 @@
 """`breakpoint` events: where ranks are many, what changes within a moment is told together.
 
-What a client is told of a breakpoint is made of its states in all ranks. Worked out anew at the
-answer of each of a thousand ranks, that would be a look at all the others for each of them.
+A client sees one breakpoint, merged from its states in all ranks. Merging again at each answer
+would make every one of a thousand ranks look at all the others.
 """
 
 from __future__ import annotations

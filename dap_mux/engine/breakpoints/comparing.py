@@ -1,7 +1,7 @@
 """Differ breakpoints as ranks get them: a condition that tells its value and waits there.
 
-What does that in a rank (`injected.comparisons`) is sent to it with the first such breakpoint. To
-any other rank the condition is `True`: it stops, and is asked for its value.
+The session sends the code for this (`injected.comparisons`) to a rank with its first such
+breakpoint. A rank without it takes the condition for `True`: it stops, and is asked for its value.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ OnAnswers: TypeAlias = Callable[[Answers], None]
 
 
 class _Known(Struct, frozen=True, gc=False):
-    """What a frame says, whoever sends it: this answer, to the request of this `seq`."""
+    """A decoded frame: the answer that it holds, and the `seq` of the request it belongs to."""
 
     request_seq: int
     answer: Answer

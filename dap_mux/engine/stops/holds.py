@@ -1,4 +1,4 @@
-"""What becomes of a rank that waits in the condition of a differ breakpoint; see `Barriers`."""
+"""Holds ranks in the condition of a differ breakpoint, and lets them go; see `Barriers`."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ class HeldUp(Protocol):
 
     @property
     def wait(self) -> str:
-        """What it says in a row."""
+        """Return the text for a rank's row."""
 
     @property
     def sentence(self) -> str:
-        """All of it."""
+        """Return what users are told."""
 
 
 OnFound: TypeAlias = "Callable[[list[HeldUp]], None]"
@@ -50,6 +50,13 @@ class _Move(Struct, eq=False):
     ranks: set[DebuggeeId] = field(default_factory=set)
     looks: int = 0
     timer: int | None = None
+
+
+class _Told(Struct, frozen=True, eq=False):
+    """A sentence that users have been told and that still holds: few, however many ranks wait."""
+
+    waiting: set[DebuggeeId]
+    held: frozenset[DebuggeeId]
 
 
 class PartialMoves:
@@ -64,7 +71,7 @@ class PartialMoves:
         self._stood: set[DebuggeeId] = set()
         self._moves: dict[DebuggeeId, _Move] = {}
         self._newest: _Move | None = None
-        self._told: dict[DebuggeeId, frozenset[DebuggeeId]] = {}  # for whom a rank waits
+        self._told: list[_Told] = []
         self.due: Listeners[[list[Rank], list[Rank], OnFound]] = Listeners()
 
     def moved(self, rank: Rank) -> None:
@@ -93,7 +100,7 @@ class PartialMoves:
         self._moves[rank.id] = self._newest
 
     def _close_newest(self) -> None:
-        """Who runs from now on was let run by another command."""
+        """Forget the newest move: ranks that run from now on belong to another command."""
         self._newest = None
 
     def _end(self, id: DebuggeeId) -> None:
@@ -128,22 +135,25 @@ class PartialMoves:
     def _tell(self, one: HeldUp) -> None:
         for id in one.waiting:
             self._end(id)  # once is enough
-            self._told[id] = frozenset(one.held)
             self._name(id, one.wait)
+        self._told.append(_Told(set(one.waiting), frozenset(one.held)))
         body = {"category": "console", "output": f"dap-mux: {one.sentence}\n"}
         to_clients.broadcast(self._core, "output", body)
 
     def _tell_no_more(self, rank: Rank) -> None:
         """It does not wait, or does not stand, any more."""
-        over = [] if rank.id in self._stood else self._waiting_for(rank.id)
-        if rank.id in self._told and (rank.id in self._stood or not rank.phase.live):
-            over.append(rank.id)
-        for id in over:
-            del self._told[id]
-            self._name(id, "")
-
-    def _waiting_for(self, held: DebuggeeId) -> list[DebuggeeId]:
-        return [id for id, those in self._told.items() if held in those]
+        stands = rank.id in self._stood
+        for one in [*self._told]:
+            over: set[DebuggeeId] = set()
+            if rank.id in one.held and not stands:
+                over = one.waiting.copy()
+            elif rank.id in one.waiting and (stands or not rank.phase.live):
+                over = {rank.id}
+            one.waiting.difference_update(over)
+            if not one.waiting:
+                self._told.remove(one)
+            for id in sorted(over):
+                self._name(id, "")
 
     def _name(self, id: DebuggeeId, text: str) -> None:
         rank = self._core.ranks.get(id)

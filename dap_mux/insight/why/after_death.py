@@ -1,4 +1,4 @@
-"""What a job has left behind, as the evidence that verdicts are judged by.
+"""Turns the files that a dead job has left behind into evidence for the verdicts.
 
 Files do not tell where a rank was that waited for nothing, nor when they were written.
 """
@@ -59,7 +59,7 @@ class Failure:
 
 @dataclass
 class Remains:
-    """What has been found, by rank. `running`: collectives that logs name."""
+    """The files' contents by rank. `running`: collectives that logs name."""
 
     dumps: dict[int, Dump] = field(default_factory=dict)
     failures: dict[int, Failure] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ FILES = [
 FUNCTIONS = ["train", "all_reduce", "load"]
 
 
-def graph(waits_for: Mapping[int, set[int]], named: set[int] = frozenset()) -> WaitGraph:  # type: ignore[assignment]
+def graph(waits_for: Mapping[int, set[int]], named: Collection[int] = ()) -> WaitGraph:
     edges = {nth(one): frozenset(map(nth, others)) for one, others in waits_for.items()}
     return WaitGraph(edges, frozenset(map(nth, named)))
 
