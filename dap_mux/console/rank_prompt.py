@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from dap_mux.console.context import REQUEST_TIMEOUT_S, SESSION_TIMEOUT_S, Context
 from dap_mux.console.location import describe_location
@@ -15,6 +15,7 @@ from dap_mux.errors import DapMuxError
 from dap_mux.rank_rows import Row
 from dap_mux.rank_sets import RankId
 
+Json: TypeAlias = dict[str, Any]
 DETACH_COMMANDS: Final = ("detach", "quit", "q", "exit")
 CONTINUE_COMMANDS: Final = ("c", "cont", "continue")
 HELP_COMMANDS: Final = ("help", "h", "?")
@@ -93,7 +94,10 @@ class RankPrompt:
     async def _step(self, line: str) -> None:
         """Send a line; if that moves ranks, wait until they stop, and show where."""
         before = self._rows()
-        shown = await self._cast(line)
+        body = await self._cast(line)
+        if _has_moved_nobody(body):
+            return
+        shown = _says_where(body)
         await self._client.list_ranks(self._set)
         while any(map(_may_stop_again, self._rows())) and not self._client.ended.is_set():
             shown = False  # the result came before the stop
@@ -103,17 +107,16 @@ class RankPrompt:
         elif self._rows() != before and not shown:
             await self._show_location(0)
 
-    async def _cast(self, line: str) -> bool:
-        """Send a line and show the results; return whether they say where the ranks are now."""
+    async def _cast(self, line: str) -> Json:
+        """Send a line, show the results, and return the answer."""
         arguments = {"ranks": self._set, "command": line, "timeout": REQUEST_TIMEOUT_S}
         timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
         body = await self._client.request("cast", arguments, timeout_s=timeout_s)
         show_cast(self._console.screen, body, single=len(self._ranks) == 1)
         values = [str(result["value"]) for result in body["results"] if result["value"]]
-        has_location = any(value.startswith(LOCATION_PREFIX) for value in values)
-        if values and not has_location and line not in CONTINUE_COMMANDS:
+        if values and not _says_where(body) and line not in CONTINUE_COMMANDS:
             self._console.last_output.update(dict.fromkeys(self._ranks, values[0]))
-        return has_location
+        return body
 
     async def complete(self, text: str) -> tuple[int, list[str]]:
         """Return where the name at the end of a line begins, and its completions.
@@ -180,6 +183,17 @@ class RankPrompt:
         hosts = sorted({str(row["host"]) for row in self._rows() if row["host"]})
         name = self._client.ranks.name(self._ranks)
         return f"{name} ({', '.join(hosts)})" if hosts else name
+
+
+def _says_where(body: Json) -> bool:
+    """Whether the answer to a cast says where ranks are now."""
+    return any(str(result["value"]).startswith(LOCATION_PREFIX) for result in body["results"])
+
+
+def _has_moved_nobody(body: Json) -> bool:
+    """Whether the answer to a cast is the value of an expression in every rank, at its stop."""
+    others = body["errors"] or body["missing"] or body["inMain"]
+    return not others and all(result["type"] for result in body["results"])
 
 
 def _may_stop_again(row: Row) -> bool:
