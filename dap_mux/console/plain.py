@@ -119,6 +119,7 @@ class TypedLines:
         self._console = console
         self._next_line = next_line
         self._reading: asyncio.Future[str | None] | None = None
+        self._handling = False
         self._ahead: deque[str | None] = deque()
         console.edited_in(self)
 
@@ -141,31 +142,33 @@ class TypedLines:
 
     async def handle(self, line: str) -> None:
         """Run a command, and take what is typed meanwhile."""
-        command = asyncio.ensure_future(self._console.handle(line))
+        self._handling = True
+        self._read_ahead()
         try:
-            while not command.done():
-                await self._read_beside(command)
-            await command
+            await self._console.handle(line)
         finally:
-            command.cancel()
+            self._handling = False
 
-    async def _read_beside(self, command: asyncio.Future[None]) -> None:
-        """Wait for a line or the end of the command."""
+    def _read_ahead(self) -> None:
         over = self._ahead and self._ahead[-1] is None
-        if over or len(self._ahead) >= MAX_LINES_AHEAD:
-            await asyncio.wait([command])
-            return
-        if self._reading is None:
+        if self._reading is None and not over and len(self._ahead) < MAX_LINES_AHEAD:
             self._reading = asyncio.ensure_future(self._next_line())
-        either: list[asyncio.Future[Any]] = [command, self._reading]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not self._reading.done():
+            self._reading.add_done_callback(self._arrived)
+
+    def _arrived(self, reading: asyncio.Future[str | None]) -> None:
+        """A line is there; `next` takes it unless a command runs."""
+        if not self._handling or reading is not self._reading or reading.cancelled():
             return
-        line = await self._read()
+        if reading.exception() is not None:
+            self._console.interrupt()  # nobody is there any more: `next` raises it
+            return
+        self._reading = None
+        line = reading.result()
         if line is not None and not line.strip() and self._console.waits_long:
             self._console.interrupt()
         else:
             self._ahead.append(line)
+        self._read_ahead()
 
     async def _read(self) -> str | None:
         reading = self._reading or asyncio.ensure_future(self._next_line())

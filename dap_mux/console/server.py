@@ -149,10 +149,6 @@ async def _first_command(
                 return line if name != "quit" else None
 
 
-TURNS_TO_PROMPT: Final = 3
-"""Turns of the event loop between a command's last word and the prompt: see `TypedLines.handle`."""
-
-
 class _BufferedWriter:
     """Sends a response together with the prompt that follows it, which flushes.
 
@@ -164,17 +160,11 @@ class _BufferedWriter:
         self._pieces: list[str] = []
 
     def write(self, text: str) -> None:
-        """Write at the next flush, and after some turns of the loop where none comes before."""
+        """Write at the next flush, and in two turns of the loop where none comes before."""
         if not self._pieces:
-            self._flush_after(TURNS_TO_PROMPT)
+            call_soon = asyncio.get_running_loop().call_soon
+            call_soon(call_soon, self.flush)
         self._pieces.append(text)
-
-    def _flush_after(self, turns: int) -> None:
-        call_soon = asyncio.get_running_loop().call_soon
-        if turns:
-            call_soon(self._flush_after, turns - 1)
-        else:
-            call_soon(self.flush)
 
     def flush(self) -> None:
         """Write the buffer; it is dropped if the connection is closing."""
