@@ -52,7 +52,7 @@ class _Move(Struct, eq=False):
     timer: int | None = None
 
 
-class _Told(Struct, frozen=True, eq=False):
+class _ToldSentence(Struct, frozen=True, eq=False):
     """A sentence that users have been told and that still holds: few, however many ranks wait."""
 
     waiting: set[DebuggeeId]
@@ -71,7 +71,7 @@ class PartialMoves:
         self._stood: set[DebuggeeId] = set()
         self._moves: dict[DebuggeeId, _Move] = {}
         self._newest: _Move | None = None
-        self._told: list[_Told] = []
+        self._told: list[_ToldSentence] = []
         self.due: Listeners[[list[Rank], list[Rank], OnFound]] = Listeners()
 
     def moved(self, rank: Rank) -> None:
@@ -136,7 +136,7 @@ class PartialMoves:
         for id in one.waiting:
             self._end(id)  # once is enough
             self._name(id, one.wait)
-        self._told.append(_Told(set(one.waiting), frozenset(one.held)))
+        self._told.append(_ToldSentence(set(one.waiting), frozenset(one.held)))
         body = {"category": "console", "output": f"dap-mux: {one.sentence}\n"}
         to_clients.broadcast(self._core, "output", body)
 
