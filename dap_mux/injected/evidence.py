@@ -1,7 +1,7 @@
 """A process reports its own threads and torch's collectives while it runs on.
 
 No thread is stopped for it, and no code of the program's runs. The helpers are modules of their
-own, whose sources a session sends; what one of them cannot tell is left out.
+own, which a session sends, as sources or compiled; what one of them cannot tell is left out.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_CHARS = 60_000  # debugpy cuts longer results, and cut JSON is none
 _modules: dict[str, Any] = {}
 
 
-def evidence(sources: dict[str, str]) -> str:
-    """Return JSON of a `Sample`; `sources`: those of the other modules, by name."""
-    stacks = module(sources, "stacks")
+def evidence(sent: dict[str, Any]) -> str:
+    """Return JSON of a `Sample`; `sent`: the other modules, by name."""
+    stacks = module(sent, "stacks")
     walked = stacks.walk(True)[: stacks.MAX_THREADS]
-    look = Look(sources)
+    look = Look(sent)
     threads = [({**look.state(ident), **look.at(ident, *rest)}, rest[0]) for ident, *rest in walked]
-    flight_recorder = module(sources, "flight_recorder")
-    usable = module(sources, "waiting_calls").usable
+    flight_recorder = module(sent, "flight_recorder")
+    usable = module(sent, "waiting_calls").usable
     sample: dict[str, Any] = {
         "world_rank": attempt(-1, flight_recorder.world_rank, usable),
         "finalizing": sys.is_finalizing() or _shuts_down(walked),
@@ -45,14 +45,14 @@ def evidence(sources: dict[str, str]) -> str:
 class Look:
     """Looks at the frames of one thread after the other."""
 
-    def __init__(self, sources: dict[str, str]) -> None:
-        self._calls = module(sources, "waiting_calls")
-        self._locks = module(sources, "held_locks")
-        self._source = module(sources, "source_code")
-        self._stacks = module(sources, "stacks")
-        self._states = module(sources, "thread_states")
-        self._values = module(sources, "static_values")
-        self._progress = module(sources, "progress")
+    def __init__(self, sent: dict[str, Any]) -> None:
+        self._calls = module(sent, "waiting_calls")
+        self._locks = module(sent, "held_locks")
+        self._source = module(sent, "source_code")
+        self._stacks = module(sent, "stacks")
+        self._states = module(sent, "thread_states")
+        self._values = module(sent, "static_values")
+        self._progress = module(sent, "progress")
         self._trees = self._source.Trees()
         self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
@@ -151,10 +151,13 @@ def attempt(otherwise: Any, function: Callable[..., Any], *arguments: Any) -> An
         return otherwise
 
 
-def module(sources: dict[str, str], name: str) -> Any:
-    """Return a helper, which is compiled once."""
+def module(sent: dict[str, Any], name: str) -> Any:
+    """Return a helper, which is run once."""
     if name not in _modules:
         names: dict[str, Any] = {"__name__": f"dap_mux_{name}"}
-        exec(compile(sources[name], FILE_NAME, "exec"), names)  # noqa: S102  (our own source)
+        code = sent[name]
+        if isinstance(code, str):
+            code = compile(code, FILE_NAME, "exec")
+        exec(code, names)  # noqa: S102  (our own)
         _modules[name] = SimpleNamespace(**names)
     return _modules[name]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from dap_mux.engine.evaluate.evidence_probe import ask, teach
 from dap_mux.insight.why.evidence import Process
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, stopped
+from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -92,4 +96,27 @@ def test_a_flight_recorder_that_is_off_is_said(play: Play) -> None:
     assert body["evidence"][-1] == (
         "torch's flight recorder is off (rank set 0), so it is not known in which collectives they "
         "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
+    )
+
+
+@pytest.mark.parametrize("form", ["bytecode", "source"])
+def test_the_modules_are_sent_once(play: Play, form: str) -> None:
+    book = play(1)
+    client = attached(book)
+    book.rank(0).data.lacks = form
+    for _ in range(2):
+        assert why(book, client)["verdict"] == "healthy"
+    question, lesson = ask(INJECTED), teach(INJECTED, compiled=form == "bytecode")
+    asked = [text for text in book.rank(0).data.evaluated if text in {question, lesson}]
+    assert asked == [question, lesson, *[question] * 5]
+
+
+def test_a_rank_that_never_learns(play: Play) -> None:
+    book = play(1)
+    client = attached(book)
+    book.rank(0).data.lacks = "nothing"
+    body = why(book, client)
+    assert (body["verdict"], body["sentence"]) == (
+        "undecided",
+        "rank 0: malformed response; nothing else is wrong",
     )

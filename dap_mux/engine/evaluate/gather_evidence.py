@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dap_mux.addresses import is_loopback
-from dap_mux.engine.evaluate.evidence_probe import ask
-from dap_mux.engine.evaluate.gather_results import Result, gather_results
+from dap_mux.engine.evaluate.evidence_probe import take_samples
+from dap_mux.engine.evaluate.gather_results import Result
 from dap_mux.engine.inputs import ProcessesRead
 from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.rank import Rank
@@ -82,8 +82,7 @@ class EvidenceGatherer:
         asked = (
             rank for rank in inquiry.ranks if rank.phase.live and rank.id not in inquiry.problems
         )
-        expression = ask(self._core.injected)
-        gather_results(self._core, asked, lambda rank: expression, Sample, told, SILENT_AFTER_S)
+        take_samples(self._core, asked, told, SILENT_AFTER_S)
 
     def _looked(self, inquiry: _Inquiry) -> None:
         if inquiry.left:

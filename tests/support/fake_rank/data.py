@@ -51,6 +51,8 @@ class FakeData:
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
         self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
+        self.lacks = "bytecode"  # "source": its Python is another one than the session's
+        self._tells_evidence = False
         self.stacks: Any = None  # its answer to `stacks`, where it is not its program's stack
         self.meshes: list[Any] = []  # what its DeviceMesh objects say: names, sizes, its place
         self.clocks: Json = {}  # what it tells of its time-outs
@@ -205,8 +207,8 @@ class FakeData:
             case "torch_state", "look":
                 about = {"torch": self.torch, "meshes": self.meshes, "compiled": self.compiled}
                 return json.dumps(about)
-            case "evidence", _:
-                return json.dumps(self.evidence or self._evidence_of_main())
+            case "evidence", function:
+                return json.dumps(self._evidence_by(function))
             case "stacks", _:
                 return json.dumps(self.stacks or self._stack_of_main())
             case "waiting_frames", _:
@@ -229,6 +231,12 @@ class FakeData:
             "functions": [call.function for call in calls],
             "threads": [["MainThread", True, frames]],
         }
+
+    def _evidence_by(self, function: str) -> Json:
+        self._tells_evidence |= function == "teach"
+        if not self._tells_evidence:
+            return {"lacks": self.lacks}
+        return {"sample": self.evidence or self._evidence_of_main()}
 
     def _evidence_of_main(self) -> Json:
         told = self._stack_of_main()

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import asdict
 
-from dap_mux.engine.evaluate.evidence_probe import ask
+from dap_mux.engine.evaluate.evidence_probe import ask, teach
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.ranks.attach_expression import attach_expression
 from dap_mux.session.injected_sources import injected_sources
@@ -39,15 +39,19 @@ def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
                 yield call(source, node.name).removesuffix(")"), (module, node.name)
 
 
-EVIDENCE: Final = ask(INJECTED)
+EVIDENCE: Final = {
+    ask(INJECTED): InjectedCall("evidence", "ask", ""),
+    teach(INJECTED, compiled=True): InjectedCall("evidence", "teach", "bytecode"),
+    teach(INJECTED, compiled=False): InjectedCall("evidence", "teach", "source"),
+}
 _HEADS: Final = dict(_heads())
 
 
 @lru_cache(maxsize=1024)
 def injected_call(expression: str) -> InjectedCall | None:
     """Take an expression apart; None for one that calls none of ours."""
-    if expression == EVIDENCE:
-        return InjectedCall("evidence", "evidence", "")
+    if expression in EVIDENCE:
+        return EVIDENCE[expression]
     for head, (module, function) in _HEADS.items():
         if expression.startswith(head):
             return InjectedCall(module, function, expression[len(head) : -1].strip())
@@ -80,7 +84,9 @@ def users_text(call: InjectedCall) -> str:
 def shown(call: InjectedCall) -> str:
     """A call as transcripts have it."""
     name = _NAMES.get(call[:2], call.function)
-    if call.module == "file_probe" or call[:2] == ("torch_state", "look"):
+    if call[:2] == ("evidence", "teach"):
+        name = f"evidence, with {call.text}"
+    elif call.module == "file_probe" or call[:2] == ("torch_state", "look"):
         name = f"{name} {call.values[0]}"
     elif call.function in OF_VALUE:
         name = f"{name} {users_text(call)}"
@@ -94,6 +100,7 @@ def shown(call: InjectedCall) -> str:
 OF_VALUE: Final = frozenset({"pp", "source", "whatis"})
 _NAMES: Final = {
     ("child_processes", "leave_children_alone"): "no children",
+    ("evidence", "ask"): "evidence",
     ("file_probe", "compare"): "file",
     ("file_probe", "read"): "text",
     ("pdb_views", "line_text"): "line",

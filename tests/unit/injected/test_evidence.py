@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -17,7 +16,7 @@ import msgspec
 import pytest
 from msgspec.structs import asdict
 
-from dap_mux.engine.evaluate.evidence_probe import ask
+from dap_mux.engine.evaluate.evidence_probe import EvidenceAnswer, ask, teach
 from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
 from dap_mux.injected.stacks import Found, Place
 from dap_mux.insight.why.evidence import Sample, Thread, stack_of
@@ -401,17 +400,29 @@ def test_names_that_are_no_text() -> None:
     assert (told.files[0][0], told.threads[0].name) == ("/tmp/?.py", "?")
 
 
-def test_the_expression_that_asks(debugger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a frame with other builtins. It leaves no name behind, and is compiled once."""
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_expressions_that_ask(
+    debugger: Any, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    """In a frame with other builtins. They leave no name behind, and are run once."""
     monkeypatch.setattr("pydevd.get_global_debugger", lambda: debugger)
     names: dict[str, Any] = {"compile": True, "exec": None, "vars": 3}
     before = dict(names)
-    for _ in range(2):
-        told = msgspec.json.decode(eval(ask(injected_sources()), {}, names), type=Sample)
-        assert told.threads[0].main
-    assert names == before
+
+    def answer(expression: str) -> EvidenceAnswer:
+        return msgspec.json.decode(eval(expression, {}, names), type=EvidenceAnswer)
+
+    assert answer(ask(injected_sources())) == EvidenceAnswer(lacks="bytecode")
+    first = answer(teach(injected_sources(), compiled=compiled))
     (kept,) = (own for name, own in vars(debugger).items() if name.startswith("dap_mux_evidence"))
     assert {"waiting_calls", "stacks"} <= kept["_modules"].keys()
-    compiled = dict(kept["_modules"])
-    assert json.loads(eval(ask(injected_sources()), {}, names))["threads"]
-    assert all(kept["_modules"][name] is module for name, module in compiled.items())
+    run = dict(kept["_modules"])
+    second = answer(ask(injected_sources()))
+    for told in (first, second):
+        assert told.sample is not None
+        names_of_main = [
+            told.sample.functions[name] for _, name, _ in told.sample.threads[0].frames
+        ]
+        assert "answer" in names_of_main
+    assert names == before
+    assert all(kept["_modules"][name] is module for name, module in run.items())
