@@ -94,6 +94,8 @@ async def test_a_session(start_ranks: StartRanks, files: Files, python: str) -> 
         cast = {"ranks": "0", "command": "p 6 * 7"}  # without a frame
         answer = await driver.client.request("cast", cast, timeout=LIMIT)
         assert [one["value"] for one in answer["results"]] == ["42"]
+        why = await driver.client.request("why", {"ranks": "0"}, timeout=LIMIT)
+        assert (why["verdict"], why["evidence"]) == ("healthy", [])
         await driver.client.request("pause", {"threadId": 1}, timeout=LIMIT)
         await driver.states("stopped")
         await driver.leave()
