@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
@@ -63,7 +64,7 @@ class Console:
         self.waits_long = False  # the user was told how to get the prompt back
         self._editor: LineEditor | None = None
         self._shows_output = shows_output
-        self._task: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[Any] | None = None  # which runs a command
         self._interrupted = False
         client.observe(self)
 
@@ -92,12 +93,14 @@ class Console:
         """Run the command in a line; failures are shown, and the console goes on."""
         if not line.strip() or self.ended.is_set():
             return
-        self._task, self._interrupted = asyncio.ensure_future(self._run(line.strip())), False
+        self._task, self._interrupted = asyncio.current_task(), False
         try:
-            await self._task
+            await self._run(line.strip())
         except asyncio.CancelledError:
             if not self._interrupted:
                 raise
+            if sys.version_info >= (3, 11) and self._task is not None:
+                self._task.uncancel()
             self.screen.say("interrupted; ranks are not affected", "note")
         finally:
             self._task, self.waits_long = None, False

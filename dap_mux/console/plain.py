@@ -117,70 +117,81 @@ class TypedLines:
 
     def __init__(self, console: Console, next_line: NextLine) -> None:
         self._console = console
-        self._next_line = next_line
-        self._reading: asyncio.Future[str | None] | None = None
         self._handling = False
-        self._ahead: deque[str | None] = deque()
+        self._ahead: deque[str | Exception | None] = deque()
+        self._changed: asyncio.Future[None] | None = None  # what `next` or `_read` waits for
+        self._reading = asyncio.ensure_future(self._read(next_line))
         console.edited_in(self)
 
     def refresh(self) -> None:
-        """The prompt is written again by `PromptWriter`."""
+        """The prompt is written again by `PromptWriter`; no line is waited for at the end."""
+        if self._console.ended.is_set():
+            self._wake()
 
     def discard_input(self) -> bool:
         """A line is edited at the other end."""
         return False
 
     async def next(self) -> str | None:
-        """Wait for a line; None is the end."""
-        if self._ahead:
-            return self._ahead.popleft()
-        try:
-            return await self._read()
-        except asyncio.CancelledError:
-            self.end()
-            raise
+        """Wait for a line; None is the end of them, or of the console."""
+        while not self._ahead:
+            if self._console.ended.is_set():
+                return None
+            await self._change()
+        if len(self._ahead) >= MAX_LINES_AHEAD:
+            self._wake()
+        line = self._ahead.popleft()
+        if isinstance(line, Exception):
+            raise line
+        return line
 
     async def handle(self, line: str) -> None:
         """Run a command, and take what is typed meanwhile."""
         self._handling = True
-        self._read_ahead()
         try:
             await self._console.handle(line)
         finally:
             self._handling = False
 
-    def _read_ahead(self) -> None:
-        over = self._ahead and self._ahead[-1] is None
-        if self._reading is None and not over and len(self._ahead) < MAX_LINES_AHEAD:
-            self._reading = asyncio.ensure_future(self._next_line())
-            self._reading.add_done_callback(self._arrived)
-
-    def _arrived(self, reading: asyncio.Future[str | None]) -> None:
-        """A line is there; `next` takes it unless a command runs."""
-        if not self._handling or reading is not self._reading or reading.cancelled():
-            return
-        if reading.exception() is not None:
-            self._console.interrupt()  # nobody is there any more: `next` raises it
-            return
-        self._reading = None
-        line = reading.result()
-        if line is not None and not line.strip() and self._console.waits_long:
-            self._console.interrupt()
-        else:
-            self._ahead.append(line)
-        self._read_ahead()
-
-    async def _read(self) -> str | None:
-        reading = self._reading or asyncio.ensure_future(self._next_line())
-        self._reading = reading
-        line = await reading
-        self._reading = None
-        return line
-
     def end(self) -> None:
         """Read no more."""
-        if self._reading is not None:
-            self._reading.cancel()
+        self._reading.cancel()
+
+    async def _read(self, next_line: NextLine) -> None:
+        line: str | None = ""
+        while line is not None:
+            try:
+                line = await next_line()
+            except Exception as error:  # noqa: BLE001  (`next` raises it)
+                self._arrived(error)
+                return
+            self._arrived(line)
+            while len(self._ahead) >= MAX_LINES_AHEAD:
+                await self._change()
+
+    def _arrived(self, line: str | Exception | None) -> None:
+        """A line is there; `next` takes it."""
+        if self._handling and isinstance(line, Exception):
+            self._console.interrupt()  # nobody is there any more
+        if (
+            self._handling
+            and self._console.waits_long
+            and isinstance(line, str)
+            and not line.strip()
+        ):
+            self._console.interrupt()
+            return
+        self._ahead.append(line)
+        self._wake()
+
+    async def _change(self) -> None:
+        """Wait until there is a line, or room for one, or the console has ended."""
+        self._changed = asyncio.get_running_loop().create_future()
+        await self._changed
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
 
 
 async def converse(
@@ -191,31 +202,45 @@ async def converse(
     Without `prompts` the input is a script, which stops at a failed `wait`. `first` is a line
     that has been read already.
     """
-    ended: asyncio.Task[Any] = asyncio.ensure_future(console.ended.wait())
-    typed = TypedLines(console, next_line) if prompts else None
-    take, handle = (typed.next, typed.handle) if typed else (next_line, console.handle)
+    if prompts is None:
+        await _follow(console, next_line, first)
+    else:
+        await _answer(console, next_line, prompts, first)
+    await console.leave()
+
+
+async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, first: str) -> None:
+    """Handle what a person types."""
+    typed = TypedLines(console, next_line)
     try:
-        await handle(first)
+        await typed.handle(first)
         while not console.ended.is_set():
-            if prompts:
-                prompts.show(lambda: console.prompt)
-            line = await _line_or_end(take(), ended)
-            if prompts:
-                prompts.line_entered()
+            prompts.show(lambda: console.prompt)
+            line = await typed.next()
+            prompts.line_entered()
             if line is None:
                 break
-            await handle(line)
-            if console.failed and not prompts:
-                break  # the rest of the script relies on the state it waited for
-        await console.leave()
+            await typed.handle(line)
+    finally:
+        typed.end()
+
+
+async def _follow(console: Console, next_line: NextLine, first: str) -> None:
+    """Handle the lines of a script. The rest of it relies on the state that a `wait` waited for."""
+    ended = asyncio.ensure_future(console.ended.wait())
+    try:
+        await console.handle(first)
+        while not console.ended.is_set() and not console.failed:
+            line = await _line_or_end(next_line(), ended)
+            if line is None:
+                break
+            await console.handle(line)
     finally:
         ended.cancel()
-        if typed:
-            typed.end()
 
 
 async def _line_or_end(
-    next_line: Coroutine[Any, Any, str | None], ended: asyncio.Task[Any]
+    next_line: Coroutine[Any, Any, str | None], ended: asyncio.Future[Any]
 ) -> str | None:
     """Return the next line, or None if the console ends before it comes."""
     line = asyncio.ensure_future(next_line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import UNSET, Struct, UnsetType
+
 from dap_mux.engine.ranks.deaths import held
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
@@ -35,31 +37,54 @@ def _check(states: list[str]) -> None:
         raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
 
 
-def entry(core: SessionState, view: View, rank: Rank) -> Body:
-    """Return what is known of one rank or worker."""
+class RankRow(Struct, frozen=True, gc=False, rename="camel"):
+    """What is known of one rank or worker. A Struct is made in a fraction of a dict's time."""
+
+    rank: int
+    worker: int | None
+    group: str
+    coords: dict[str, int] | None
+    host: str | None
+    pid: int | None
+    endpoint: str | None
+    state: str
+    reason: str | None
+    thread: str | None
+    function: str | None
+    module: str | None
+    path: str | None
+    line: int | None
+    thread_id: int
+    exit_code: int | None
+    actor: Body | UnsetType = UNSET
+
+
+def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
+    """Return the row of one."""
     standing = rank.standing
     stop = standing if standing and standing.settled else None
     hold = rank.at_barrier.hold if rank.at_barrier else None
     frame = stop.frames[stop.own] if stop and stop.frames else hold and hold.frame
-    return {
-        "rank": rank.number,
-        "worker": rank.worker,
-        "group": rank.id[0],
-        "coords": coords_of(core, rank) or None,
-        "host": host_of(rank) or None,
-        "pid": rank.endpoint.pid,
-        "endpoint": None if rank.endpoint.dials else str(rank.endpoint),
-        "state": rank.state,
-        "reason": _reason(rank, stop),
-        "thread": rank.threads.get(stop.thread) if stop else None,
-        "function": frame.name if frame else None,
-        "module": _module(frame.path) if frame else None,
-        "path": frame.path if frame else None,
-        "line": frame.line if frame else None,
-        "threadId": view.id_of(rank.id),
-        "exitCode": rank.exit_code,
-        **({"actor": _actor(stop.actor)} if stop and stop.actor else {}),
-    }
+    endpoint = rank.endpoint
+    return RankRow(
+        rank.number,
+        rank.worker,
+        rank.id[0],
+        coords_of(core, rank) or None,
+        host_of(rank) or None,
+        endpoint.pid,
+        None if endpoint.dials else str(endpoint),
+        rank.state,
+        _reason(rank, stop),
+        rank.threads.get(stop.thread) if stop else None,
+        frame.name if frame else None,
+        _module(frame.path) if frame else None,
+        frame.path if frame else None,
+        frame.line if frame else None,
+        view.id_of(rank.id),
+        rank.exit_code,
+        _actor(stop.actor) if stop and stop.actor else UNSET,
+    )
 
 
 def _reason(rank: Rank, stop: Stop | None) -> str | None:
