@@ -291,6 +291,42 @@ def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
     assert book.finished
 
 
+def test_not_terminated_while_a_process_of_this_machine_ends(play: Play) -> None:
+    """Both programs are over, and one hangs in an exit hook: `why` can be asked of it."""
+    book = play(2)
+    for number in range(2):
+        book.rank(number).data.process = f"of rank {number}"
+        book.runs["job", number] = number == 1
+    client = book.client()
+    with book.quietly("both ranks are attached"):
+        attach(client)
+        book.wait(1)
+    with book.happens():
+        book.rank(0).exits()
+        book.rank(1).exits()
+    book.wait(60)
+    assert not client.of("terminated")
+    assert (
+        "rank 1 has ended, but not the process: the session waits"
+        in client.of("output")[-1]["output"]
+    )
+    book.process_ends(1)
+    assert len(client.of("terminated")) == 1
+    assert book.finished
+
+
+def test_terminated_where_processes_cannot_be_seen(play: Play) -> None:
+    """A process of another machine may be in an exit hook: nobody waits for it."""
+    book = play(1)
+    book.rank(0).data.process = "of another machine"
+    client = book.client()
+    with book.quietly("the rank is attached"):
+        attach(client)
+    with book.happens():
+        book.rank(0).exits()
+    assert len(client.of("terminated")) == 1
+
+
 @pytest.mark.parametrize("owner", [True, False], ids=["owner", "guest"])
 def test_terminate(play: Play, owner: bool) -> None:
     """`terminate` ends a job that the session owns, and is refused for any other."""

@@ -15,6 +15,7 @@ from dap_mux.engine.outputs import Finished
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import fold
 
@@ -57,13 +58,10 @@ class SessionEnd:
         if settings.lingers and not flow.job_over:  # whoever is gone may be started again
             if ranks:
                 self._wait(min(settings.lingers, MAX_WAIT_S), self._nobody_came)
-        elif settings.lingers or not settings.owns_job:
-            if ranks or self._lifecycle.request.wanted or flow.job_over:
-                self._end()  # else nobody has said yet who the ranks are
-        elif any(rank.exit_code is None for rank in ranks):
+        elif self._ending():
             self._wait(MAX_WAIT_S, self._still_ends)  # what it does at its end is work, too
-        else:
-            self._end()
+        elif settings.owns_job or ranks or self._lifecycle.request.wanted or flow.job_over:
+            self._end()  # else nobody has said yet who the ranks are
 
     def job_ended(self, code: int | None) -> None:
         """No more ranks will be started: give up on those that have not come."""
@@ -100,9 +98,17 @@ class SessionEnd:
         self._core.cancel(self._timer)
         self._timer = self._core.after(seconds, passed)
 
+    def _ending(self) -> list[Rank]:
+        """Return the ranks that have said goodbye to debugpy, and whose processes are not over."""
+        settings, ranks = self._core.settings, self._core.sorted_mains()
+        if settings.lingers:
+            return []
+        if settings.owns_job:
+            return [rank for rank in ranks if rank.exit_code is None]
+        return [rank for rank in ranks if self._lifecycle.processes.still_ends(rank)]
+
     def _still_ends(self) -> None:
-        """Ranks have said goodbye to debugpy, and their processes are not over."""
-        late = [rank.rank_id for rank in self._core.sorted_mains() if rank.exit_code is None]
+        late = [rank.rank_id for rank in self._ending()]
         ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
         self._notices.notice(
             f"the program of {ranks} has ended, but not the process: the session waits for it"

@@ -22,6 +22,7 @@ from dap_mux.engine.ranks.incarnations import expect_another, is_another, is_rep
 from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
     ProcessWatch,
+    forget_fate,
     is_over,
     not_listening,
 )
@@ -29,7 +30,7 @@ from dap_mux.engine.ranks.subprocesses import Subprocesses
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
-from dap_mux.engine.state.rank import Fate, Lost, Rank
+from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import RankId
 
@@ -78,7 +79,7 @@ class Lifecycle:
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
         if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
-            rank.exit_code, rank.fate = None, Fate()
+            forget_fate(self._core, rank)
             self.connect(rank)
 
     def _another_incarnation(self, rank: Rank) -> None:
@@ -121,7 +122,7 @@ class Lifecycle:
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
-        rank.exit_code, rank.fate = None, Fate()
+        forget_fate(self._core, rank)
         self._transitions.to(rank, Signal.RETURN)
 
     def connect(self, rank: Rank) -> None:

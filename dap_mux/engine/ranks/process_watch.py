@@ -1,9 +1,9 @@
-"""Lost ranks: whether their processes still run, as far as can be known.
+"""Lost and ending ranks: whether their processes still run, as far as can be known.
 
 debugpy's adapter says `terminated` at the end of the program, and also where pydevd has died in a
 program that runs on. Who started the rank may see its process (`Endpoint.watched`), or this
 machine's system does (`WatchProcess`). Where neither can, a rank without a way back is taken to
-have ended after a while.
+have ended after a while. A program may be over and its process not: then it is in an exit hook.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from dap_mux.addresses import is_loopback
 from dap_mux.engine.outputs import UnwatchProcess, WatchProcess
-from dap_mux.engine.state.rank import Lost, Rank
+from dap_mux.engine.state.rank import Fate, Lost, Rank
 from dap_mux.engine.state.session import SessionState
 
 DEBUGGER_ENDED: Final = "its debugger has ended"
@@ -32,7 +32,7 @@ class ProcessOwner(Protocol):
 
 
 class ProcessWatch:
-    """Looks at the processes of lost ranks."""
+    """Looks at the processes of lost ranks, and of those whose programs are over."""
 
     def __init__(self, core: SessionState, owner: ProcessOwner) -> None:
         self._core = core
@@ -42,7 +42,7 @@ class ProcessWatch:
         """The rank is lost: find out whether its process still runs."""
         if rank.lost is None or rank.main or rank.endpoint.watched:
             return
-        _unwatch(self._core, rank.lost)
+        _unwatch(self._core, rank.lost.look)
         rank.lost.look = token = self._core.number()
         self._core.looks[token] = rank
         self._core.out.append(WatchProcess(token, rank.process))
@@ -50,6 +50,9 @@ class ProcessWatch:
     def seen(self, token: int, alive: bool | None) -> None:
         """The answer to a look, or that the process has ended since."""
         rank = self._core.looks.pop(token, None)
+        if rank is not None and rank.fate.look == token:
+            self._seen_ending(rank, token, alive is True)
+            return
         if rank is None or rank.lost is None:
             return
         if alive is False:
@@ -62,6 +65,26 @@ class ProcessWatch:
             self._owner.found(rank, RUNS_ON if alive else UNSEEN)
             if not alive:
                 self._give_time(rank, rank.lost)
+
+    def still_ends(self, rank: Rank) -> bool:
+        """Whether the process of a rank whose program is over runs on; `ended` is called when not.
+
+        It may do so until the first look, and never if it is none of this machine's.
+        """
+        fate = rank.fate
+        known = fate.exited or fate.vanished or rank.exit_code is not None
+        if fate.look is None and rank.process and not known and not rank.endpoint.watched:
+            fate.look, fate.ending = self._core.number(), True
+            self._core.looks[fate.look] = rank
+            self._core.out.append(WatchProcess(fate.look, rank.process))
+        return fate.ending
+
+    def _seen_ending(self, rank: Rank, token: int, alive: bool) -> None:
+        rank.fate.ending = alive
+        if alive:
+            self._core.looks[token] = rank
+        else:
+            self._owner.ended(rank)
 
     def _give_time(self, rank: Rank, lost: Lost) -> None:
         limit = self._core.settings.redial_timeout
@@ -90,13 +113,19 @@ def forget_lost(core: SessionState, rank: Rank) -> None:
     """The rank is back, or its lost process does not matter any more."""
     if rank.lost is not None:
         core.cancel(rank.lost.deadline)
-        _unwatch(core, rank.lost)
+        _unwatch(core, rank.lost.look)
         rank.lost = None
 
 
-def _unwatch(core: SessionState, lost: Lost) -> None:
-    if lost.look is not None and core.looks.pop(lost.look, None) is not None:
-        core.out.append(UnwatchProcess(lost.look))
+def forget_fate(core: SessionState, rank: Rank) -> None:
+    """The rank has another process, or is to get one."""
+    _unwatch(core, rank.fate.look)
+    rank.exit_code, rank.fate = None, Fate()
+
+
+def _unwatch(core: SessionState, look: int | None) -> None:
+    if look is not None and core.looks.pop(look, None) is not None:
+        core.out.append(UnwatchProcess(look))
 
 
 def not_listening(rank: Rank) -> str:

@@ -276,8 +276,7 @@ class Playbook:
             self.feed(inputs.LinkDown(output.link, "closed"))
 
     def _watch_process(self, output: outputs.WatchProcess) -> None:
-        ranks = {r.lost.look: id for id, r in self.engine.core.mains.items() if r.lost}
-        id = ranks[output.token]
+        id = self.engine.core.looks[output.token].rank_id
         self.looks[id] = output.token
         self.watched.add(output.token)
         self.later(lambda: self.feed(inputs.ProcessSeen(output.token, self.runs.get(id))))
