@@ -310,6 +310,9 @@ def test_not_terminated_while_a_process_of_this_machine_ends(play: Play) -> None
         "rank 1 has ended, but not the process: the session waits"
         in client.of("output")[-1]["output"]
     )
+    rows = client.ask("list").body["ranks"]
+    reasons = ["the process ended", "its program is over, and its process is not"]
+    assert [row["reason"] for row in rows] == reasons
     book.process_ends(1)
     assert len(client.of("terminated")) == 1
     assert book.finished

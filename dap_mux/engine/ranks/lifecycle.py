@@ -21,6 +21,7 @@ from dap_mux.engine.ranks.handshake import Handshake
 from dap_mux.engine.ranks.incarnations import expect_another, is_another, is_replaced
 from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
+    ENDED,
     ProcessWatch,
     forget_fate,
     is_over,
@@ -34,7 +35,6 @@ from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets import RankId
 
-ENDED: Final = "the process ended"
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words
 LEFT: Final = frozenset({Phase.IDLE, Phase.RELEASED})
 
@@ -241,7 +241,7 @@ class Lifecycle:
             self.processes.look(rank)
 
     def found(self, rank: Rank, reason: str) -> None:
-        """It is known how the process of a lost rank is."""
+        """It is known how the process of a lost or ending rank is."""
         rank.reason = rank.endpoint.way_down or reason
         self._watcher.moved(rank)
 

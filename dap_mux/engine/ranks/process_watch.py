@@ -18,6 +18,8 @@ from dap_mux.engine.state.session import SessionState
 DEBUGGER_ENDED: Final = "its debugger has ended"
 RUNS_ON: Final = f"{DEBUGGER_ENDED}, and its process runs on without one"
 UNSEEN: Final = f"{DEBUGGER_ENDED}; whether its process still runs cannot be seen from here"
+ENDED: Final = "the process ended"
+ENDS: Final = "its program is over, and its process is not"
 NO_WAY_BACK: Final = f"{DEBUGGER_ENDED}, and it could not be reached again for {{:g}} s"
 
 
@@ -81,6 +83,7 @@ class ProcessWatch:
 
     def _seen_ending(self, rank: Rank, token: int, alive: bool) -> None:
         rank.fate.ending = alive
+        self._owner.found(rank, ENDS if alive else ENDED)
         if alive:
             self._core.looks[token] = rank
         else:

@@ -251,7 +251,8 @@ def test_a_process_that_stays_when_its_program_is_over() -> None:
     over = standing(silent(), state="exited")
     gone = standing(silent(), state="exited", exit_code=0)
     stays, ends = ([Process(7, "S", cpu=at_once * n) for n in range(3)] for at_once in (0, 0.3))
-    assert named(verdict(gone, seen(over, *stays))) == ("teardown", "1")
+    left = verdict(gone, seen(over, *stays))
+    assert (named(left), left.next) == (("teardown", "1"), "dap-mux stacks pid:7")
     assert verdict(gone, seen(over, *ends)).name == "undecided"
     assert named(verdict(reduces(), seen(over, *ends))) == ("teardown", "1")
     assert verdict(works(), seen(over, *stays)).name == "undecided"

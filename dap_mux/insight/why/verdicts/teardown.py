@@ -29,7 +29,7 @@ def find(picture: Picture) -> Verdict | None:
         f"{ranks(ending)} {verb(ending, 'is', 'are')} ending{_where(ending[0])}",
         suspects(ending, picture),
         has_not_reached(ending, picture),
-        look_at(ending),
+        _look_at(ending),
     )
 
 
@@ -39,6 +39,12 @@ def _stays(one: Doing) -> bool:
         return one.steady
     used = {process.cpu for process in one.processes}
     return len(one.processes) > 1 and len(used) == 1
+
+
+def _look_at(ending: list[Doing]) -> str:
+    """Its debugger is gone with its program, so it is looked at from outside."""
+    outside = [one.processes[-1].pid for one in ending if not one.told and one.processes]
+    return f"dap-mux stacks pid:{','.join(map(str, outside))}" if outside else look_at(ending)
 
 
 def _where(one: Doing) -> str:
