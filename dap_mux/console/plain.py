@@ -117,7 +117,6 @@ class TypedLines:
 
     def __init__(self, console: Console, next_line: NextLine) -> None:
         self._console = console
-        self._handling = False
         self._ahead: deque[str | Exception | None] = deque()
         self._changed: asyncio.Future[None] | None = None  # what `next` or `_read` waits for
         self._reading = asyncio.ensure_future(self._read(next_line))
@@ -145,14 +144,6 @@ class TypedLines:
             raise line
         return line
 
-    async def handle(self, line: str) -> None:
-        """Run a command, and take what is typed meanwhile."""
-        self._handling = True
-        try:
-            await self._console.handle(line)
-        finally:
-            self._handling = False
-
     def end(self) -> None:
         """Read no more."""
         self._reading.cancel()
@@ -171,14 +162,9 @@ class TypedLines:
 
     def _arrived(self, line: str | Exception | None) -> None:
         """A line is there; `next` takes it."""
-        if self._handling and isinstance(line, Exception):
+        if isinstance(line, Exception):
             self._console.interrupt()  # nobody is there any more
-        if (
-            self._handling
-            and self._console.waits_long
-            and isinstance(line, str)
-            and not line.strip()
-        ):
+        elif self._console.waits_long and line is not None and not line.strip():
             self._console.interrupt()
             return
         self._ahead.append(line)
@@ -213,14 +199,14 @@ async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, 
     """Handle what a person types."""
     typed = TypedLines(console, next_line)
     try:
-        await typed.handle(first)
+        await console.handle(first)
         while not console.ended.is_set():
             prompts.show(lambda: console.prompt)
             line = await typed.next()
             prompts.line_entered()
             if line is None:
                 break
-            await typed.handle(line)
+            await console.handle(line)
     finally:
         typed.end()
 
