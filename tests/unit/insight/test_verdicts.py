@@ -141,6 +141,8 @@ def test_an_exception_that_is_held() -> None:
 def test_pythons_global_lock_is_held() -> None:
     looks = [Process(7, "S", switches={1: n, 2: n, 3: 5}, at=n / 200) for n in (0, 120)]
     assert named(verdict(reduces(), silent(*looks))) == ("gil-held", "1")
+    over = standing(silent(*looks), state="exited")  # nobody asks its debugger, which is gone
+    assert named(verdict(reduces(), over)) == ("teardown", "1")
     one = [Process(7, "S", switches={1: n, 3: 5}, at=n / 200) for n in (0, 120)]
     assert verdict(reduces(), silent(*one)).name == "undecided"
 

@@ -17,6 +17,7 @@ def find(picture: Picture) -> Verdict | None:
         one
         for one in picture.live
         if not one.told
+        and not one.leaving
         and one.processes
         and one.processes[-1].state not in STOPPED
         and one.waiting_for_gil >= LEAST_THREADS
