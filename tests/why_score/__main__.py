@@ -69,18 +69,19 @@ def plan(job: str, fault: str, number: int, *, size: int = SIZE) -> Plan:
 
 
 async def score(wanted: Sequence[Plan], kept: Results) -> None:
-    """Carry out what has not been, some at a time."""
+    """Carry out what has not been, some at a time; of many ranks one, for it is timed."""
     there, parents = jobs(engines()), Parents()
-    queue = iter(wanted)
 
-    async def work() -> None:
-        for one in queue:
+    async def work(plans: Iterator[Plan]) -> None:
+        for one in plans:
             result = await run(one, there[one.job], parents)
             kept.add(result)
             print(_line(result), flush=True)
 
+    small = iter([one for one in wanted if one.size < MANY])
     try:
-        await asyncio.gather(*(work() for _ in range(SIDE_BY_SIDE)))
+        await asyncio.gather(*(work(small) for _ in range(SIDE_BY_SIDE)))
+        await work(one for one in wanted if one.size >= MANY)
     finally:
         await parents.close()
 
