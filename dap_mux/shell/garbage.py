@@ -6,11 +6,15 @@ through all of them again and again while they are made (measured: a quarter of 
 4,096 ranks). So what is there at a quiet moment is set aside (`gc.freeze`), and only what is new is
 looked at in between, every few seconds. At the next quiet moment everything is looked at once:
 memory stays flat.
+
+What the C library has got back by then it keeps, in pieces: after an hour of clients that come and
+go it had 30 MB of them (measured). So it is told to return them to the system at such a moment.
 """
 
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 from typing import Final, Protocol
 
 from dap_mux.shell.timers import Timer, Timers
@@ -65,7 +69,16 @@ class GarbageCollection:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
+            return_free_memory()
             self._collected, self._pause = fed, 0.0
         elif gc.get_count()[0] > MANY_NEW:
             gc.collect(0)
         self._wait()
+
+
+def return_free_memory() -> None:
+    """Let the C library return to the system what it does not use; only glibc does that."""
+    import ctypes  # noqa: PLC0415  (3 ms of a start)
+
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

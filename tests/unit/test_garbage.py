@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import platform
 import weakref
 from collections.abc import AsyncIterator
 
@@ -12,8 +13,10 @@ from dap_mux.shell import garbage
 from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.timers import Timers
 from tests.support.processes.waiting import until
+from tests.support.soak.measured_session import resident
 
 LIMIT = 5.0  # s; not a wait
+PIECE, PIECES = 60_000, 1_000  # bytes each, too few for a mapping of its own; 60 MB
 
 
 class Knot:
@@ -91,3 +94,14 @@ async def test_the_process_is_left_as_it_was() -> None:
     assert gc.get_threshold() != before
     collection.stop()
     assert gc.get_threshold() == before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives memory back")
+async def test_free_memory_is_given_back(worker: Worker) -> None:
+    """Pieces that are kept lie between those that are free, so that it is not at once."""
+    pieces = [bytes(PIECE) for _ in range(PIECES)]
+    kept, whole = pieces[::50], resident()
+    del pieces
+    most = whole - PIECES * PIECE // 1024 // 2
+    await until(lambda: resident() < most, within=LIMIT, what=f"less than {most} KiB")
+    assert kept

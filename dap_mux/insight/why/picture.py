@@ -171,8 +171,12 @@ class Doing:
 
     def other_end(self, socket: str) -> str:
         """Return the remote address of one of its connections, "" where it is not known."""
-        known = self.processes[-1].connections if self.processes else {}
-        return known.get(socket, ("", ""))[1]
+        return self.connections.get(socket, ("", ""))[1]
+
+    @cached_property
+    def connections(self) -> Mapping[str, tuple[str, str]]:
+        """Those of its process. Linux leaves some out of a look while others come and go."""
+        return {name: ends for look in self.processes for name, ends in look.connections.items()}
 
     @property
     def number(self) -> int:
@@ -235,11 +239,7 @@ class Picture:
     @cached_property
     def _ends(self) -> Mapping[str, Doing]:
         """The ranks by their own ends of connections."""
-        return {
-            local: one
-            for one in self.ranks.values()
-            for local, _ in (one.processes[-1].connections.values() if one.processes else ())
-        }
+        return {local: one for one in self.ranks.values() for local, _ in one.connections.values()}
 
     def is_foreign(self, one: Doing, wait: Wait) -> bool:
         """Whether a connection that a rank waits for is to no rank; the ends of all are known."""
