@@ -8,14 +8,17 @@ expect any exception; then debugpy behaves as it does by itself.
 from __future__ import annotations
 
 import sys
+import threading
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any
 
 STALE = -1
 """The sequence number of a request whose client has left."""
 MAX_COMPILED_WATCHES = 128
+RUNS = 1
+"""The state of a thread that debugpy does not hold."""
 STEPS = frozenset({"internal_step_in_thread", "internal_smart_step_into"})
 """The commands of pydevd that make a thread step."""
 
@@ -183,6 +186,34 @@ def wake_to_run_on(debugger: Any) -> None:
 
     if resume.__name__ == "request_resume_thread":
         api.request_resume_thread = resume_and_wake
+
+
+def wake_to_step(debugger: Any) -> None:
+    """Let a thread begin its step at once, and those that run on with it.
+
+    debugpy means to, and wakes whichever thread it knows comes last in a set: the loop over that
+    set has taken the variable (`_update_stepping_info`).
+    """
+    if not hasattr(debugger, "_thread_events"):
+        return
+    commands = import_module("_pydevd_bundle.pydevd_comm")
+
+    def then_wake(do: Any) -> Any:
+        @wraps(do)
+        def do_it(self: Any, debugger: Any) -> Any:
+            try:
+                return do(self, debugger)
+            finally:
+                info = getattr(threading.current_thread(), "additional_info", None)
+                if info is not None and info.is_in_wait_loop and info.pydev_state == RUNS:
+                    for event in list(debugger._thread_events.values()):  # noqa: SLF001
+                        event.set()
+
+        return do_it
+
+    for kind in (commands.InternalThreadCommand, commands.InternalSetNextStatementThread):
+        if "wakes_to_step" not in vars(kind):
+            kind.do_it, kind.wakes_to_step = then_wake(kind.do_it), True
 
 
 def compile_watches_once(_debugger: Any) -> None:

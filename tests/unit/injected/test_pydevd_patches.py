@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from dap_mux.injected import pydevd_patches, stop_details, tracing
 from tests.unit.injected.conftest import Writer
+
+SUSPENDED: Final = 2  # pydevd's
 
 
 class Socket:
@@ -177,6 +180,58 @@ def test_a_thread_that_is_told_to_run_on_is_woken(
         pydevd_patches.wake_to_run_on(debugger)
     api().request_resume_thread("*")
     assert event.is_set()
+
+
+@pytest.fixture
+def waiting(debugger: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """What debugpy knows of threads that wait at a stop."""
+    holder = import_module("_pydevd_bundle.pydevd_constants").GlobalDebuggerHolder
+    monkeypatch.setattr(holder, "global_dbg", debugger)
+    over = threading.Event()
+    threads = [threading.Thread(target=over.wait) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    infos = [debugger.set_additional_thread_info(thread) for thread in threads]
+    for info in infos:
+        info.is_in_wait_loop, info.pydev_state = True, SUSPENDED
+    yield infos
+    over.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_debugpy_wakes_any_thread_for_a_step(debugger: Any, waiting: list[Any]) -> None:
+    thread_id = import_module("_pydevd_bundle.pydevd_constants").get_thread_id
+    woken = []
+    for info in waiting:
+        event = debugger._thread_events[thread_id(info.weak_thread())]
+        event.clear()
+        info.update_stepping_info()
+        woken.append(event.is_set())
+    assert not all(woken), "drop the patch `wake_to_step`"
+
+
+def test_a_thread_is_woken_to_step(
+    debugger: Any, waiting: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = import_module("_pydevd_bundle.pydevd_comm")
+    for kind in (commands.InternalThreadCommand, commands.InternalSetNextStatementThread):
+        monkeypatch.setattr(kind, "do_it", kind.do_it)
+        monkeypatch.setattr(kind, "wakes_to_step", True, raising=False)
+        monkeypatch.delattr(kind, "wakes_to_step")
+    info = waiting[0]
+    monkeypatch.setattr(threading.current_thread(), "additional_info", info, raising=False)
+    event = debugger._thread_events["pid_1_id_7"]
+    for _ in range(2):
+        pydevd_patches.wake_to_step(debugger)
+    for state, wakes in ((SUSPENDED, False), (pydevd_patches.RUNS, True)):
+
+        def evaluate_or_step(_: Any, state: int = state) -> None:
+            info.pydev_state = state
+
+        event.clear()
+        commands.InternalThreadCommand("pid_1_id_7", evaluate_or_step).do_it(debugger)
+        assert event.is_set() is wakes
 
 
 def test_the_thread_for_time_limits_is_woken_for_the_earliest_alone(debugger: Any) -> None:
