@@ -88,10 +88,10 @@ pictures: $(DEV_STAMP) vsix  ## a picture of every view, the documentation's amo
 	@tests/vscode/install
 	$(BIN)/python -m tests.vscode.pictures
 
-bench: $(DEV_STAMP)  ## times, beside their limits; installs Monarch into .cache
+bench: $(DEV_STAMP) vsix  ## times, beside their limits; installs Monarch into .cache
 	$(BIN)/python -m tests.bench
 
-performance: $(DEV_STAMP)  ## the same, written to docs/performance.md
+performance: $(DEV_STAMP) vsix  ## the same, written to docs/performance.md
 	$(BIN)/python -m tests.bench --page
 
 why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; written to docs/why.md
