@@ -61,7 +61,7 @@ def run() -> Iterator[Figure]:
     with ExitStack() as stack:
         port = stack.enter_context(actors(python))
         job = stack.enter_context(ranks())
-        served = stack.enter_context(consoles(job.session.port))
+        served = stack.enter_context(consoles(job.session))
         theirs = stack.enter_context(Prompt(port, THEIRS))
         ours = stack.enter_context(Prompt(served, OURS))
         for prompt in (ours, theirs):

@@ -23,10 +23,11 @@ _LOOK_AGAIN: Final = 0.02  # s
 
 @dataclass(frozen=True)
 class Running:
-    """A process that listens on `port`."""
+    """A process that listens on `port`; `files`: the folder with its session file."""
 
     pid: int
     port: int
+    files: str = ""
 
     @property
     def cpu(self) -> float:
@@ -49,14 +50,15 @@ def session(*words: str) -> Iterator[Running]:
         with _process(command, env=environment, stderr=subprocess.DEVNULL) as process:
             file = Path(folder) / "dap-mux" / f"{process.pid}.json"
             _until(file.exists, process, "a session file")
-            yield Running(process.pid, int(json.loads(file.read_text("utf-8"))["port"]))
+            yield Running(process.pid, int(json.loads(file.read_text("utf-8"))["port"]), folder)
 
 
 @contextmanager
-def consoles(session: int) -> Iterator[int]:
-    """Run `dap-mux console --serve` on a session's port; yield the port that it serves."""
-    command = [sys.executable, "-m", "dap_mux", "console", f"127.0.0.1:{session}", "--serve", "0"]
-    with _process(command, stderr=subprocess.PIPE) as process:
+def consoles(session: Running) -> Iterator[int]:
+    """Run `dap-mux console --serve` on a session, found as users' are; yield the port it serves."""
+    command = [sys.executable, "-m", "dap_mux", "console", f"127.0.0.1:{session.port}"]
+    environment = {**os.environ, "XDG_RUNTIME_DIR": session.files}
+    with _process([*command, "--serve", "0"], env=environment, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         told = process.stderr.readline().decode()
         found = re.search(r"consoles on 127\.0\.0\.1:(\d+)", told)
