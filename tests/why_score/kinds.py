@@ -136,7 +136,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "out-of-memory": Kind(
         "uses more memory than its control group may",
         ("process-gone",),
-        "its process is gone, and memory.events has counted an oom_kill",
+        "its process is gone, and the kernel has recorded why",
         ("socket",),
     ),
     "stopped-process": Kind(

@@ -19,7 +19,7 @@ from dap_mux.client import DapClient
 from tests.support.processes import proc_net
 from tests.support.processes.commands import Command, User, threads
 from tests.support.processes.waiting import until
-from tests.why_score import control_group
+from tests.why_score import memory_limit
 from tests.why_score.jobs.blocking import FAULTS
 from tests.why_score.kinds import is_healthy
 from tests.why_score.ranks import Job, Parents, Started, started
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
 async def run(plan: Plan, job: Job, parents: Parents) -> Result:
     """Carry out a plan."""
-    if plan.fault == "out-of-memory" and (why := control_group.missing()):
+    if plan.fault == "out-of-memory" and (why := memory_limit.missing()):
         return skipped(plan, why)
     if not job.python.exists():
         return skipped(plan, f"{job.name} is not here: see tests/launchers/install")
@@ -198,7 +198,7 @@ class _Scene:
         actions: dict[str, Callable[[], Any]] = {
             "killed": lambda: os.kill(self._pid(), signal.SIGKILL),
             "stopped-process": lambda: os.kill(self._pid(), signal.SIGSTOP),
-            "out-of-memory": lambda: control_group.run_out(self._pid(), self._stack),
+            "out-of-memory": lambda: memory_limit.run_out(self._pid(), self._stack),
         }
         if self._plan.fault in actions:
             actions[self._plan.fault]()
