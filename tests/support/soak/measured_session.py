@@ -24,6 +24,7 @@ from dap_mux.private_files import new_token
 from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.session import RELEASE_TIMEOUT_S
 from dap_mux.shell.driver import Driver
+from dap_mux.shell.garbage import return_free_memory
 from dap_mux.shell.listeners import listen
 from tests.support.soak.commanded import obey
 
@@ -52,9 +53,10 @@ class MeasuredSession:
         self._driver.feed(inputs.RankExited(("job", rank), -9))
 
     async def measure(self, *, collected: bool = False) -> dict[str, float]:
-        """Return a sample; `collected`: without garbage."""
+        """Return a sample; `collected`: as after a quiet moment, which never comes here."""
         if collected:
             gc.collect()
+            return_free_memory()
         core = self._driver.engine.core
         return {
             "rss": resident(),
