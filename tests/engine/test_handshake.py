@@ -7,6 +7,7 @@ import pytest
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attach, introduce
 from tests.support.scripted.playbook import PATH
+from tests.support.scripted.scripted_clients import Client
 
 ATTACH = {"justMyCode": True}
 BREAKPOINTS = {"source": {"path": PATH}, "breakpoints": [{"line": LINE}]}
@@ -268,6 +269,12 @@ def test_terminated_once_with_the_exit_code(play: Play) -> None:
     assert book.finished
 
 
+def _waits_for_rank_1(client: Client) -> None:
+    assert not client.of("terminated")
+    told = client.of("output")[-1]["output"]
+    assert "rank 1 has ended, but not the process: the session waits" in told
+
+
 def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
     """A rank has said goodbye to its debugger, and writes its model: nobody may end it."""
     book = play(2, owns_job=True)
@@ -281,11 +288,7 @@ def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
     book.exited(0, 0)
     book.wait(60)
     assert not book.finished
-    assert not client.of("terminated")
-    assert (
-        "rank 1 has ended, but not the process: the session waits"
-        in client.of("output")[-1]["output"]
-    )
+    _waits_for_rank_1(client)
     book.exited(1, 3)
     assert client.of("exited") == [{"exitCode": 3}]
     assert book.finished
@@ -305,11 +308,7 @@ def test_not_terminated_while_a_process_of_this_machine_ends(play: Play) -> None
         book.rank(0).exits()
         book.rank(1).exits()
     book.wait(60)
-    assert not client.of("terminated")
-    assert (
-        "rank 1 has ended, but not the process: the session waits"
-        in client.of("output")[-1]["output"]
-    )
+    _waits_for_rank_1(client)
     rows = client.ask("list").body["ranks"]
     reasons = ["the process ended", "its program is over, and its process is not"]
     assert [row["reason"] for row in rows] == reasons

@@ -30,7 +30,7 @@ Samples: TypeAlias = "dict[DebuggeeId, Result[Sample]]"
 
 
 class EvidenceAnswer(msgspec.Struct, frozen=True):
-    """What a rank answers: a sample, or in which form it has to be sent the modules before."""
+    """A rank's answer: a sample, or the form in which the modules must be sent to it first."""
 
     sample: Sample | None = None
     lacks: Literal["bytecode", "source"] | None = None
@@ -41,7 +41,7 @@ class EvidenceAnswer(msgspec.Struct, frozen=True):
 
 
 class TaughtAnswer(msgspec.Struct, frozen=True):
-    """What a rank answers that has been sent the modules."""
+    """The answer of a rank that has just received the modules."""
 
     sample: Sample
 

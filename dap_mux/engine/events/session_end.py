@@ -50,7 +50,7 @@ class SessionEnd:
     def consider(self) -> None:
         """A rank has gone, or the job has ended: was that the last?"""
         flow, settings = self._core.flow, self._core.settings
-        if flow.ended or flow.restarting:
+        if flow.ended or flow.restarting or self._lifecycle.processes.ending:
             return
         ranks = self._core.mains.values()
         if not self._all_gone():
@@ -99,13 +99,16 @@ class SessionEnd:
         self._timer = self._core.after(seconds, passed)
 
     def _ending(self) -> list[Rank]:
-        """Return the ranks that have said goodbye to debugpy, and whose processes are not over."""
+        """Return the ranks that have left their debuggers, and whose processes are not over."""
         settings, ranks = self._core.settings, self._core.sorted_mains()
         if settings.lingers:
             return []
         if settings.owns_job:
             return [rank for rank in ranks if rank.exit_code is None]
-        return [rank for rank in ranks if self._lifecycle.processes.still_ends(rank)]
+        processes = self._lifecycle.processes
+        for rank in ranks:
+            processes.look_at_end(rank)
+        return sorted(processes.ending.values(), key=lambda rank: rank.id)
 
     def _still_ends(self) -> None:
         late = [rank.rank_id for rank in self._ending()]

@@ -23,7 +23,6 @@ from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
     ENDED,
     ProcessWatch,
-    forget_fate,
     is_over,
     not_listening,
 )
@@ -79,7 +78,7 @@ class Lifecycle:
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
         if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
-            forget_fate(self._core, rank)
+            self.processes.forget_fate(rank)
             self.connect(rank)
 
     def _another_incarnation(self, rank: Rank) -> None:
@@ -122,7 +121,7 @@ class Lifecycle:
     def _restarted(self, rank: Rank) -> None:
         """Its new process is started, and will say when it listens; the old one has ended."""
         self.ended(rank)
-        forget_fate(self._core, rank)
+        self.processes.forget_fate(rank)
         self._transitions.to(rank, Signal.RETURN)
 
     def connect(self, rank: Rank) -> None:
@@ -286,6 +285,7 @@ class Lifecycle:
         if rank.phase.leaving:
             rank.after_leaving = AfterLeaving.FORGET
         else:
+            self.processes.forget_fate(rank)
             self._remove(rank)
 
     def debugger_ended(self, rank: Rank) -> None:

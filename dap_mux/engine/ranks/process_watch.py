@@ -39,6 +39,7 @@ class ProcessWatch:
     def __init__(self, core: SessionState, owner: ProcessOwner) -> None:
         self._core = core
         self._owner = owner
+        self.ending: dict[int, Rank] = {}  # whose processes may run on without their programs
 
     def look(self, rank: Rank) -> None:
         """The rank is lost: find out whether its process still runs."""
@@ -68,25 +69,31 @@ class ProcessWatch:
             if not alive:
                 self._give_time(rank, rank.lost)
 
-    def still_ends(self, rank: Rank) -> bool:
-        """Whether the process of a rank whose program is over runs on; `ended` is called when not.
+    def look_at_end(self, rank: Rank) -> None:
+        """The rank's program is over: find out whether its process is, too, once.
 
-        It may do so until the first look, and never if it is none of this machine's.
+        Until that is known it counts as `ending`. `ended` is called when it is not any more.
         """
         fate = rank.fate
         known = fate.exited or fate.vanished or rank.exit_code is not None
         if fate.look is None and rank.process and not known and not rank.endpoint.watched:
-            fate.look, fate.ending = self._core.number(), True
-            self._core.looks[fate.look] = rank
-            self._core.out.append(WatchProcess(fate.look, rank.process))
-        return fate.ending
+            fate.look = token = self._core.number()
+            self._core.looks[token] = self.ending[token] = rank
+            self._core.out.append(WatchProcess(token, rank.process))
+
+    def forget_fate(self, rank: Rank) -> None:
+        """The rank has another process, or is to get one."""
+        if rank.fate.look is not None:
+            self.ending.pop(rank.fate.look, None)
+            _unwatch(self._core, rank.fate.look)
+        rank.exit_code, rank.fate = None, Fate()
 
     def _seen_ending(self, rank: Rank, token: int, alive: bool) -> None:
-        rank.fate.ending = alive
         self._owner.found(rank, ENDS if alive else ENDED)
         if alive:
             self._core.looks[token] = rank
         else:
+            self.ending.pop(token, None)
             self._owner.ended(rank)
 
     def _give_time(self, rank: Rank, lost: Lost) -> None:
@@ -118,12 +125,6 @@ def forget_lost(core: SessionState, rank: Rank) -> None:
         core.cancel(rank.lost.deadline)
         _unwatch(core, rank.lost.look)
         rank.lost = None
-
-
-def forget_fate(core: SessionState, rank: Rank) -> None:
-    """The rank has another process, or is to get one."""
-    _unwatch(core, rank.fate.look)
-    rank.exit_code, rank.fate = None, Fate()
 
 
 def _unwatch(core: SessionState, look: int | None) -> None:

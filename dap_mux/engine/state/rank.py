@@ -100,7 +100,6 @@ class Fate(Struct):
     wanted: bool = False  # the session ended it
     told: bool = False
     look: int | None = None  # the token of the look whether its process is over, too
-    ending: bool = False  # it is not, or not known to be
 
 
 class Rank(Struct, eq=False):

@@ -184,7 +184,7 @@ def test_a_thread_that_is_told_to_run_on_is_woken(
 
 @pytest.fixture
 def waiting(debugger: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What debugpy knows of threads that wait at a stop."""
+    """debugpy's records of threads that are suspended at a stop."""
     holder = import_module("_pydevd_bundle.pydevd_constants").GlobalDebuggerHolder
     monkeypatch.setattr(holder, "global_dbg", debugger)
     over = threading.Event()

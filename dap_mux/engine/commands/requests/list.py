@@ -38,7 +38,7 @@ def _check(states: list[str]) -> None:
 
 
 class RankRow(Struct, frozen=True, gc=False, rename="camel"):
-    """What is known of one rank or worker. A Struct is made in a fraction of a dict's time."""
+    """The state of one rank or worker. Creating a Struct is several times faster than a dict."""
 
     rank: int
     worker: int | None
