@@ -31,6 +31,7 @@ class RanksEvent:
 
     def moved(self, rank: Rank) -> None:
         """Note that the row which `list` shows for this rank has changed."""
+        rank.row = None
         for client in self._core.clients.values():  # no generator: a rank that attaches moves often
             if EVENT in client.events:
                 self._changed[rank.id] = rank

@@ -14,6 +14,7 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
+from dap_mux.engine.state.rank_row import RankRow
 from dap_mux.engine.state.stop import AtBarrier, Deferred, StepRun, Stop
 from dap_mux.protocol.messages import NO_RAW, Message
 from dap_mux.protocol.rank_messages import Stopped
@@ -138,6 +139,7 @@ class Rank(Struct, eq=False):
     attach_overrides: Body = field(default_factory=lambda: NO_OVERRIDES)  # a worker's own
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
+    row: RankRow | None = None  # what `list` showed last; None: it has changed since
     rank_id: RankId = ("", 0)  # itself, or the rank that this worker belongs to; from `id`
 
     def __post_init__(self) -> None:
@@ -172,6 +174,8 @@ class Rank(Struct, eq=False):
     def state(self) -> str:
         """One of: waiting connecting running stopped pausing lost exited."""
         if self.phase.live:
-            stopped = self.stop is not None and self.stop.settled
-            return "stopped" if stopped else "pausing" if self.pausing else "running"
+            if self.stop is not None and self.stop.settled:
+                return "stopped"
+            pausing = self.pausing or (self.stop is not None and self.stop.paused)
+            return "pausing" if pausing else "running"
         return "lost" if self.lost else self.phase.state

@@ -33,6 +33,7 @@ class Stop(Struct):
     own: int = 0  # index of the innermost frame in user code, at an exception
     selected: int = 0  # index of the frame that `u` and `d` selected, `own` at first
     unhandled: bool = False  # perhaps an uncaught exception: the process ends when it continues
+    paused: bool = False  # it was asked to stop, and shows as that until this has settled
     settled: bool = False  # its place is known, and it does not continue by itself
     announced: bool = False
 

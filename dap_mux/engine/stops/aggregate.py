@@ -81,7 +81,7 @@ class Stops:
             self._jumps(rank)
         core.handles.expire_stop(rank.id)
         stop = Stop(said.threadId or 1, said.reason or "pause", details)
-        stop.actor = said.actor
+        stop.actor, stop.paused = said.actor, rank.pausing
         stop.unhandled = stop.reason == "exception"  # until it is known to be caught
         learn_stack(self.user_threads, rank, stop, said)  # told here by ranks that are patched to
         if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main

@@ -25,6 +25,7 @@ from tests.support.fake_rank.program import RAISE
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.outputs import singly
 from tests.support.schema import validate
+from tests.support.scripted.kept_rows import check_kept_rows
 
 Json = dict[str, Any]
 PATH: Final = "/job/train.py"
@@ -114,7 +115,9 @@ class Storm:
 
     def feed(self, happened: inputs.Input) -> None:
         """Give the engine an input and put what it wants on its way."""
-        for output in singly(self.engine.receive(happened)):
+        done = self.engine.receive(happened)
+        check_kept_rows(self.engine)
+        for output in singly(done):
             self._carry_out(output)
 
     def _carry_out(self, output: outputs.Output) -> None:

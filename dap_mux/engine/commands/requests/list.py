@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 
 from dap_mux.engine.ranks.deaths import held
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank_row import RankRow
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View, coords_of
@@ -37,30 +38,19 @@ def _check(states: list[str]) -> None:
         raise UsageError(f"no state {unknown[0]!r}; there are {', '.join(STATES)}")
 
 
-class RankRow(Struct, frozen=True, gc=False, rename="camel"):
-    """The state of one rank or worker. Creating a Struct is several times faster than a dict."""
-
-    rank: int
-    worker: int | None
-    group: str
-    coords: dict[str, int] | None
-    host: str | None
-    pid: int | None
-    endpoint: str | None
-    state: str
-    reason: str | None
-    thread: str | None
-    function: str | None
-    module: str | None
-    path: str | None
-    line: int | None
-    thread_id: int
-    exit_code: int | None
-    actor: Body | UnsetType = UNSET
-
-
 def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
-    """Return the row of one."""
+    """Return the row of one. It is kept until the rank moves (`RanksEvent.moved`), and is made anew
+    at a barrier, whose count is in it: there others move.
+    """
+    if rank.at_barrier:
+        return new_entry(core, view, rank)
+    if rank.row is None:
+        rank.row = new_entry(core, view, rank)
+    return rank.row
+
+
+def new_entry(core: SessionState, view: View, rank: Rank) -> RankRow:
+    """Return the row of one, made anew."""
     standing = rank.standing
     stop = standing if standing and standing.settled else None
     hold = rank.at_barrier.hold if rank.at_barrier else None

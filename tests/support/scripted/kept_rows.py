@@ -1,0 +1,17 @@
+"""What the engine keeps of its answers to `list` is what it would answer now."""
+
+from __future__ import annotations
+
+from dap_mux.engine.commands.requests.list import new_entry
+from dap_mux.engine.engine import Engine
+
+
+def check_kept_rows(engine: Engine) -> None:
+    """Fail where a rank has changed and the engine's parts were not told (`RankMoves`).
+
+    Then consoles that listen to the event `ranks` would not know of it either.
+    """
+    for rank in engine.core.ranks.values():
+        if rank.row is not None and rank.at_barrier is None:
+            now = new_entry(engine.core, engine.view, rank)
+            assert rank.row == now, f"{rank.id} has moved unheard: {rank.row}, now {now}"
