@@ -20,15 +20,22 @@ class RankTracker:
     def __init__(self) -> None:
         self.rows: dict[RankId, Row] = {}
         self.workers: dict[DebuggeeId, Row] = {}
+        self._all: list[Row] | None = None  # given to `replace`, and no row has come since
 
-    def forget_all_but(self, rows: Iterable[Row]) -> None:
-        """Forget ranks and workers that have left the session."""
+    def replace(self, rows: list[Row]) -> list[Change]:
+        """Store the rows of all that there are, and forget those that have left the session."""
+        if rows == self._all:  # nearly always: someone looks again
+            return []
         present = {id_of(row) for row in rows}
         self.rows = {id: row for id, row in self.rows.items() if id in present}
         self.workers = {id: row for id, row in self.workers.items() if id in present}
+        changes = self.update(rows)
+        self._all = rows
+        return changes
 
     def update(self, rows: Iterable[Row]) -> list[Change]:
         """Store rows; return those that are new or different, each with the one before it."""
+        self._all = None
         changes = [(self._store(row), row) for row in rows]
         return [(before, now) for before, now in changes if before != now]
 

@@ -69,9 +69,8 @@ class SessionClient:
         """Request the rows of these ranks, and update `self.ranks` with them."""
 
         def take(body: dict[str, Any]) -> None:
-            if ranks == "all":
-                self.ranks.forget_all_but(body["ranks"])
-            self._update(body["ranks"])
+            rows = body["ranks"]
+            self._notify(self.ranks.replace(rows) if ranks == "all" else self.ranks.update(rows))
 
         rows: list[Row] = (await self.request("list", {"ranks": ranks}, take=take))["ranks"]
         return [row for row in rows if workers or row["worker"] is None]
@@ -117,7 +116,7 @@ class SessionClient:
         if self._attached:  # they are handled here; kept, they would fill the memory
             self._dap.events.clear()
         if name == "ranks":
-            self._update(body["changed"])
+            self._notify(self.ranks.update(body["changed"]))
         elif name == "output":
             for observer in self._observers:
                 observer.output(body)
@@ -127,15 +126,12 @@ class SessionClient:
         elif name == "terminated":
             self._end("the session has ended: all ranks are gone")
 
-    def _update(self, rows: list[Row]) -> None:
-        changes = self.ranks.update(rows)
-        if changes:
-            self._notify(changes)
-
     def _notify(self, changes: list[Change]) -> None:
-        self._changed.set()
-        for observer in self._observers:
-            observer.rows_changed(changes)
+        """Tell the observers; with no change only at the end."""
+        if changes or self.ended.is_set():
+            self._changed.set()
+            for observer in self._observers:
+                observer.rows_changed(changes)
 
     def _end(self, reason: str) -> None:
         if not self.ended.is_set():

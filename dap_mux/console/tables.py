@@ -27,6 +27,8 @@ class Table:
 
 def parse_list_arguments(rest: str, default: str) -> tuple[str, str]:
     """Return the rank set, and the layout: "classes", "full" or ""."""
+    if not rest:
+        return default, ""
     arguments = rest.split()
     layout = next(
         (arguments.pop(end) for end in (0, -1) if arguments and arguments[end] in LAYOUTS), ""
@@ -48,11 +50,12 @@ def _class_cells(members: list[Row]) -> tuple[str, ...]:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    shown = row.get("actor") or {**row, "name": row["group"]}
+    actor = row.get("actor")
+    shown, name = (actor, actor["name"]) if actor else (row, row["group"])
     number = str(shown["rank"]) if row["worker"] is None else f"{shown['rank']}/{row['worker']}"
     line = "" if row["line"] is None else str(row["line"])
     place = str(shown["coords"] or ""), row["host"] or "", qualified_function(row), line
-    cells = shown["name"], number, *place, row["state"], reason(row)
+    cells = name, number, *place, row["state"], reason(row)
     return cells if "".join(cells).isprintable() else tuple(map(one_line, cells))
 
 

@@ -22,13 +22,17 @@ def listing(core: SessionState, view: View, ranks: Iterable[Rank], states: list[
     """Return the `list` body; `states` filters the entries, `counts` is of all chosen ranks."""
     _check(states)
     chosen = sorted(ranks, key=lambda rank: rank.id)
-    entries = [entry(core, view, rank) for rank in chosen if not states or rank.state in states]
-    return {"ranks": entries, "counts": counts_of(chosen)}
+    rows = [entry(core, view, rank) for rank in chosen]
+    counts = _counts([row.state for row in rows])
+    return {"ranks": [row for row in rows if not states or row.state in states], "counts": counts}
 
 
 def counts_of(ranks: Iterable[Rank]) -> dict[str, int]:
     """Return how many ranks are in each state; every state is a key."""
-    states = [rank.state for rank in ranks]
+    return _counts([rank.state for rank in ranks])
+
+
+def _counts(states: list[str]) -> dict[str, int]:
     return {state: states.count(state) for state in STATES}
 
 
