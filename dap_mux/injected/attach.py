@@ -67,6 +67,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("adapter_keeper", "keep_adapter", (debugger, adapter_program)),
         ("conditions", "compile_once", (debugger,)),
         ("logpoints", "fold_logpoints", (debugger,)),
+        ("tracing", "look_at_threads_undisturbed", (debugger,)),
         ("tracing", "run_commands_untraced", (debugger,)),
         ("tracing", "run_each_command_untraced", (debugger,)),
         # It wraps what others replace, so it comes last.

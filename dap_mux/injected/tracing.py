@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -92,6 +93,30 @@ def run_each_command_untraced(_debugger: Any) -> None:
 
     if do.__name__ == "do_it":
         kind.do_it = do_untraced
+
+
+def look_at_threads_undisturbed(debugger: Any) -> None:
+    """Stop the garbage collector while debugpy looks at the frames of other threads.
+
+    It does so whenever breakpoints are set, at a pause, and for the stack of a running thread; see
+    `_no_collection`, which only CPython 3.11 needs.
+    """
+    if sys.version_info[:2] != (3, 11) or "set_suspend" in vars(debugger):
+        return
+    for name in ("set_tracing_for_untraced_contexts", "set_suspend"):
+        setattr(debugger, name, _undisturbed(getattr(debugger, name)))
+    kind = import_module("_pydevd_bundle.pydevd_comm").InternalGetThreadStack
+    if not hasattr(kind.can_be_executed_by, "__wrapped__"):
+        kind.can_be_executed_by = _undisturbed(kind.can_be_executed_by)
+
+
+def _undisturbed(look: Any) -> Any:
+    @wraps(look)
+    def look_undisturbed(*arguments: Any, **named: Any) -> Any:
+        with _no_collection():
+            return look(*arguments, **named)
+
+    return look_undisturbed
 
 
 @contextmanager

@@ -21,8 +21,9 @@ def run(manner: str, seconds: int) -> int:
     return subprocess.run(command, check=False, capture_output=True, timeout=120).returncode
 
 
-def test_frames_are_frames() -> None:
-    assert run("ours", 3) == 0
+@pytest.mark.parametrize("manner", ["ours", "patched"])
+def test_frames_are_frames(manner: str) -> None:
+    assert run(manner, 3) == 0
 
 
 def test_nothing_is_collected_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

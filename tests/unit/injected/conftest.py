@@ -15,6 +15,7 @@ PATCHED: Final = (
     ("_pydevd_bundle.pydevd_api", "PyDevdAPI.request_disconnect"),
     ("_pydevd_bundle.pydevd_api", "PyDevdAPI.request_exec_or_evaluate_json"),
     ("_pydevd_bundle.pydevd_api", "PyDevdAPI.request_resume_thread"),
+    ("_pydevd_bundle.pydevd_comm", "InternalGetThreadStack.can_be_executed_by"),
     ("_pydevd_bundle.pydevd_comm", "InternalThreadCommand.do_it"),
     ("_pydevd_bundle.pydevd_io", "IORedirector"),
     ("_pydevd_bundle.pydevd_net_command", "NetCommand.send"),
