@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -55,29 +55,48 @@ async def _read(
 
 def read_processes(identities: Iterable[str]) -> dict[str, Process]:
     """Return what the system shows of them, by identity; those of other machines are left out."""
-    pids = {each: pid for each in identities if (pid := _pid_of(each)) is not None}
+    pids = _pids_of(identities)
     table = _connections(pids.values())
     ended = {pid for each, pid in pids.items() if procfs.stat(pid) is None}
     killed = out_of_memory(_kernel_log()) if ended else frozenset[int]()
     return {each: _process(pid, table.get(pid, {}), killed) for each, pid in pids.items()}
 
 
-def _pid_of(identity: str) -> int | None:
-    """Return the pid of a process of this machine; None where an adapter of debugpy's listens."""
-    if not identity.startswith(":"):
-        return local_pid(identity)
-    port = int(identity[1:])
+def _pids_of(identities: Iterable[str]) -> dict[str, int]:
+    """Return the pids of those of this machine, by identity."""
+    found: dict[str, int] = {}
+    ports: dict[int, str] = {}
+    for each in identities:
+        if each.startswith(":"):
+            ports[int(each[1:])] = each
+        elif (pid := local_pid(each)) is not None:
+            found[each] = pid
+    if ports:
+        listening = _listening(ports)
+        found.update({ports[port]: pid for port, pid in listening.items()})
+    return found
+
+
+def _listening(ports: Container[int]) -> dict[int, int]:
+    """Return the pids of those that listen on these ports, but for adapters of debugpy's.
+
+    The system's tables are read once, however many ports it is: they may be long.
+    """
+    found: dict[int, int] = {}
     with suppress(OSError):
-        inodes = {
-            one.inode
+        sockets = {
+            one.inode: one.port
             for one in procfs.tcp_sockets()
-            if one.state == procfs.LISTEN and one.port == port
+            if one.state == procfs.LISTEN and one.port in ports
         }
-        for pid in procfs.pids() if inodes else ():
-            if inodes & procfs.socket_inodes(pid):
-                words = procfs.command_line(pid) or ()
-                return None if any(ADAPTER in word for word in words) else pid
-    return None
+        for pid in procfs.pids() if sockets else ():
+            for inode in procfs.socket_inodes(pid) & sockets.keys():
+                found.setdefault(sockets[inode], pid)
+    return {port: pid for port, pid in found.items() if not _is_adapter(pid)}
+
+
+def _is_adapter(pid: int) -> bool:
+    return any(ADAPTER in word for word in procfs.command_line(pid) or ())
 
 
 def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Process:
