@@ -90,6 +90,11 @@ class Endpoint(Struct, frozen=True):
     watched: bool = False
     traits: Traits = NO_TRAITS
 
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """What `list` shows of it."""
+        return self.host, self.port, self.host_name, self.pid, self.coords, self.dials
+
     def __str__(self) -> str:
         """Return `host:port`, with brackets around an IPv6 host; `dial` before a first call."""
         if not self.port:

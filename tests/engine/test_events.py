@@ -347,3 +347,15 @@ def test_a_wait_in_a_condition_is_ended(play: Play, count: int) -> None:
     everybody_says(book, "dapMuxHeld", breakpoint=99, hold=2, value="1")
     assert not client.of("dapMuxHeld")
     assert not client.of("stopped")
+
+
+def test_a_rank_that_tells_more_of_itself_is_news(play: Play) -> None:
+    """A launcher knows of ranks before they have a process: its pid comes later."""
+    book = play(2)
+    client = attached(book, events=["ranks"])
+    assert [row["pid"] for row in client.ask("list").body["ranks"]] == [None, None]
+    book.wait(0.1)
+    book.know(1, pid=4711)
+    assert [row["pid"] for row in client.ask("list").body["ranks"]] == [None, 4711]
+    book.wait(0.1)
+    assert [row["pid"] for row in client.of("ranks")[-1]["changed"]] == [4711]

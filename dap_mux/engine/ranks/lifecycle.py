@@ -68,8 +68,7 @@ class Lifecycle:
             self._restarted(rank)
         elif is_another(rank.endpoint, endpoint):
             self._replaced(rank)
-        before, rank.endpoint = rank.endpoint, endpoint
-        core.ranks_changed()
+        before = self._now_at(rank, endpoint)
         if endpoint.incarnation != before.incarnation:
             self._another_incarnation(rank)
         if endpoint.dials:
@@ -80,6 +79,14 @@ class Lifecycle:
         if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             self.processes.forget_fate(rank)
             self.connect(rank)
+
+    def _now_at(self, rank: Rank, endpoint: Endpoint) -> Endpoint:
+        """It is there from now on; return where it was."""
+        before, rank.endpoint = rank.endpoint, endpoint
+        self._core.ranks_changed()
+        if before.shown != endpoint.shown:
+            self._watcher.moved(rank)
+        return before
 
     def _another_incarnation(self, rank: Rank) -> None:
         """Its old process has ended, or will be seen to end over the connection that it has."""

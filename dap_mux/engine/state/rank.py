@@ -139,7 +139,8 @@ class Rank(Struct, eq=False):
     attach_overrides: Body = field(default_factory=lambda: NO_OVERRIDES)  # a worker's own
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
-    row: RankRow | None = None  # what `list` showed last; None: it has changed since
+    row: RankRow | None = None  # what `list` showed last; None: it has moved since
+    row_beside: tuple[object, ...] = ()  # what is in `row` that changes without a move
     rank_id: RankId = ("", 0)  # itself, or the rank that this worker belongs to; from `id`
 
     def __post_init__(self) -> None:

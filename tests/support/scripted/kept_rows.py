@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dap_mux.engine.commands.requests.list import new_entry
+from dap_mux.engine.commands.requests.list import entry, new_entry
 from dap_mux.engine.engine import Engine
 
 
@@ -13,5 +13,6 @@ def check_kept_rows(engine: Engine) -> None:
     """
     for rank in engine.core.ranks.values():
         if rank.row is not None and rank.at_barrier is None:
+            shown = entry(engine.core, engine.view, rank)
             now = new_entry(engine.core, engine.view, rank)
-            assert rank.row == now, f"{rank.id} has moved unheard: {rank.row}, now {now}"
+            assert shown == now, f"{rank.id} has moved unheard: {shown}, now {now}"

@@ -43,13 +43,15 @@ def _check(states: list[str]) -> None:
 
 
 def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
-    """Return the row of one. It is kept until the rank moves (`RanksEvent.moved`), and is made anew
-    at a barrier, whose count is in it: there others move.
+    """Return the row of one. It is kept until the rank moves (`RanksEvent.moved`), or what is in it
+    beside that has changed; it is made anew at a barrier, whose count is in it: there others move.
     """
     if rank.at_barrier:
         return new_entry(core, view, rank)
-    if rank.row is None:
-        rank.row = new_entry(core, view, rank)
+    thread = rank.threads.get(rank.stop.thread) if rank.stop else None
+    beside = rank.endpoint, core.mesh_of(rank.id[0]), rank.exit_code, thread
+    if rank.row is None or rank.row_beside != beside:
+        rank.row, rank.row_beside = new_entry(core, view, rank), beside
     return rank.row
 
 
