@@ -18,11 +18,11 @@ from msgspec.structs import asdict
 from dap_mux.insight.why.evidence import Sample, Thread
 from dap_mux.session.injected_sources import injected_sources
 from tests.launchers.tools import environment
+from tests.support.processes.mpi import mpi_environ
 
 pytestmark = pytest.mark.timeout(120)
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 WITHIN: Final = 60.0  # s; not a wait
-AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 class Ranks:
@@ -104,7 +104,8 @@ def test_ranks_of_torch(ranks: Ranks, tmp_path: Path, size: str) -> None:
 def test_ranks_of_mpi(ranks: Ranks, name: str) -> None:
     programs = environment(name)
     mpirun, python, script = programs / "mpirun", programs / "python", SCRIPTS / "mpi_evidence.py"
-    process = ranks.start(mpirun, "-n", "2", python, script, ranks.sources, **AS_ROOT)
+    environ = mpi_environ(ranks.sources.parent)
+    process = ranks.start(mpirun, "-n", "2", python, script, ranks.sources, **environ)
     told = evidence(process, is_in(".recv"))
     main = told.threads[0]
     assert main.call is not None

@@ -22,6 +22,7 @@ from dap_mux.client import DapClient
 from tests.launchers.launching import cast
 from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Command, User, listed, user
+from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.waiting import until
 
@@ -33,7 +34,6 @@ RANKS: Final = 4
 CULPRIT: Final = 2
 VERDICT_WITHIN: Final = 10.0  # s
 STARTS: Final = 3 * LIMIT
-AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LAUNCHERS: Final = {
     "torch": (["torchrun", "--nproc-per-node", "4"], "unprepared_torch.py", "all_reduce"),
     "openmpi": (["mpirun", "--oversubscribe", "-n", "4"], "unprepared_mpi.py", "allreduce"),
@@ -63,7 +63,11 @@ class Job:
                 *words,
                 str(SCRIPTS / self.script),
                 fault,
-                env={**self._user.environ, **AS_ROOT, "OMP_NUM_THREADS": "1"},
+                env={
+                    **self._user.environ,
+                    **mpi_environ(self._user.folder),
+                    "OMP_NUM_THREADS": "1",
+                },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

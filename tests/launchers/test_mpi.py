@@ -21,6 +21,7 @@ from tests.launchers.launching import (
 )
 from tests.launchers.tools import environment
 from tests.support.processes.commands import User, user
+from tests.support.processes.mpi import mpi_environ
 
 __all__ = ["user"]
 
@@ -29,12 +30,10 @@ TRAIN = EXAMPLES / "mpi" / "train.py"
 REDUCE = line(TRAIN, "comm.allreduce(gradient)")
 
 
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
 @pytest.mark.parametrize(("name", "title"), [("openmpi", "Open MPI"), ("mpich", "MPICH")])
 async def test_ranks_of_mpirun(user: User, name: str, title: str) -> None:
-    run = await launch(user, environment(name), documented(title), **AS_ROOT)
+    variables = mpi_environ(user.folder)
+    run = await launch(user, environment(name), documented(title), **variables)
     program = str(user.folder / "examples" / "mpi" / "train.py")
     client = await run.client()
     mine = {"line": REDUCE, "condition": "ranks(1,3): step == 2"}

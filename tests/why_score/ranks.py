@@ -15,11 +15,11 @@ from typing import Final
 
 from dap_mux import procfs
 from tests.support.processes.commands import clean_environment
+from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.waiting import until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 JOBS: Final = Path(__file__).resolve().parent / "jobs"
-AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 QUIET: Final = {"OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 END_S: Final = 20.0
 
@@ -174,7 +174,7 @@ async def _mpirun(run: Started, job: Job, variables: Mapping[str, str]) -> None:
     options = ("--enable-recovery", "--oversubscribe", "--bind-to", "none", "-n", str(run.size))
     agent = ("-m", "dap_mux.rank", "--no-wait", "--base-port", str(run.port), job.script)
     command = [str(job.python.with_name("mpirun")), *options, str(job.python), *agent]
-    environ = {**clean_environment(), **AS_ROOT, **variables}
+    environ = {**clean_environment(), **mpi_environ(run.folder), **variables}
     run.launcher = await _process(run, "mpirun.log", command, environ)
 
 
