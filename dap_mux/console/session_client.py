@@ -70,7 +70,8 @@ class SessionClient:
 
         def take(body: dict[str, Any]) -> None:
             rows = body["ranks"]
-            self._notify(self.ranks.replace(rows) if ranks == "all" else self.ranks.update(rows))
+            changes = self.ranks.replace(rows) if ranks == "all" else self.ranks.update(rows)
+            self._tell(changes)
 
         rows: list[Row] = (await self.request("list", {"ranks": ranks}, take=take))["ranks"]
         return [row for row in rows if workers or row["worker"] is None]
@@ -116,7 +117,7 @@ class SessionClient:
         if self._attached:  # they are handled here; kept, they would fill the memory
             self._dap.events.clear()
         if name == "ranks":
-            self._notify(self.ranks.update(body["changed"]))
+            self._tell(self.ranks.update(body["changed"]))
         elif name == "output":
             for observer in self._observers:
                 observer.output(body)
@@ -126,12 +127,14 @@ class SessionClient:
         elif name == "terminated":
             self._end("the session has ended: all ranks are gone")
 
+    def _tell(self, changes: list[Change]) -> None:
+        if changes:
+            self._notify(changes)
+
     def _notify(self, changes: list[Change]) -> None:
-        """Tell the observers; with no change only at the end."""
-        if changes or self.ended.is_set():
-            self._changed.set()
-            for observer in self._observers:
-                observer.rows_changed(changes)
+        self._changed.set()
+        for observer in self._observers:
+            observer.rows_changed(changes)
 
     def _end(self, reason: str) -> None:
         if not self.ended.is_set():

@@ -1,4 +1,4 @@
-"""What the engine keeps of its answers to `list` is what it would answer now."""
+"""Checks that the rows which the engine keeps for `list` are up to date."""
 
 from __future__ import annotations
 

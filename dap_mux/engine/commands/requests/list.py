@@ -43,8 +43,10 @@ def _check(states: list[str]) -> None:
 
 
 def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
-    """Return the row of one. It is kept until the rank moves (`RanksEvent.moved`), or what is in it
-    beside that has changed; it is made anew at a barrier, whose count is in it: there others move.
+    """Return the row of one rank, the kept one where it is up to date.
+
+    It is until the rank moves (`RanksEvent.moved`) or a part of it changes that is no move. A row
+    at a barrier is not kept: it counts the ranks there, and others move.
     """
     if rank.at_barrier:
         return new_entry(core, view, rank)
