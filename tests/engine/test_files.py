@@ -212,6 +212,17 @@ def test_a_rank_is_asked_once_for_a_file(play: Play) -> None:
     assert [len(asked) for asked in asked_of_files(book)] == [2, 4]
 
 
+def test_a_look_that_is_cut_off_is_no_news(play: Play) -> None:
+    """A program that ends has no answer any more: its breakpoints stay as clients know them."""
+    book = play(1)
+    book.local = {FILE: "same"}
+    client = attached(book)
+    book.rank(0).silent = {"evaluate"}
+    assert set_in(client)["verified"]
+    book.lose(0)
+    assert client.of("breakpoint") == []
+
+
 def test_files_of_our_own_job_are_not_compared(play: Play) -> None:
     """Ranks that we have started here read the very file that the editor shows."""
     book = play(2, owns_job=True)

@@ -188,7 +188,8 @@ class Files:
         if problem and rank.link is not None:
             self._core.warn("rank", f"cannot compare {path}: {problem}", rank)
         self._open[path] -= 1
-        self._consider(path)
+        if not problem or path in self._timers:  # else nobody has said anything that is news
+            self._consider(path)
         if not self._open[path]:
             del self._open[path]
 
