@@ -47,6 +47,17 @@ GUTTER: Final = """line => {
 ROWS: Final = """(root) => [...document.querySelectorAll(root + ' .monaco-list-row')]
     .sort((a, b) => parseInt(a.style.top) - parseInt(b.style.top))
     .map(e => [e.getAttribute('aria-label') || '', e.innerText.replace(/\\s+/g, ' ').trim()])"""
+# How each pane of the side bar is laid out: one whose list has rows and draws none is blank.
+PANES: Final = """() => [...document.querySelectorAll('.pane')].map(pane => {
+    const {x, y, width, height} = pane.getBoundingClientRect();
+    const rows = pane.querySelector('.monaco-list-rows');
+    return {
+        name: pane.querySelector('.pane-header')?.getAttribute('aria-label') ?? '',
+        rectangle: [x, y, width, height],
+        rowsHeight: rows?.style.height ?? null,
+        rowsDrawn: rows?.childElementCount ?? null,
+    };
+})"""
 
 STOP_LINE: Final = """() => {
     const mark = document.querySelector('.monaco-editor .debug-top-stack-frame-line');
