@@ -94,9 +94,9 @@ def _remove_leftovers() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).split("-")[0]
         try:
-            if pid.isdigit() and folder.stat().st_uid == os.getuid():
+            if pid.isascii() and pid.isdigit() and folder.stat().st_uid == os.getuid():
                 os.kill(int(pid), 0)
         except ProcessLookupError:
             shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
+        except (OSError, OverflowError):  # anybody can make a name there: no pid has 20 digits
             continue

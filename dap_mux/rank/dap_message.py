@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 MAX_MESSAGE = 64 * 1024  # bytes of one message
+MAX_DIGITS = 12  # of its length, as in protocol/framing
 
 
 class NoMessage(ValueError):
@@ -30,7 +31,8 @@ def read_message(
         if not b"content-length:".startswith(data[:15].lower()) or len(data) > MAX_MESSAGE:
             raise NoMessage("it does not begin with Content-Length")
     length = data[:end].split(b"\r\n", 1)[0].partition(b":")[2].strip()
-    if not length.isdigit() or int(length) > MAX_MESSAGE:
+    # Python refuses to read a number of more than 4,300 digits, by a ValueError of its own.
+    if not length.isdigit() or len(length) > MAX_DIGITS or int(length) > MAX_MESSAGE:
         raise NoMessage("its length is none, or too large")
     begin, over = end + 4, end + 4 + int(length)
     while len(data) < over:

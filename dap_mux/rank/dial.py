@@ -15,12 +15,11 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dap_mux.rank.environ import Place
-from dap_mux.rank.in_process import CannotListen, Connection, Source, listen_to
+from dap_mux.rank.in_process import CannotListen, Connection, Source, keep_alive, listen_to
 from dap_mux.rank.listen import prepare_debugger
 from dap_mux.rank.options import seconds
 from dap_mux.rank.ready import NO_TRAITS, record_of
@@ -33,7 +32,6 @@ TIMEOUT = "DAP_MUX_DIAL_TIMEOUT"
 FIRST_CALL_TIMEOUT_S = 60.0  # to wait for a session that starts after its ranks
 CONNECT_TIMEOUT_S = 10.0
 BACKOFF_MIN_S, BACKOFF_MAX_S = 0.25, 10.0  # s
-KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 4), ("TCP_KEEPCNT", 3))
 _HOST_PORT = re.compile(r"(?:\[([^\]]+)\]|([^:\s\[\]]+)):([0-9]{1,5})")
 
 
@@ -180,11 +178,7 @@ def _call(target: Target, registration: dict[str, object]) -> Connection:
     """One call. Raises OSError, ValueError (it is no session) and `Refused`."""
     plain = socket.create_connection((target.host, target.port), CONNECT_TIMEOUT_S)
     try:
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in KEEPALIVE:
-            with suppress(AttributeError, OSError):
-                plain.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        keep_alive(plain)
         introduce(plain, target.token, registration)
         plain.settimeout(None)
     except BaseException:

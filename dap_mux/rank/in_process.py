@@ -24,6 +24,9 @@ import debugpy  # noqa: T100
 
 from dap_mux.injected import child_processes
 
+# A peer that is gone without a word is noticed after 14 s.
+KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))
+
 
 class CannotListen(Exception):
     """debugpy did not start to listen; the message says why."""
@@ -188,3 +191,15 @@ def _pause_all_threads() -> None:
         api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
         usual = api.request_suspend_thread
         api.request_suspend_thread = lambda self, debugger, thread_id="*": usual(self, debugger)
+
+
+def keep_alive(connection: Connection | socket.socket) -> None:
+    """Send small messages at once, and notice a peer that is gone without a word.
+
+    Without it a rank at a breakpoint waits for ever for a machine that has lost its network.
+    """
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE:
+        with suppress(AttributeError, OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -26,7 +26,13 @@ from typing import Any
 import debugpy  # noqa: T100
 
 from dap_mux.rank.dap_message import NoMessage, read_message, write_message
-from dap_mux.rank.in_process import Connection, Source, hide_from_debugger, listen_to
+from dap_mux.rank.in_process import (
+    Connection,
+    Source,
+    hide_from_debugger,
+    keep_alive,
+    listen_to,
+)
 from dap_mux.rank.stock_adapter import NoAdapter, StockAdapter, trust
 
 SESSION = "dapMux"
@@ -209,7 +215,7 @@ class OwnPort(Source):
             holder.over.set()
 
     def _admit(self, connection: Connection, key: str) -> None:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        keep_alive(connection)
         self._holder, self._key = connection, key
         self._free.clear()
         self._admitted.put(connection)

@@ -48,6 +48,7 @@ def test_further_headers_count_for_nothing(pair: Pair) -> None:
         b"GET / HTTP/1.1\r\n",
         b"Content-Length: x\r\n\r\n",
         b"Content-Length: -2\r\n\r\n{}",
+        b"Content-Length: %b\r\n\r\n{}" % (b"9" * 5000),
         b"Content-Length: %d\r\n\r\n" % (MAX_MESSAGE + 1),
         b"Content-Length: 1\r\n" * (MAX_MESSAGE // 19 + 1),
         b"Content-Length: 2\r\n\r\n[]",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dap_mux.rank.in_process import keep_alive
 from dap_mux.shell import liveness, sockets
 from dap_mux.shell.liveness import LivenessMonitor, unacknowledged_for
 from dap_mux.shell.timers import Timers
@@ -60,6 +61,18 @@ def test_the_limits_keep_the_promise() -> None:
     idle = option[socket.TCP_KEEPIDLE] + probes
     assert idle <= 20
     assert liveness.ACK_TIMEOUT_S + liveness.CHECK_INTERVAL_S <= 20
+
+
+def test_a_rank_notices_a_session_that_is_gone_without_a_word() -> None:
+    """Its connection is idle while it stands at a breakpoint: within 14 s."""
+    with socket.socket() as sock:
+        keep_alive(sock)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle, interval, count = (
+            sock.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        )
+    assert idle + interval * count <= 14
 
 
 async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
