@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def test_a_name_without_a_process_id_is_left_alone(
 ) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    monkeypatch.setattr(arming.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     odd = tmp_path / f"{arming.PREFIX}{name}"
     left = tmp_path / f"{arming.PREFIX}{ended.pid}-x"
     for folder in (odd, left):
