@@ -31,6 +31,7 @@ VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
 START_TOLERANCE = 2.0
 HOST_PORT = r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})"
+LAST_PORT = 65535
 LOCALHOST = "localhost"
 _AT_LOCALHOST = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104  # compared, not listened on
 NO_SESSION_FILE = (OSError, ValueError, KeyError, TypeError)
@@ -159,6 +160,8 @@ def find(text: str | None = None, folder: Path | None = None) -> SessionFile:
     match = re.fullmatch(HOST_PORT, text)
     if match is None:
         return _from_path(Path(text))
+    if int(match[3]) > LAST_PORT:  # the system would take its last 16 bits, another session's port
+        raise UsageError(f"{text}: {match[3]} is no port; the last one is {LAST_PORT}")
     wanted = SessionFile(host=match[1] or match[2], port=int(match[3]), pid=0)
     # The file, where there is one, brings the token along.
     known = [each for each in running(folder) if each.port == wanted.port]

@@ -114,7 +114,8 @@ class Source(ABC):
     def _in_forked_child(self) -> None:
         """A child that outlives us must not keep our connection open."""
         if self._connection is not None:
-            os.close(self._connection.detach())
+            with suppress(OSError):  # whoever forked may have closed all files of the child
+                os.close(self._connection.detach())
             self._connection = None
 
 

@@ -224,7 +224,8 @@ class OwnPort(Source):
         """A child that outlives us must keep nothing of it open."""
         super()._in_forked_child()
         if self._listener.fileno() != CLOSED:
-            os.close(self._listener.detach())
+            with suppress(OSError):  # whoever forked may have closed all files of the child
+                os.close(self._listener.detach())
         if self._adapter is not None:
             self._adapter.forget()
 

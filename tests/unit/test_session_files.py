@@ -222,3 +222,9 @@ def test_the_folder_follows_the_runtime_directory() -> None:
     assert session_folder({"XDG_RUNTIME_DIR": "/run/user/7"}) == Path("/run/user/7/dap-mux")
     for environ in ({}, {"XDG_RUNTIME_DIR": "relative"}):
         assert session_folder(environ).name == f"dap-mux-{os.getuid()}"
+
+
+@pytest.mark.parametrize("text", ["localhost:65536", "localhost:99999", "[::1]:70000"])
+def test_a_port_above_the_last_does_not_wrap_round(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="the last one is 65535"):
+        find(text, tmp_path)
