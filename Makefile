@@ -17,6 +17,8 @@ PYTEST = $(BIN)/python -m pytest
 SIDE_BY_SIDE ?= 4
 TOGETHER = -n $(SIDE_BY_SIDE) --dist worksteal
 WINDOWS = -n $(if $(filter 0 1,$(SIDE_BY_SIDE)),0,2) --dist worksteal
+# A window of VS Code and Neovim; without them, and not in CI, their tests are skipped.
+WITH_WINDOWS = { tests/vscode/install && tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1; }
 UNITS = -n $(if $(filter 0 1 2,$(SIDE_BY_SIDE)),$(SIDE_BY_SIDE),3) --dist worksteal
 USER_STAMP := $(VENV)/.installed-examples
 DEV_STAMP := $(VENV)/.installed-dev
@@ -38,18 +40,20 @@ help:  ## show this list
 demo: $(USER_STAMP)  ## four real ranks, one session, one minute
 	$(BIN)/python examples/demo.py
 
-test: $(DEV_STAMP) vsix-check vsix  ## everything but what is heavy
-	@tests/vscode/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without it, those tests are skipped
-	@tests/lsp/install-neovim || test "$$DAP_MUX_REQUIRE_ALL" != 1
-	$(PYTEST) --ignore=tests/launchers --ignore=tests/vscode -m "alone and not heavy"
-	$(PYTEST) $(WINDOWS) -m "not heavy" tests/vscode
-	$(PYTEST) $(TOGETHER) --ignore=tests/launchers -m "not alone and not heavy"
+test: $(DEV_STAMP)  ## everything but what is heavy
+	@$(BIN)/python tools/stages.py build/test \
+		'vsix+=$(MAKE) --no-print-directory vsix-check vsix; built=$$?; $(WITH_WINDOWS) && exit $$built' \
+		'units=$(PYTEST) $(UNITS) -m "not alone and not heavy" tests/unit tests/engine' \
+		'alone=$(PYTEST) --ignore=tests/launchers --ignore=tests/vscode -m "alone and not heavy"' \
+		'windows=$(PYTEST) $(WINDOWS) -m "not heavy" tests/vscode' \
+		'real=$(PYTEST) $(TOGETHER) --ignore=tests/launchers --ignore=tests/unit --ignore=tests/engine -m "not alone and not heavy"'
 
 test-engines: $(DEV_STAMP) vsix  ## what is heavy: launchers, clusters, doctor, faults, many ranks
 	@tests/launchers/install || test "$$DAP_MUX_REQUIRE_ALL" != 1  # without them, their tests are skipped
-	$(PYTEST) --ignore=tests/vscode -m "alone and heavy"
-	$(PYTEST) $(WINDOWS) -m "heavy" tests/vscode
-	$(PYTEST) $(TOGETHER) -m "not alone and heavy"
+	@$(BIN)/python tools/stages.py build/test-engines \
+		'alone=$(PYTEST) --ignore=tests/vscode -m "alone and heavy"' \
+		'windows=$(PYTEST) $(WINDOWS) -m "heavy" tests/vscode' \
+		'heavy=$(PYTEST) $(TOGETHER) -m "not alone and heavy"'
 
 check: lint  ## the fast inner loop: style, types, layers, unit tests, a few real ranks
 	$(PYTEST) $(UNITS) --ignore=tests/launchers -q -m "quick or not (real or slow)"

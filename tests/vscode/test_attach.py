@@ -57,6 +57,7 @@ async def test_a_job_is_looked_at_stepped_and_left_alone(
     assert sorted(ended.out.splitlines()) == sorted(other.out.splitlines())
 
 
+@pytest.mark.heavy
 async def test_a_rank_that_is_killed_disappears(
     user: User, stock_server: CodeServer, open_window: OpenWindow
 ) -> None:

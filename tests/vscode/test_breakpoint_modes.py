@@ -17,6 +17,7 @@ from tests.vscode.workbench import VARIABLES, Window
 
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

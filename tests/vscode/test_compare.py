@@ -65,6 +65,7 @@ async def test_the_outlier_is_gone_to_named_and_exported(
     await window.becomes(lambda: _age(page), "".__eq__, "of now again")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("type", ["dap-mux", "debugpy"])
 async def test_values_that_are_not_of_now_are_said_to_be_old(
     user: User, both_server: CodeServer, open_window: OpenWindow, type: str

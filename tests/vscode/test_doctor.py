@@ -14,6 +14,7 @@ from tests.vscode.scene import EXAMPLE, OpenWindow
 VERDICT: Final = "problem found:"
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -19,6 +19,7 @@ from tests.vscode.workbench import CALL_STACK, Window
 
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -26,6 +26,7 @@ from tests.vscode.workbench import RANKS, STACKS, VARIABLES, Window
 
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),

@@ -18,6 +18,7 @@ from tests.vscode.workbench import RANKS, Row, Window
 
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.timeout(300),
