@@ -20,6 +20,7 @@ from typing import Final, Literal
 
 from dap_mux import procfs
 from tests.support.processes import proc_net
+from tests.support.processes.rank_forks import Forked, can_fork, fork
 from tests.support.processes.waiting import until
 
 HOST: Final = "127.0.0.1"
@@ -36,7 +37,7 @@ class Rank:
 
     rank: int
     port: int
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | Forked
     log: Path
     adapter: int = 0
 
@@ -86,13 +87,15 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
     style: Style = "module",
     folder: Path | None = None,
     python: Path | str = sys.executable,
+    forked: bool = True,
 ) -> AsyncIterator[list[Rank]]:
     """Run `n` ranks of `script`, all started at the same moment; yield them when all are ready.
 
     `wait` holds them at their start until a client has configured them (not style `script`), and
     `DEBUGPY_HOST` in `env` is another loopback address to listen on (style `module`). They run in
     `folder`, by default where the tests do, under `python`. `options`: more of debugpy's own (style
-    `module`) or of our agent's.
+    `module`) or of our agent's. Ranks of style `module` are forked from one process that has
+    imported debugpy (rank_forks.py); not `forked` is for a test of a rank's command line.
     At the end every process is gone, adapters and grandchildren too.
     """
     first = proc_net.free_ports(n) if base_port is None else base_port
@@ -104,7 +107,12 @@ async def debugpy_ranks(  # noqa: PLR0913 - each is one plain thing to say of th
             variables = {**_variables(rank, n, first + rank), **(env or {})}
             command = _command([str(python)], variables, script, style, options, wait=wait)
             log = logs / f"rank-{rank}.log"
-            process = await _start([*command, *arguments], variables, log, folder)
+            words = [*command, *arguments]
+            if forked and style == "module" and can_fork([str(python)], variables):
+                argv = words[words.index("debugpy") + 1 :]
+                process: asyncio.subprocess.Process | Forked = fork(argv, variables, log, folder)
+            else:
+                process = await _start(words, variables, log, folder)
             ranks.append(Rank(rank, first + rank, process, log))
         for one in ranks:
             await until(one.is_ready, within=_START, what=f"rank {one.rank} ready")
