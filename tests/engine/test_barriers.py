@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dap_mux.rank_sets import Mesh
+from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, attached, editing, states, told_by_us
 from tests.engine.test_breakpoints import sent, set_one
@@ -292,7 +293,7 @@ def test_rows_of_an_editor(play: Play) -> None:
     assert client.editor.threads[1][0] == "rank 0"
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(rounds(50)))
 def test_any_order_is_one_stop(seed: int) -> None:
     """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
     chance = random.Random(seed)

@@ -11,6 +11,7 @@ import pytest
 
 from dap_mux.client.wire import Json
 from dap_mux.engine import Settings
+from tests.conftest import rounds
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import Rank, Style, debugpy_ranks
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600 + 60 *
 PROGRAM: Final = script("all_reduce")
 SLEEP, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("sleep", "reduce", "count"))
 RANKS: Final = 8
-TIMES: Final = int(os.environ.get("BARRIER_ROUNDS", "10"))
+TIMES: Final = int(os.environ.get("BARRIER_ROUNDS", rounds(10)))
 STEPS: Final = 1000
 ODD: Final = 137
 LOSS: Final = f"total + (RANK == 5 and done % {STEPS} == {ODD})"
