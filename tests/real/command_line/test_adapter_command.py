@@ -68,6 +68,7 @@ async def test_attach_to_endpoints_in_groups_with_options_of_the_launch_configur
     await finish(editor, ranks)
 
 
+@pytest.mark.heavy
 @pytest.mark.alone
 @pytest.mark.parametrize("how", ["closed", "SIGTERM"])
 async def test_an_editor_that_vanishes_leaves_the_ranks_running(

@@ -201,6 +201,7 @@ async def test_a_ranks_file_with_two_groups_and_their_places(user: User, job: Jo
     assert (await attach.ends()).code == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 async def test_whatever_ends_it_every_rank_runs_on_and_can_be_attached_again(
