@@ -9,7 +9,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from tests.conftest import Connect
-from tests.real.debugging.tour_program import AFTER, CALL, TOUR, tour
+from tests.real.debugging.tour_program import AFTER, CALL, TOUR
 from tests.real.driving import LIMIT, Driver
 from tests.support.processes.ranks import debugpy_ranks
 from tests.support.session import session
@@ -55,16 +55,3 @@ async def test_a_goto_runs_on_and_stops(connect: Connect, direct: bool) -> None:
         await client.wait_event("stopped", lambda body: body["reason"] == "goto", timeout=LIMIT)
         told = [one["event"] for one in client.events[seen:]]
         assert [one for one in told if one in ("continued", "stopped")] == ["continued", "stopped"]
-
-
-async def test_nothing_follows_terminated() -> None:
-    """All ranks are killed while they stand."""
-    async with tour(CALL) as (driver, ranks):
-        await driver.stopped(CALL)
-        for rank in ranks:
-            rank.kill()
-        await driver.client.wait_event("terminated", timeout=LIMIT)
-        assert driver.client.events[-1]["event"] == "terminated"
-        gone = [n for n, one in enumerate(driver.client.events) if one["event"] == "thread"]
-        late = [one["event"] for one in driver.client.events[gone[-1] :]]
-        assert "continued" not in late
