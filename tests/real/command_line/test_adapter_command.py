@@ -109,7 +109,7 @@ async def test_an_attach_that_names_no_ranks(
 async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(editor: Editor) -> None:
     await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     launch = {"program": editor.script, "args": ["a\0"]}
-    with pytest.raises(RequestFailed, match="`args`: .* contains a NUL"):
+    with pytest.raises(RequestFailed, match=r"`args`: .* contains a NUL"):
         await editor.client.request("launch", launch, timeout=LIMIT)
     await editor.client.disconnect()
     await editor.gone()
