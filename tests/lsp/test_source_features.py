@@ -220,6 +220,7 @@ def address(file: dict[str, Any]) -> str:
     return f"{file['host']}:{file['port']}"
 
 
+@pytest.mark.heavy
 async def test_each_window_shows_the_session_of_its_own_debugger(user: User) -> None:
     """Two jobs of one file: what a window shows and moves is the job that is debugged there."""
     path = user.script(TRAIN)

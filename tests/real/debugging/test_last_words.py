@@ -15,7 +15,10 @@ from tests.support.processes.ranks import debugpy_ranks
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
-each_side = pytest.mark.parametrize("direct", [True, False], ids=["debugpy", "session"])
+each_side = pytest.mark.parametrize(
+    "direct",
+    [pytest.param(True, id="debugpy", marks=pytest.mark.heavy), pytest.param(False, id="session")],
+)
 
 
 @asynccontextmanager

@@ -82,6 +82,7 @@ class Heard:
             assert len(lines) < total // 2
 
 
+@pytest.mark.heavy
 async def test_a_slow_tunnel_is_not_filled(start_ranks: StartRanks, done: Path) -> None:
     """Nor do answers wait for what it says."""
     ranks = await start_ranks(4, PROGRAM, arguments=[str(done), str(TOTAL)])

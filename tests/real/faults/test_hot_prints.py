@@ -16,7 +16,7 @@ from tests.support.session import session
 
 __all__ = ["start"]
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.slow, pytest.mark.timeout(180)]
 PROGRAM: Final = script("prints_at_once")
 TOTAL: Final = 2_000  # lines of 1 kB: less than a rank keeps, and 40 s of the tunnel
 BYTES_A_SECOND: Final = 50_000

@@ -172,6 +172,7 @@ async def test_an_adapter_is_killed_and_then_the_program_ends(
         await driver.client.wait_event("terminated", timeout=LIMIT)
 
 
+@pytest.mark.heavy
 async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
     """One rank among six servers that are none, each bad in its own way."""
     (good,) = await start_ranks(1, PROGRAM, arguments=[str(done)])

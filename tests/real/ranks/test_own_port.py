@@ -112,6 +112,7 @@ async def test_a_stock_client_gets_an_adapter_for_as_long_as_it_stays(
     await ends_well(rank, done)
 
 
+@pytest.mark.heavy
 async def test_the_adapter_ends_with_its_rank(rank: Agent) -> None:
     client = await attach(rank)
     (adapter,) = children(rank)
@@ -137,6 +138,7 @@ async def test_a_rank_runs_on_when_the_adapter_is_killed(rank: Agent, done: Path
     await ends_well(rank, done)
 
 
+@pytest.mark.heavy
 async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Path) -> None:
     """It was started for child processes, and so it stays when its session leaves."""
     async with session([rank.record["port"]], settings=EAGER) as running:
