@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from hypothesis import settings
 
 from dap_mux.client import DapClient
 from tests.support.clients.conversation import Conversation
@@ -21,6 +22,15 @@ from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import HOST, Rank, debugpy_ranks
 
 _REQUIRE_ALL = "DAP_MUX_REQUIRE_ALL"
+
+
+def rounds(all_rounds: int) -> int:
+    """Return how often a randomised test repeats: a quarter of it locally, all in CI."""
+    return all_rounds if os.environ.get(_REQUIRE_ALL) == "1" else -(-all_rounds // 4)
+
+
+# Property tests that set no number of examples draw Hypothesis's own 100.
+settings.register_profile("rounds", settings.get_profile("ci"), max_examples=rounds(100))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

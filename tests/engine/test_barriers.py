@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dap_mux.rank_sets import Mesh
+from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, attached, editing, states, told_by_us
 from tests.engine.test_breakpoints import sent, set_one
@@ -249,6 +250,26 @@ def test_who_is_missing_after_a_time(play: Play) -> None:
     assert told.endswith("train.py:12 in <module>; rank 1 stopped at train.py:8 in train\n")
 
 
+def test_who_is_missing_and_does_not_answer(play: Play) -> None:
+    """As good as dead: it is waited for until its process has ended."""
+    book = play(3, barrier_timeout=10.0)
+    client = waiting(book, 0, 1)
+    book.rank(2).silent.add("evaluate")
+    book.wait(20)
+    (told,) = told_by_us(client)
+    assert told == (
+        "dap-mux: barrier 2/3 at line 6 for 10 s; missing: rank 2 does not answer: "
+        "no answer within 5 s\n"
+    )
+    assert stops(client) == 0
+    book.absent.add(("job", 2))
+    book.lose(2)
+    book.wait(SETTLED)
+    assert [told["description"] for told in client.of("stopped")] == [
+        "Paused at barrier 2/2, without rank 2"
+    ]
+
+
 def test_who_is_missing_is_told_after_a_minute_and_once(play: Play) -> None:
     book = play(2)
     client = waiting(book, 0)
@@ -292,7 +313,7 @@ def test_rows_of_an_editor(play: Play) -> None:
     assert client.editor.threads[1][0] == "rank 0"
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(rounds(50)))
 def test_any_order_is_one_stop(seed: int) -> None:
     """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
     chance = random.Random(seed)

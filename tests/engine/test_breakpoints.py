@@ -54,6 +54,26 @@ def test_rank_set_without_its_colon(play: Play) -> None:
     assert "message" not in set_one(client, condition="ranks(1) > 3")
 
 
+def test_what_cannot_be_says_so_beside_what_can(play: Play) -> None:
+    """Each breakpoint of a file is answered for itself, in order."""
+    book = play(4)
+    client = attached(book)
+    wanted = [
+        {"line": 4, "condition": "differ: no expression"},
+        {"line": 5, "condition": "ranks(9): True"},
+        {"line": LINE, "hitCondition": "%4"},
+    ]
+    answer = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=wanted)
+    differ, absent, good = answer.body["breakpoints"]
+    assert not differ["verified"]
+    assert differ["message"] == "not a Python expression: no expression"
+    assert not absent["verified"]
+    assert absent["message"] == "no rank of this session is selected"
+    assert good["verified"]
+    assert "message" not in good
+    assert sent(book) == [[{"line": LINE, "hitCondition": "%4"}]] * 4
+
+
 def test_rank_set_alone(play: Play) -> None:
     """Nothing behind the prefix: no condition."""
     book = play(3)

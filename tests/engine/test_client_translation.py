@@ -164,6 +164,20 @@ def test_two_on_windows(play: Play) -> None:
     assert stands(second, book.thread(0)) == ("c:/WORK/train.py", LINE)
 
 
+@pytest.mark.parametrize(
+    "spelt", ["C:\\WORK\\train.py", "c:/work/train.py"], ids=["capitals", "slashes"]
+)
+def test_windows_paths_however_they_are_spelt(play: Play, spelt: str) -> None:
+    """Case and slashes are the client's own affair: it gets back what it wrote."""
+    book = play(1)
+    book.rank(0).program.path = BY_MAPPING
+    client = joined(book, "windows", spelt, pathMappings=WINDOWS, clientOS="windows")
+    assert book.rank(0).last_breakpoints == [{"line": LINE}]
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert stands(client, book.thread(0)) == (spelt, LINE)
+
+
 def test_another_os_after_windows(play: Play) -> None:
     """debugpy remembers the system of a client that has left: the next one names its own."""
     book = play(1)

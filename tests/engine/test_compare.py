@@ -101,6 +101,7 @@ def test_who_fails_and_who_is_silent(play: Play) -> None:
     assert error["ranks"] == "1"
     assert "NameError" in error["message"]
     assert answer.body["missing"] == "3"
+    assert "no rank 9" in client.ask("compare", expression="loss", ranks="9").refusal
 
 
 def test_a_frame_further_up(play: Play) -> None:

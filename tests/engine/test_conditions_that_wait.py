@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, told_by_us
 from tests.engine.test_barriers import arrive, names, reasons, runs, stops, waiting
@@ -252,7 +253,7 @@ def test_the_session_ends(play: Play) -> None:
     assert runs(book, 0, 1) == [0, 1]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(rounds(50)))
 def test_any_order(seed: int) -> None:
     """Whoever tells, stops, is paused, freed alone or lost: nobody waits for ever."""
     chance = random.Random(seed)

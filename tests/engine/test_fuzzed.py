@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import rounds
 from tests.fuzz.drawn import FRAME, MOST_STEPS, step
 from tests.fuzz.world import Said, attempt
 from tests.support.scripted.interleaving_actions import ACTIONS
@@ -20,7 +21,7 @@ STEPS = st.lists(st.binary(max_size=FRAME).map(step), min_size=20, max_size=MOST
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @example(steps=[Said(0, NOT_INITIALIZED, by_rank=True)])
 @example(steps=[*[HEAR_RANK] * 5, Said(0, NOT_EVALUATED, by_rank=True)])
 @given(steps=STEPS)

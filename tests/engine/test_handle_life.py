@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, frame_of, introduce, stopped
+from tests.engine.scenes import attached, frame_of, introduce, states, stopped
 
 
 def test_before_attach(play: Play) -> None:
@@ -23,6 +25,15 @@ def test_bogus_handles(play: Play) -> None:
     assert "no thread 99" in client.ask("stackTrace", threadId=99).refusal
     assert "unknown" in client.ask("scopes", frameId=9999).refusal
     assert "not a" in client.ask("variables", variablesReference=frame).refusal
+    for command, arguments in (
+        ("continue", {"threadId": 0}),
+        ("variables", {"variablesReference": 4711}),
+        ("setVariable", {"variablesReference": 1, "name": "a", "value": "1"}),
+        ("goto", {"threadId": book.thread(0), "targetId": 5}),
+    ):
+        refusal = client.ask(command, **arguments).refusal
+        assert re.search("unknown|no thread|not a", refusal), refusal
+    assert states(client) == ["stopped"] * 2
 
 
 def test_stale_handles(play: Play) -> None:
@@ -34,6 +45,7 @@ def test_stale_handles(play: Play) -> None:
     client.ask("next", threadId=book.thread(1))
     book.wait(0.1)
     for command, arguments in (
+        ("evaluate", {"frameId": frame, "expression": "loss"}),
         ("evaluate", {"frameId": frame, "expression": "loss", "context": "repl"}),
         ("evaluate", {"frameId": frame, "expression": "loss", "context": "clipboard"}),
         ("setVariable", {"variablesReference": scope, "name": "loss", "value": "1"}),

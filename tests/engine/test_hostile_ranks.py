@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import rounds
 from tests.support.scripted.interleaving_actions import ACTIONS
 from tests.support.scripted.interleaving_fuzz import Storm
 
@@ -46,7 +47,7 @@ def spoil(storm: Storm, body: object, *, inside: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(st.tuples(STEP, SPOILED), min_size=30, max_size=120))
 def test_nonsense_from_ranks_leaves_nobody_without_an_answer(
     steps: list[tuple[int, Spoiled | None]],

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import rounds
 from tests.support.scripted.editor_storm import ROUGH_ACTIONS, VSCODE, EditorStorm
 from tests.support.scripted.interleaving_actions import ACTIONS
 from tests.support.scripted.interleaving_fuzz import Storm
 
-RUNS = int(os.environ.get("DAP_MUX_STORMS", "2000"))
+RUNS = int(os.environ.get("DAP_MUX_STORMS", rounds(2000)))
 # A drawn number is an action and a choice; the opening brings a client and a connection.
 STEP = st.integers(min_value=0, max_value=len(ACTIONS) * 256 - 1)
 OPENING = [Storm.guest_comes, *[Storm.connect] * 4, *[Storm.ask_rank, Storm.hear_rank] * 12]

@@ -81,3 +81,35 @@ def test_a_rank_that_tells_nothing_has_one_row(play: Play) -> None:
     book.wait(0.2)
     assert rows(client) == {"rank 0": 1, "rank 1": 2}
     assert client.ask("stackTrace", threadId=1).body["stackFrames"][0]["line"] == LINE
+
+
+def test_the_user_may_want_one_row_for_each_rank(play: Play) -> None:
+    """Whatever its source says of its threads."""
+    book = play(0, threads="main")
+    ranks = [book.know(number, traits=TASKS) for number in range(2)]
+    client = attached(book)
+    for rank in ranks:
+        stops(book, rank, 2, FIRST, SECOND)
+    assert rows(client) == {"rank 0": 1, "rank 1": 2}
+
+
+def test_a_row_steps_its_own_thread_and_continue_ends_all(play: Play) -> None:
+    """The rank's own row as any other."""
+    book = play(2, threads="user")
+    client = attached(book)
+    for rank in book.ranks.values():
+        stops(book, rank, 2, FIRST, SECOND)
+    stepping, other = book.rank(0), book.rank(1)
+    stepping.slow = True  # its threads stop where the test says
+    for row, thread in ((1, 2), (3, 3)):
+        client.ask("next", threadId=row, singleThread=True)
+        stepped = book.transcript.text().rpartition("rank 0 < next ")[2]
+        assert stepped.splitlines()[0] == f"threadId={thread}"
+        with book.happens():
+            stepping.stops("step", LINE + 1, thread=thread, userThreads=[FIRST, SECOND])
+        book.wait(0.2)
+        assert client.of("stopped")[-1]["threadId"] == row
+        assert other.program.line == LINE
+    client.ask("continue", threadId=1)
+    book.wait(1)
+    assert not any(rank.data.stopped for rank in book.ranks.values())

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -82,50 +83,44 @@ async def server(user: User, *, initialized: bool = True) -> AsyncIterator[Raw]:
             await process.wait()
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        None,
-        {},
-        [],
-        "here",
-        {"textDocument": {"uri": "file:///x.py"}},
-        {"textDocument": {"uri": "file:///x.py"}, "position": {"line": "one", "character": 0}},
-        {"textDocument": 7, "position": {"line": 1, "character": 0}},
-    ],
-    ids=["null", "empty", "a list", "a text", "no position", "a word for a line", "no document"],
-)
-async def test_malformed_parameters_are_an_error(user: User, params: object) -> None:
+HERE: Final = {"textDocument": {"uri": "file:///x.py"}, "position": {"line": 1, "character": 0}}
+MALFORMED: Final[dict[str, object]] = {
+    "null": None,
+    "empty": {},
+    "a list": [],
+    "a text": "here",
+    "no position": {"textDocument": {"uri": "file:///x.py"}},
+    "a word for a line": {**HERE, "position": {"line": "one", "character": 0}},
+    "no document": {**HERE, "textDocument": 7},
+}
+
+
+async def test_malformed_parameters_are_an_error(user: User) -> None:
     async with server(user) as raw:
-        error = (await raw.ask("textDocument/hover", params))["error"]
-        assert error["code"] == INVALID_PARAMS
-        assert "textDocument/hover" in error["message"]
-        well_formed = {
-            "textDocument": {"uri": "file:///x.py"},
-            "position": {"line": 1, "character": 0},
-        }
-        assert (await raw.ask("textDocument/hover", well_formed))["result"] is None
+        for what, params in MALFORMED.items():
+            error = (await raw.ask("textDocument/hover", params))["error"]
+            assert error["code"] == INVALID_PARAMS, what
+            assert "textDocument/hover" in error["message"], what
+            assert (await raw.ask("textDocument/hover", HERE))["result"] is None, what
         assert raw.unasked == [], "the user is not told of the editor's mistake"
 
 
-@pytest.mark.parametrize("uri", ["file:///gone/train.py", "untitled:Untitled-1", "file:///a%00b"])
-@pytest.mark.parametrize(
-    ("method", "more"),
-    [
-        ("textDocument/inlayHint", {"range": WHOLE}),
-        ("textDocument/codeLens", {}),
-        ("textDocument/hover", {"position": WHOLE["start"]}),
-        ("textDocument/completion", {"position": WHOLE["start"]}),
-        ("textDocument/codeAction", {"range": WHOLE, "context": {"diagnostics": []}}),
-    ],
-)
-async def test_a_document_that_is_neither_open_nor_on_disk(
-    user: User, uri: str, method: str, more: Json
-) -> None:
+ABSENT: Final = ("file:///gone/train.py", "untitled:Untitled-1", "file:///a%00b")
+ASKED: Final[dict[str, Json]] = {
+    "textDocument/inlayHint": {"range": WHOLE},
+    "textDocument/codeLens": {},
+    "textDocument/hover": {"position": WHOLE["start"]},
+    "textDocument/completion": {"position": WHOLE["start"]},
+    "textDocument/codeAction": {"range": WHOLE, "context": {"diagnostics": []}},
+}
+
+
+async def test_a_document_that_is_neither_open_nor_on_disk(user: User) -> None:
     async with server(user) as raw:
-        answer = await raw.ask(method, {"textDocument": {"uri": uri}, **more})
-        assert "error" not in answer
-        assert not answer["result"]
+        for (method, more), uri in product(ASKED.items(), ABSENT):
+            answer = await raw.ask(method, {"textDocument": {"uri": uri}, **more})
+            assert "error" not in answer, (method, uri)
+            assert not answer["result"], (method, uri)
 
 
 async def test_a_launch_json_that_is_gone_has_no_completions(user: User) -> None:

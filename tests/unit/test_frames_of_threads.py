@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.injected.tracing import _no_collection
+from tests.conftest import rounds
 
 PROGRAM: Final = Path(__file__).with_name("frames_of_threads.py")
 
@@ -23,7 +24,7 @@ def run(manner: str, seconds: int) -> int:
 
 @pytest.mark.parametrize("manner", ["ours", "patched"])
 def test_frames_are_frames(manner: str) -> None:
-    assert run(manner, 3) == 0
+    assert run(manner, rounds(3)) == 0
 
 
 def test_nothing_is_collected_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,7 @@ def test_options_of_python_come_before_the_rank(tmp_path: Path, given: object) -
     [
         ({"nproc": 0}, "`nproc` must be the number of ranks"),
         ({"nproc": 65_536}, "`nproc` must be the number of ranks"),
+        ({"nproc": 100_000_000}, "`nproc` must be the number of ranks"),
         ({"args": {"a": 1}}, "`args` must be a list of strings"),
         ({"args": 5}, "`args` must be a list of strings"),
         ({"args": [None]}, "`args`: None is not a string"),

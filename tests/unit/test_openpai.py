@@ -22,6 +22,7 @@ from dap_mux.cluster.openpai.rest import token_of
 from dap_mux.cluster.openpai.source import JobName, OpenPai
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import DapMuxError, Refused, UsageError
+from tests.conftest import rounds
 from tests.support.openpai_server import TOKEN
 
 Json = dict[str, Any]
@@ -176,7 +177,7 @@ def test_a_description_that_makes_no_sense(body: bytes, complaint: str) -> None:
     assert len(str(caught.value)) < 600
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=rounds(300))
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),

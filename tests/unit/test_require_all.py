@@ -1,4 +1,4 @@
-"""With DAP_MUX_REQUIRE_ALL=1 a skip is a failure, however it is asked for; an xfail is not."""
+"""With DAP_MUX_REQUIRE_ALL=1 a skip is a failure, and randomised tests do all their rounds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import rounds
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WAYS = {
@@ -39,3 +41,11 @@ def test_every_way_to_skip(require_all: str, outcome: str, tmp_path: Path) -> No
         check=False,
     )
     assert outcome in ran.stdout, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("require_all", "drawn"), [("1", [100, 1]), ("0", [25, 1])])
+def test_what_is_drawn_at_random_is_drawn_in_full(
+    require_all: str, drawn: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAP_MUX_REQUIRE_ALL", require_all)
+    assert [rounds(100), rounds(1)] == drawn

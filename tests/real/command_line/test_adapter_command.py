@@ -68,6 +68,7 @@ async def test_attach_to_endpoints_in_groups_with_options_of_the_launch_configur
     await finish(editor, ranks)
 
 
+@pytest.mark.heavy
 @pytest.mark.alone
 @pytest.mark.parametrize("how", ["closed", "SIGTERM"])
 async def test_an_editor_that_vanishes_leaves_the_ranks_running(
@@ -91,11 +92,6 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
     ("arguments", "sentence"),
     [
         ({}, "attach needs `endpoints`"),
-        ({"connect": {"host": "localhost"}}, "attach needs `endpoints`"),
-        ({"connect": {"port": 5678}, "ranks": 0}, "`ranks` must be the number of ranks, not 0"),
-        ({"endpoints": ["monarch:7"]}, "a Monarch job has no address that lists its procs"),
-        ({"cluster": {"kind": "oc"}}, "`cluster`: oc needs pod or job or selector"),
-        ({"cluster": "oc:team/p", "tunnel": "ssh:node1"}, "leave `tunnel` out"),
         ({"endpoints": "localhost"}, "a port is missing"),
         ({"endpoints": [":5678"], "view": "pretty"}, "launch.json view"),
     ],
@@ -103,27 +99,17 @@ async def test_an_editor_that_vanishes_leaves_the_ranks_running(
 async def test_an_attach_that_names_no_ranks(
     editor: Editor, arguments: dict[str, Any], sentence: str
 ) -> None:
+    """One of each module that refuses; what else it refuses is in that module's unit tests."""
     with pytest.raises(RequestFailed, match=sentence):
         await editor.client.handshake(arguments, timeout=LIMIT)
     await editor.client.disconnect()
     await editor.gone()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"env": [1]}, "`env` must be an object of names and values"),
-        ({"env": {"A=B": "x"}}, "`env`: 'A=B' is not a valid variable name"),
-        ({"args": ["a\0"]}, "`args`: .* contains a NUL"),
-        ({"nproc": 100_000_000}, "`nproc` must be the number of ranks"),
-    ],
-)
-async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(
-    editor: Editor, arguments: dict[str, Any], sentence: str
-) -> None:
+async def test_a_launch_that_cannot_be_started_leaves_the_adapter_alive(editor: Editor) -> None:
     await editor.client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
-    launch = {"program": editor.script, **arguments}
-    with pytest.raises(RequestFailed, match=sentence):
+    launch = {"program": editor.script, "args": ["a\0"]}
+    with pytest.raises(RequestFailed, match=r"`args`: .* contains a NUL"):
         await editor.client.request("launch", launch, timeout=LIMIT)
     await editor.client.disconnect()
     await editor.gone()
@@ -182,9 +168,7 @@ async def test_without_an_editor_it_says_what_it_is_for(user: User) -> None:
     ("said", "why"),
     [
         (b"help\n", "not a DAP header: b'help"),
-        (bytes(range(256)), "not a DAP header: b"),
         (b"Content-Length: 2\r\n\r\n[]", ""),
-        (b"Content-Length: 5\r\n\r\nhello", ""),
     ],
 )
 async def test_what_is_no_dap_ends_it_with_an_error(user: User, said: bytes, why: str) -> None:

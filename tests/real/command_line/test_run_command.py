@@ -90,9 +90,8 @@ async def all_but_one_ended(client: DapClient, line: int) -> list[Json]:
     [
         ("sys.exit(3)", 3, "rank 1 exited with 3"),
         ("os.kill(os.getpid(), 9)", 137, "rank 1 was terminated by SIGKILL"),
-        ("raise ValueError('bad')", 1, "rank 1 exited with 1"),
     ],
-    ids=["exit", "signal", "exception"],
+    ids=["exit", "signal"],
 )
 async def test_the_first_failure_is_the_exit_code(
     user: User, end: str, code: int, words: str
@@ -171,9 +170,8 @@ async def test_a_module(user: User) -> None:
     assert (done.code, done.out) == (0, "__main__ ['-n', '7']\n")
 
 
-@pytest.mark.alone
 async def test_ranks_outlive_a_killed_session(user: User) -> None:
-    """Every rank runs on, and can be attached again."""
+    """Every rank runs on. How soon: `test_attach_command`, which has the machine to itself."""
     script = user.script(WAIT)
     run = await start(user, script, n=2)
     client = await run.client(all_answered=False)
@@ -182,7 +180,7 @@ async def test_ranks_outlive_a_killed_session(user: User) -> None:
     (user.folder / "go").touch()
     run.process.kill()
     ended = lambda: all("end\n" in log(user, rank) for rank in range(2))  # noqa: E731
-    await until(ended, within=3, what="both ranks at their end")
+    await until(ended, within=LIMIT, what="both ranks at their end")
     assert (await run.ends()).code == -signal.SIGKILL
     await user.nothing_is_left()
 

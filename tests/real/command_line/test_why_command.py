@@ -66,7 +66,11 @@ async def verdict(user: User, wanted: str, *more: str) -> tuple[int | None, dict
 
 
 @pytest.mark.parametrize(
-    ("fault", "wanted", "code"), [("sleep", "not-joined", 21), ("lock", "gil-held", 14)]
+    ("fault", "wanted", "code"),
+    [
+        ("sleep", "not-joined", 21),
+        pytest.param("lock", "gil-held", 14, marks=pytest.mark.heavy),
+    ],
 )
 async def test_the_culprit_is_named(user: User, fault: str, wanted: str, code: int) -> None:
     path = user.script(PROGRAM)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -70,33 +69,6 @@ async def test_numbers_arrays_and_text() -> None:
 
         body = await compare(driver, "$rank * 1.001", tolerance={"absolute": 1.5})
         assert [one["ranks"] for one in body["values"]] == ["0-1", "2-3"]
-
-
-async def test_frames_errors_running_and_hung_ranks() -> None:
-    async with four() as (driver, ranks):
-        body = await compare(driver, "weights", frame=1)
-        assert [error["ranks"] for error in body["errors"]] == ["0-3"]
-        assert "NameError" in body["errors"][0]["message"]
-        body = await compare(driver, "__name__", frame=1)
-        assert values(body) == [("0-3", "'__main__'")]
-
-        await driver.control("continue", 3, singleThread=True)
-        await driver.until(lambda entries: entries[3]["state"] == "stopped")
-        await driver.control("continue", 3, singleThread=True)
-        await driver.until(lambda entries: entries[3]["state"] == "running")
-        body = await compare(driver, "mesh.mesh_dim_names")
-        assert values(body) == [
-            ("0-2", "('dp', 'tp')"),
-            ("3", "('replicate', 'shard')"),
-        ]
-
-        ranks[1].kill(signal.SIGSTOP)
-        body = await compare(driver, "loss", timeout=10)  # what the others need at most
-        assert body["missing"] == "1"
-        assert [one["ranks"] for one in body["values"]] == ["0,3", "2"]
-        ranks[1].kill(signal.SIGCONT)
-        with pytest.raises(RequestFailed, match="no rank 9"):
-            await compare(driver, "loss", ranks="9")
 
 
 async def test_dimensions_of_the_ranks_own_mesh() -> None:

@@ -91,6 +91,7 @@ async def test_list_attach_detach(monarch: PipedConsole) -> None:
     assert table(await monarch.does("list")) == at("to_debug", CALL, others)
 
 
+@pytest.mark.heavy
 async def test_three_casts_and_a_list(monarch: PipedConsole) -> None:
     for line in (
         "cast debugee ranks(0,1) n",

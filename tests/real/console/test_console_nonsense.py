@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from dap_mux.console.commands import COMMANDS
+from tests.conftest import rounds
 from tests.real.driving import line_of, script
 from tests.support.clients.consoles import console_of
 from tests.support.session import session
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
-LINES = 400
+LINES = rounds(400)
 WORDS = (
     "list attach detach cast compare break clear pause focus scope view groups help l a b cl h ? "
     "all stopped running 0 1 7 99999999999 -1 0-3 3-0 ranks( ranks(0) ranks(0:9:0) ranks(tp=1) ) "

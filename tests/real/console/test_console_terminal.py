@@ -142,6 +142,7 @@ async def come_back(tmux: Tmux) -> None:
     assert "[3] end 3" in history, "the job's own output"
 
 
+@pytest.mark.heavy
 @pytest.mark.alone  # Ctrl-C comes within the 5 s that the console waits for an answer
 async def test_keys(tmux: Tmux, user: User) -> None:
     script = user.script(COUNT)

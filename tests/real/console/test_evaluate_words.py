@@ -67,20 +67,6 @@ async def test_numbers_and_arrays() -> None:
         assert (one["result"], one["type"]) == ("0.1", "float32")
 
 
-async def test_words() -> None:
-    async with four() as (driver, _):
-        assert "4 stopped" in (await evaluate(driver, "%list"))["result"]
-        place = (await evaluate(driver, "attach 3"))["result"]
-        assert place == f"rank 3 · values.py:{HERE} in train"
-        assert (await evaluate(driver, "RANK"))["result"] == "3"
-        assert (await evaluate(driver, "list"))["result"] == "<class 'list'>"
-        assert (await evaluate(driver, "%mesh"))["result"] == "job: dp=2,tp=2"
-        compared = await evaluate(driver, "%compare ranks(tp=1) RANK within 3")
-        assert compared["result"] == "{1,3}: 1"
-        with pytest.raises(RequestFailed, match="did you mean %list"):
-            await evaluate(driver, "%lits")
-
-
 async def test_completions() -> None:
     async with four() as (driver, _):
         frame = (await driver.frames(1, levels=1))[0]["id"]

@@ -118,17 +118,3 @@ async def test_a_step_that_waits_for_held_ranks_says_so(ranks: list[Rank], drive
     await driver.stopped(COUNT)
     await driver.control("continue")
     await end_well(ranks)
-
-
-async def test_one_rank_alone_arrives_when_the_others_follow(
-    ranks: list[Rank], driver: Driver
-) -> None:
-    await step(driver)
-    await driver.stopped(REDUCE)
-    await driver.control("next", 1, singleThread=True)
-    await driver.states("stopped", "running", "stopped", "stopped")
-    assert await driver.value(0, "done") == "0"  # the user is at rank 0 again
-    await driver.control("next")
-    await driver.stopped(COUNT)
-    await driver.control("continue")
-    await end_well(ranks)

@@ -74,7 +74,7 @@ Start = Callable[..., Awaitable[Program]]
 
 @pytest.fixture
 def start(start_ranks: StartRanks, tmp_path: Path) -> Start:
-    """`await start(style, number)`."""
+    """`await start("agent", number)`."""
     folder = tmp_path / "program"
     folder.mkdir()
 
@@ -126,9 +126,8 @@ async def test_its_other_threads_go_on(start: Start, style: Style) -> None:
         await program.ends()
 
 
-@styles
-async def test_a_rank_that_dies_is_not_waited_for(start: Start, style: Style) -> None:
-    program = await start(style, 3)
+async def test_a_rank_that_dies_is_not_waited_for(start: Start) -> None:
+    program = await start("agent", 3)
     async with session(program.ports) as running:
         driver = await waiting(running, 3)
         program.ranks[1].kill()
@@ -138,9 +137,8 @@ async def test_a_rank_that_dies_is_not_waited_for(start: Start, style: Style) ->
         await program.ends(but=1)
 
 
-@styles
-async def test_a_breakpoint_that_is_removed(start: Start, style: Style) -> None:
-    program = await start(style)
+async def test_a_breakpoint_that_is_removed(start: Start) -> None:
+    program = await start("agent")
     async with session(program.ports) as running:
         driver = await waiting(running, 2)
         await driver.client.request(
@@ -151,10 +149,9 @@ async def test_a_breakpoint_that_is_removed(start: Start, style: Style) -> None:
         await program.ends()
 
 
-@styles
-async def test_a_pause_and_a_continue(start: Start, style: Style) -> None:
+async def test_a_pause_and_a_continue(start: Start) -> None:
     """It stops at the line, waits on when all are told to continue, and passes with the others."""
-    program = await start(style)
+    program = await start("agent")
     async with session(program.ports) as running:
         driver = await waiting(running, 2)
         await driver.control("pause", 0, singleThread=True)
@@ -180,9 +177,8 @@ async def test_a_session_that_detaches(start: Start, style: Style) -> None:
     await program.ends()
 
 
-@styles
-async def test_a_rank_that_is_released(start: Start, style: Style) -> None:
-    program = await start(style)
+async def test_a_rank_that_is_released(start: Start) -> None:
+    program = await start("agent")
     async with session(program.ports) as running:
         driver = await waiting(running, 2)
         await driver.client.request("release", {"ranks": "0"}, timeout=LIMIT)

@@ -1,4 +1,7 @@
-"""VS Code with the stock configuration, nvim-dap and dape, as modelled, drive four real ranks."""
+"""VS Code with the stock configuration, as modelled, drives four real ranks.
+
+What nvim-dap, dape and others see of the same is in `tests/engine/test_stop_patterns.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from tests.real.driving import SCRIPTS, Driver, ends_well, let_end, line_of, script
 from tests.support.clients.live_editor import LiveEditor, live
-from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
+from tests.support.editors import VSCodeModel
 from tests.support.processes.ranks import Rank
 from tests.support.session import Session, session
 
@@ -20,7 +23,6 @@ COUNTING: Final = script("until_told")
 COUNT: Final = line_of(COUNTING, "count")
 UNEVEN: Final = script("all_but_rank_0")
 HERE: Final = line_of(UNEVEN, "here")
-EDITORS: Final = [VSCodeModel, NvimDapModel, DapeModel]
 STOCK: Final[dict[str, Any]] = {
     "name": "Remote Attach to Cluster",
     "type": "debugpy",
@@ -46,13 +48,10 @@ def lines(running: Session) -> list[int | None]:
     return [stack[0].line if stack else None for stack in frames]
 
 
-@pytest.mark.parametrize("model", EDITORS)
-async def test_four_threads_are_seen_and_driven(
-    start_ranks: StartRanks, done: Path, model: type[Editor]
-) -> None:
+async def test_four_threads_are_seen_and_driven(start_ranks: StartRanks, done: Path) -> None:
     ranks = await start_ranks(4, COUNTING, arguments=[str(done)])
     async with session([rank.port for rank in ranks]) as running:
-        async with live(model({COUNTING: [COUNT]}), running.port, STOCK) as editor:
+        async with live(VSCodeModel({COUNTING: [COUNT]}), running.port, STOCK) as editor:
             await stopped_at(editor, running, COUNT)
             names = [name for name, _ in editor.model.threads.values()]
             assert names == ["rank 0", "rank 1", "rank 2", "rank 3"]
@@ -83,14 +82,11 @@ async def stopped_at(editor: LiveEditor, running: Session, line: int) -> None:
     await editor.until(seen, f"four ranks on line {line}")
 
 
-@pytest.mark.parametrize("model", EDITORS)
-async def test_moving_the_focus_resumes_nobody(
-    start_ranks: StartRanks, done: Path, model: type[Editor]
-) -> None:
+async def test_moving_the_focus_resumes_nobody(start_ranks: StartRanks, done: Path) -> None:
     """Rank 0 runs, ranks 1 to 3 are stopped, and `focus` walks over them."""
     ranks = await start_ranks(4, UNEVEN, arguments=[str(done)])
     async with session([rank.port for rank in ranks]) as running:
-        async with live(model({UNEVEN: [HERE]}), running.port, STOCK) as editor:
+        async with live(VSCodeModel({UNEVEN: [HERE]}), running.port, STOCK) as editor:
             await uneven(editor, running)
             first = editor.model.focus
             assert first in rows(running)[1:]
@@ -119,25 +115,6 @@ async def uneven(editor: LiveEditor, running: Session) -> None:
         return bool(there) and editor.shown == states and editor.at_rest
 
     await editor.until(seen, "rank 0 running, the others stopped")
-
-
-async def test_the_buttons_of_a_row_in_vscode_act_on_that_rank(
-    start_ranks: StartRanks, done: Path
-) -> None:
-    ranks = await start_ranks(4, UNEVEN, arguments=[str(done)])
-    async with session([rank.port for rank in ranks]) as running:
-        async with live(VSCodeModel({UNEVEN: [HERE]}), running.port, STOCK) as editor:
-            await uneven(editor, running)
-            row = rows(running)
-            other = next(thread for thread in row[1:] if thread != editor.model.focus)
-            editor.send(editor.model.press_row_button(other, "continue"))
-            wanted = [None if thread in (row[0], other) else HERE for thread in row]
-            await editor.until(lambda: lines(running) == wanted, "that rank runs, no other")
-            shown = ["running" if line is None else "stopped" for line in wanted]
-            await editor.until(lambda: editor.shown == shown, "and is shown so")
-            editor.send(editor.model.press_f5())
-            await editor.until(lambda: lines(running) == [None] * 4, "all run")
-        await ends_well(ranks, done)
 
 
 async def test_terminated_ends_the_editors_session(start_ranks: StartRanks, done: Path) -> None:

@@ -18,7 +18,7 @@ from tests.support.clients.raw_client import Json, RawClient
 from tests.support.processes.ranks import debugpy_ranks
 from tests.support.session import Session, session
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.heavy]
 PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
 RIGHT: Final = right(PROGRAM)

@@ -20,7 +20,6 @@ from tests.real.debugging.tour_program import (
     PRINT,
     PRODUCT,
     TOUR,
-    everywhere,
     finished,
     locals_of,
     tour,
@@ -87,17 +86,6 @@ class TestLooking:
             await driver.go_on()
             await finished(ranks)
 
-    async def test_completions(self) -> None:
-        async with tour(AFTER) as (driver, ranks):
-            await driver.stopped(AFTER)
-            for rank in FOUR:
-                frame = (await driver.frames(rank, levels=1))[0]["id"]
-                typed = {"text": "valu", "column": 5, "frameId": frame}
-                answer = await driver.client.request("completions", typed)
-                assert "values" in {one["label"] for one in answer["targets"]}
-            await driver.go_on()
-            await finished(ranks)
-
     async def test_modules_and_made_up_sources(self) -> None:
         async with tour(MADE_UP) as (driver, ranks):
             await driver.stopped(MADE_UP)
@@ -129,21 +117,6 @@ class TestMoving:
             await driver.go_on()
             await finished(ranks)
 
-    async def test_in_over_and_out_together(self) -> None:
-        async with tour(CALL) as (driver, ranks):
-            await driver.stopped(CALL)
-            await driver.control("stepIn")
-            await driver.stopped(PRODUCT)
-            await driver.control("next")
-            await driver.stopped(PRODUCT + 1)
-            assert await everywhere(driver, "product") == ["3", "6", "9", "12"]
-            await driver.control("stepOut")
-            await driver.until(lambda e: {one["function"] for one in e} == {"main"})
-            await driver.control("next")
-            await driver.until(lambda e: {one["line"] for one in e} <= {AFTER, NESTED})
-            await driver.go_on()
-            await finished(ranks)
-
     async def test_goto(self) -> None:
         """One rank jumps; the others stay where they are."""
         async with tour(CALL) as (driver, ranks):
@@ -156,16 +129,3 @@ class TestMoving:
             assert [entry["line"] for entry in entries] == [CALL, CALL, PRINT, CALL]
             await driver.client.request("release", {"ranks": "all"})
             await finished(ranks, [0, 0, 1, 0])  # what it jumped over was never assigned
-
-    async def test_pause_and_debugger_properties(self) -> None:
-        async with tour(CALL) as (driver, ranks):
-            await driver.stopped(CALL)
-            await driver.client.request(
-                "setDebuggerProperty", {"multiThreadsSingleNotification": True}
-            )
-            await driver.value(0, "rank")
-            await driver.evaluate("__import__('time').sleep(0)")
-            await driver.control("pause")
-            await driver.states(*["stopped"] * 4)
-            await driver.go_on()
-            await finished(ranks)

@@ -43,7 +43,10 @@ async def threads(client: DapClient) -> dict[str, int]:
     return {one["name"]: one["id"] for one in body["threads"]}
 
 
-each_side = pytest.mark.parametrize("direct", [True, False], ids=["debugpy", "session"])
+each_side = pytest.mark.parametrize(
+    "direct",
+    [pytest.param(True, id="debugpy", marks=pytest.mark.heavy), pytest.param(False, id="session")],
+)
 
 
 @each_side

@@ -81,6 +81,7 @@ ONLY_DEBUGPY: Final = ['debugpyWaitingForServer: {"host": "127.0.0.1", "port": "
 
 
 # Alone: an ending program gives pydevd half a second to send what it has printed.
+@pytest.mark.heavy
 @pytest.mark.alone
 async def test_the_same_conversation(connect: Connect) -> None:
     async with debugpy_ranks(1, PROGRAM) as (rank,):

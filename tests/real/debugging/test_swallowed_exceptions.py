@@ -1,4 +1,7 @@
-"""Exceptions that a framework swallows stop the rank, where the source says that it does so."""
+"""Exceptions that a framework swallows stop the rank, where the source says that it does so.
+
+What each client is offered and chooses is in the engine's test of the same name.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
-from dap_mux.engine import Settings, inputs
+from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint, read_traits
 from tests.real.driving import LIMIT, Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
@@ -34,14 +37,11 @@ async def job(done: Path) -> AsyncIterator[tuple[Session, list[Rank]]]:
         yield running, ranks
 
 
-@pytest.mark.parametrize("exceptions", [None, DEFAULTS], ids=["no list", "the defaults"])
-async def test_equal_ones_of_all_ranks_are_one_stop_in_the_users_frame(
-    done: Path, exceptions: list[str] | None
-) -> None:
+async def test_equal_ones_of_all_ranks_are_one_stop_in_the_users_frame(done: Path) -> None:
     async with job(done) as (running, ranks):
         client = await running.client()
         offered = await client.handshake(
-            {"justMyCode": True}, exception_filters=exceptions, timeout=LIMIT
+            {"justMyCode": True}, exception_filters=DEFAULTS, timeout=LIMIT
         )
         assert default_filters(offered) == DEFAULTS
         driver = Driver(running, client)
@@ -60,14 +60,6 @@ async def choose(client: DapClient, filters: list[str]) -> None:
     await client.request("setExceptionBreakpoints", {"filters": filters}, timeout=LIMIT)
 
 
-async def test_a_client_that_chose_otherwise_is_not_overruled(done: Path) -> None:
-    async with job(done) as (running, ranks):
-        driver = await Driver.attach(running, exceptions=["uncaught"])
-        await driver.states("running", "running")
-        await ends_well(ranks, done)
-        assert not driver.events("stopped")
-
-
 async def test_a_client_that_was_there_before_is_told_and_need_not_choose(done: Path) -> None:
     """Its editor has asked for the defaults of then, and asks no more; what it chooses counts."""
     async with debugpy_ranks(1, PROGRAM, arguments=[str(done)]) as ranks, session() as running:
@@ -84,22 +76,3 @@ async def test_a_client_that_was_there_before_is_told_and_need_not_choose(done: 
         await driver.go_on()
         await ends_well(ranks, done)
         assert len(driver.events("stopped")) == 1
-
-
-async def test_a_client_that_comes_before_the_first_rank_is_offered_it(done: Path) -> None:
-    """Where the session knows of ranks to come that their framework swallows exceptions."""
-    settings = Settings(swallows_exceptions=True, lingers=LIMIT)
-    async with session(settings=settings) as running:
-        client = await running.client()
-        offered = await client.request("initialize", {"adapterID": "test"}, timeout=LIMIT)
-        assert default_filters(offered) == DEFAULTS
-        async with debugpy_ranks(1, PROGRAM, arguments=[str(done)]) as ranks:
-            attached = client.send("attach", {"justMyCode": True})
-            await client.wait_event("initialized", timeout=LIMIT)
-            await choose(client, ["uncaught"])  # it is taken at its word
-            endpoint = Endpoint("127.0.0.1", ranks[0].port, ready=True, traits=SWALLOWING)
-            running.driver.feed(inputs.RankKnown(("job", 0), endpoint))
-            await client.request("configurationDone", timeout=LIMIT)
-            assert (await attached)["success"]
-            await ends_well(ranks, done)
-        assert not [each for each in client.events if each["event"] == "stopped"]

@@ -97,19 +97,12 @@ async def test_without_names_any_thread_in_user_code_is_a_row() -> None:
         assert [name.rpartition("_")[0] for name in names[1:]] == ["rank 0 / Task-Threads"] * 2
 
 
-async def test_the_user_may_want_one_row_for_each_rank() -> None:
-    async with stopped(2, threads="main", traits=TASK_THREADS) as (driver, _):
-        assert await rows(driver.client) == {"rank 0": driver.row(0), "rank 1": driver.row(1)}
-
-
-@pytest.mark.parametrize("which", ["the rank's", "further"])
-async def test_a_row_steps_its_own_thread_and_continue_ends_all(which: str) -> None:
+async def test_a_row_steps_its_own_thread_and_continue_ends_all() -> None:
     async with stopped(2, traits=TASK_THREADS) as (driver, ranks):
         client = driver.client
         found = await rows_are(client, lambda now: len(now) == 4)
-        row = driver.row(0)
-        if which == "further":
-            row = next(id for name, id in found.items() if name.startswith("rank 0") and id != row)
+        first = driver.row(0)
+        row = next(id for name, id in found.items() if name.startswith("rank 0") and id != first)
         shard = await value(client, row, "shard")
         while "total" not in await value(client, row, "sorted(locals())"):
             await client.request("next", {"threadId": row, "singleThread": True}, timeout=LIMIT)

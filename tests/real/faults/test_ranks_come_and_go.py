@@ -1,13 +1,13 @@
 """Ranks that are absent, late, killed, hung, held by somebody else, or no ranks at all.
 
-The others never notice: they stop, step and answer as ever.
+The others never notice: they stop, step and answer as ever. How soon what is told is decided on the
+clock of the scripted tests: `test_ranks.py`, `test_breakpoints.py`, `test_requests.py` there.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -31,15 +31,12 @@ StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
 # Tries again and again; what opens its port is not ready yet, and says when it is.
-BACK: Final = 15.0  # s; promised
 EAGER: Final = Settings(backoff_first=0.1, backoff_most=0.5, greeting_timeout=LIMIT)
 # Who is given up is silent on purpose: a slow machine must not make others look so.
 GIVEN_UP: Final = 3.0  # s
 GIVES_UP: Final = Settings(
     backoff_first=0.1, backoff_most=0.5, request_timeout=GIVEN_UP, breakpoint_timeout=GIVEN_UP
 )
-IN_TIME: Final = 5.0  # s; the deadline of a merged answer
-GONE: Final = 1.0  # s; so soon the thread of a rank that was killed goes
 
 
 BAD: Final = (
@@ -92,7 +89,6 @@ async def test_a_rank_that_is_not_up_yet(start_ranks: StartRanks, done: Path) ->
 
 
 @pytest.mark.quick
-@pytest.mark.alone
 async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
     async with session(ports(ranks)) as running:
@@ -100,7 +96,7 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
         await driver.stopped(COUNT)
         ranks[2].kill()
         gone = {"reason": "exited", "threadId": driver.row(2)}
-        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=LIMIT)
         threads = (await driver.client.request("threads"))["threads"]
         assert [thread["name"] for thread in threads] == ["rank 0", "rank 1", "rank 3"]
         await steps_on(driver, 0, [0, 1, 3])
@@ -108,7 +104,6 @@ async def test_killed_while_stopped(start_ranks: StartRanks, done: Path) -> None
         assert not driver.events("terminated")
 
 
-@pytest.mark.alone
 async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """Its class' lowest rank is shown instead."""
     ranks = await four(start_ranks, done)
@@ -118,9 +113,9 @@ async def test_the_focused_rank_is_killed(start_ranks: StartRanks, done: Path) -
         await driver.value(3, "count")
         ranks[3].kill()
         gone = {"reason": "exited", "threadId": driver.row(3)}
-        await driver.client.wait_event("thread", lambda body: body == gone, timeout=GONE)
+        await driver.client.wait_event("thread", lambda body: body == gone, timeout=LIMIT)
         client = driver.client
-        await client.wait_for(lambda: bool(stops_after(client, gone)), timeout=GONE)
+        await client.wait_for(lambda: bool(stops_after(client, gone)), timeout=LIMIT)
         assert stops_after(client, gone)[0]["threadId"] == driver.row(0)
 
 
@@ -131,13 +126,12 @@ def stops_after(client: DapClient, gone: Json) -> list[Json]:
     return [event["body"] for event in behind if event["event"] == "stopped"]
 
 
-@pytest.mark.alone
 async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None:
     ranks = await four(start_ranks, done)
     async with session(ports(ranks)) as running:
         driver = await (await Driver.attach(running)).live(4)
         ranks[0].kill()
-        await driver.states("exited", "running", "running", "running", within=2)
+        await driver.states("exited", "running", "running", "running")
         await driver.control("pause", 1)
         await driver.states("exited", "stopped", "stopped", "stopped")
         pid = "__import__('os').getpid()"  # wherever it was: maybe before its first line
@@ -147,7 +141,6 @@ async def test_killed_while_running(start_ranks: StartRanks, done: Path) -> None
         await driver.client.wait_event("terminated")
 
 
-@pytest.mark.alone
 async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None:
     """The rank runs on and starts another one: lost, not exited, until it is attached again."""
     ranks = await four(start_ranks, done)
@@ -155,10 +148,10 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         driver = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
         await driver.stopped(COUNT)
         os.kill(ranks[1].adapter, signal.SIGKILL)
-        entries = await driver.states("stopped", "lost", "stopped", "stopped", within=2)
+        entries = await driver.states("stopped", "lost", "stopped", "stopped")
         assert entries[1]["reason"]
         await steps_on(driver, 0, [0, 2, 3])
-        await driver.until(lambda e: e[1]["line"] == COUNT, within=BACK, what="attached again")
+        await driver.until(lambda e: e[1]["line"] == COUNT, what="attached again")
         await driver.leave()
         await ends_well(ranks, done)
 
@@ -179,6 +172,7 @@ async def test_an_adapter_is_killed_and_then_the_program_ends(
         await driver.client.wait_event("terminated", timeout=LIMIT)
 
 
+@pytest.mark.heavy
 async def test_no_ranks_at_all(start_ranks: StartRanks, done: Path) -> None:
     """One rank among six servers that are none, each bad in its own way."""
     (good,) = await start_ranks(1, PROGRAM, arguments=[str(done)])
@@ -228,7 +222,6 @@ async def test_already_being_debugged(
         await ends_well(ranks, done)
 
 
-@pytest.mark.alone
 async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> None:
     """SIGSTOP: a merged answer comes in time and names it; what it owes comes when it can."""
     ranks = await four(start_ranks, done)
@@ -236,9 +229,7 @@ async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> Non
         driver = await (await Driver.attach(running)).live(4)
         ranks[3].kill(signal.SIGSTOP)
         wanted = {"source": {"path": PROGRAM}, "breakpoints": [{"line": COUNT}]}
-        before = time.monotonic()
-        answer = await driver.client.request("setBreakpoints", wanted)
-        assert time.monotonic() - before < IN_TIME
+        answer = await driver.client.request("setBreakpoints", wanted, timeout=LIMIT)
         (breakpoint,) = answer["breakpoints"]
         assert breakpoint["verified"]
         assert breakpoint["message"].startswith("rank 3: no")
@@ -262,9 +253,8 @@ async def innermost(driver: Driver, rank: int) -> str:
     return "; ".join(str(one["value"]).strip("()") for one in cast["results"])
 
 
-@pytest.mark.alone
 async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: Path) -> None:
-    """`pause` is answered at once, and it is shown as pausing until its call returns."""
+    """`pause` is answered, and it is shown as pausing until its call returns."""
     program = script("hang_one")
     hung, count = line_of(program, "hang"), line_of(program, "count")
     ranks = await start_ranks(4, program, arguments=[str(done)])
@@ -277,9 +267,7 @@ async def test_a_rank_hung_in_c(start_ranks: StartRanks, done: Path, tmp_path: P
         await driver.look(0)
         await driver.control("continue")
         await driver.states(*["running"] * 4)
-        before = time.monotonic()
-        await driver.control("pause")
-        assert time.monotonic() - before < 1
+        await driver.control("pause")  # before the call returns, which waits for `let_end`
         await driver.states("stopped", "stopped", "pausing", "stopped")
         await driver.until(lambda entries: entries[0]["line"])
         await steps_on(driver, 0, [0])  # on which lines they were paused is anybody's guess

@@ -1,7 +1,7 @@
 """Minutes at random: the job never notices, and nothing is left behind.
 
-`DAP_MUX_SOAK_SECONDS` (120) is for both tests together, `DAP_MUX_SOAK_SEED` draws another life;
-a failure tells its seed and what happened last.
+`DAP_MUX_SOAK_SECONDS` (120, a quarter of it outside CI) is for both tests together,
+`DAP_MUX_SOAK_SEED` draws another life; a failure tells its seed and what happened last.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.engine import Settings
+from tests.conftest import rounds
 from tests.real.driving import script
 from tests.support.faults import proxied, proxies
 from tests.support.processes.commands import User, user
@@ -29,7 +30,7 @@ from tests.support.soak import Soak
 from tests.support.soak.soak import open_files
 
 __all__ = ["user"]
-SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", "120"))
+SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", rounds(120)))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 LIMIT: Final = 60.0
 pytestmark = [

@@ -35,7 +35,10 @@ async def is_gone(pid: int) -> None:
     await until(lambda: procfs.command_line(pid) is None, within=LIMIT, what="its end")
 
 
-@pytest.mark.parametrize("phase", ["unheard", "heard", "silent"])
+@pytest.mark.parametrize(
+    "phase",
+    [*(pytest.param(one, marks=pytest.mark.heavy) for one in ("unheard", "heard")), "silent"],
+)
 async def test_a_rank_is_killed_while_it_starts_its_adapter(phase: str, tmp_path: Path) -> None:
     """The adapter listens already, and no rank will ever connect to it."""
     port = proc_net.free_ports(1)
@@ -108,6 +111,7 @@ async def test_a_forked_child_holds_the_rank_s_connection(
     done.touch()
 
 
+@pytest.mark.heavy
 async def test_a_client_that_never_leaves(start_ranks: StartRanks, done: Path) -> None:
     """It is told of the end, and has a while to take its leave."""
     rank, adapter = await counting(start_ranks, done, ours=True)

@@ -101,6 +101,7 @@ async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path
         await ends_well(ranks, done)
 
 
+@pytest.mark.heavy
 async def test_an_adapter_accepts_nobody(start_ranks: StartRanks, tmp_path: Path) -> None:
     """Nobody is attached, and who comes waits: the rank sees it and has a new adapter, a better."""
     done = tmp_path / "done"
@@ -170,6 +171,7 @@ async def test_no_other_debugger_takes_its_place(start_ranks: StartRanks, tmp_pa
         await ends_well([rank], done)
 
 
+@pytest.mark.heavy
 async def test_an_adapter_does_not_let_go(start_ranks: StartRanks, tmp_path: Path) -> None:
     """It waits for a rank that hangs while the session comes back: it ends, and is replaced."""
     done = tmp_path / "done"

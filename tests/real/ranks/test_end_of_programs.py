@@ -26,6 +26,7 @@ model = Model()
 """
 
 
+@pytest.mark.heavy
 async def test_a_rank_that_takes_long_over_its_end_is_waited_for(user: User) -> None:
     run = await start(user, user.script(WRITES_LAST), n=1)
     client = await run.client()

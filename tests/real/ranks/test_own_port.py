@@ -112,6 +112,7 @@ async def test_a_stock_client_gets_an_adapter_for_as_long_as_it_stays(
     await ends_well(rank, done)
 
 
+@pytest.mark.heavy
 async def test_the_adapter_ends_with_its_rank(rank: Agent) -> None:
     client = await attach(rank)
     (adapter,) = children(rank)
@@ -137,6 +138,7 @@ async def test_a_rank_runs_on_when_the_adapter_is_killed(rank: Agent, done: Path
     await ends_well(rank, done)
 
 
+@pytest.mark.heavy
 async def test_an_adapter_that_answers_nothing_is_replaced(rank: Agent, done: Path) -> None:
     """It was started for child processes, and so it stays when its session leaves."""
     async with session([rank.record["port"]], settings=EAGER) as running:
@@ -227,22 +229,21 @@ async def test_17_mb_from_a_rank(rank: Agent, done: Path) -> None:
     await ends_well(rank, done)
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        b"",
-        b"Content-Length: 20\r\n\r\n{",
-        b"Content-Length: 99999999\r\n\r\n",
-        b"Content-Length: -1\r\n\r\n",
-        b"Content-Length: 2\r\n\r\n[]",
-        b"Content-Length: 4\r\n\r\nnull",
-        b"Content-Length: 2\r\n\r\n\xff\xfe",
-        b"\r\n\r\n",
-        b"\0" * 1000,
-    ],
+OF_NO_USE: Final = (
+    b"",
+    b"Content-Length: 20\r\n\r\n{",
+    b"Content-Length: 99999999\r\n\r\n",
+    b"Content-Length: -1\r\n\r\n",
+    b"Content-Length: 2\r\n\r\n[]",
+    b"Content-Length: 4\r\n\r\nnull",
+    b"Content-Length: 2\r\n\r\n\xff\xfe",
+    b"\r\n\r\n",
+    b"\0" * 1000,
 )
-async def test_who_says_nothing_of_use_harms_nobody(rank: Agent, done: Path, first: bytes) -> None:
-    for _ in range(3):
+
+
+async def test_who_says_nothing_of_use_harms_nobody(rank: Agent, done: Path) -> None:
+    for first in OF_NO_USE * 3:
         with socket.create_connection((HOST, rank.record["port"])) as stranger:
             stranger.sendall(first)
     client = await attach(rank)

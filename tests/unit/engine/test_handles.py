@@ -14,6 +14,7 @@ from dap_mux.engine.state.handles import MAX_HANDLE, Handles
 from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.handle_fields import Id, Kind
 from dap_mux.rank_sets import RankId
+from tests.conftest import rounds
 
 RANK_0: Final[RankId] = ("job", 0)
 RANK_1: Final[RankId] = ("job", 1)
@@ -197,5 +198,7 @@ class HandlesModel(RuleBasedStateMachine):
         assert len(self.handles) == len(self.alive)
 
 
-HandlesModel.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+HandlesModel.TestCase.settings = settings(
+    max_examples=rounds(200), stateful_step_count=40, deadline=None
+)
 TestHandlesModel = pytest.mark.slow(HandlesModel.TestCase)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import MAX_BODY, MAX_HEADER, Framer, FramingError, encode_frame
+from tests.conftest import rounds
 
 MOST_CASES: Final = int(os.environ.get("DAP_MUX_FUZZ_CASES", "1000000"))
 MILLION: Final = pytest.param(
@@ -237,7 +238,7 @@ def test_any_bodies_in_any_pieces(bodies: list[bytes], sizes: list[int]) -> None
     assert got == bodies
 
 
-@pytest.mark.parametrize("cases", [20_000, MILLION])
+@pytest.mark.parametrize("cases", [rounds(20_000), MILLION])
 def test_fuzz(cases: int) -> None:
     """Damaged streams never do worse than a FramingError, and chunking changes nothing.
 
