@@ -44,7 +44,6 @@ test: $(DEV_STAMP)  ## everything but what is heavy
 	@$(BIN)/python tools/stages.py build/test \
 		'vsix+=$(MAKE) --no-print-directory vsix-check vsix; built=$$?; $(WITH_WINDOWS) && exit $$built' \
 		'units=$(PYTEST) $(UNITS) -m "not alone and not heavy" tests/unit tests/engine' \
-		'alone=$(PYTEST) --ignore=tests/launchers --ignore=tests/vscode -m "alone and not heavy"' \
 		'windows=$(PYTEST) $(WINDOWS) -m "not heavy" tests/vscode' \
 		'real=$(PYTEST) $(TOGETHER) --ignore=tests/launchers --ignore=tests/unit --ignore=tests/engine -m "not alone and not heavy"'
 
