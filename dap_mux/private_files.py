@@ -104,11 +104,19 @@ def own_folder(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or foreign(status):
+    if is_taken(folder):
         raise Refused(f"{folder} is not your own folder; remove it, or set XDG_RUNTIME_DIR")
-    if _POSIX and stat.S_IMODE(status.st_mode) != 0o700:
+    if _POSIX and stat.S_IMODE(folder.lstat().st_mode) != 0o700:
         folder.chmod(0o700)
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether something else than a folder of ours is there."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISDIR(status.st_mode) or foreign(status)
 
 
 def foreign(status: os.stat_result) -> bool:
