@@ -104,16 +104,44 @@ def own_folder(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or foreign(status):
+    if is_taken(folder):
         raise Refused(f"{folder} is not your own folder; remove it, or set XDG_RUNTIME_DIR")
-    if _POSIX and stat.S_IMODE(status.st_mode) != 0o700:
+    if _POSIX and stat.S_IMODE(folder.lstat().st_mode) != 0o700:
         folder.chmod(0o700)
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether something else than a folder of ours is there."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISDIR(status.st_mode) or foreign(status)
 
 
 def foreign(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to somebody else."""
     return _POSIX and status.st_uid != os.getuid()
+
+
+def startable(program: Path) -> Path | None:
+    """Return the program behind all links if it may be started though another process named it.
+
+    That is: it and each folder above it belong to root or to us, and nobody else can write to them
+    or, in a sticky folder such as /tmp, replace what is ours there.
+    """
+    try:
+        found = program.resolve(strict=True)
+        statuses = [each.lstat() for each in (found, *found.parents)]
+    except (OSError, RuntimeError):  # it is gone, or a link leads to itself
+        return None
+    ours = all(status.st_uid in (0, os.geteuid()) for status in statuses) if _POSIX else True
+    open_to_all = any(_others_may_write(status.st_mode) for status in statuses)
+    return found if ours and not open_to_all else None
+
+
+def _others_may_write(mode: int) -> bool:
+    return bool(_POSIX and mode & 0o002 and not (stat.S_ISDIR(mode) and mode & stat.S_ISVTX))
 
 
 def _check_folder(path: Path) -> None:

@@ -1,7 +1,8 @@
 """Session files: how other processes of this user find a running session.
 
 One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, the user's own:
-`$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory. Keys: version, pid, host,
+`$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory, or where another user has
+taken that name `~/.cache/dap-mux/sessions`. Keys: version, pid, host,
 port, unix (a socket's path or null), token (or null), groups (their names), started (seconds since
 the epoch, when the process started), namespace (of its pid; "" where there are none). It appears
 whole, and is removed when the session ends; one left behind by a killed process is removed when the
@@ -23,7 +24,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.private_files import check_private, foreign, new_file, own_folder
+from dap_mux.private_files import check_private, foreign, is_taken, new_file, own_folder
 from dap_mux.procfs import start_time, stat
 from dap_mux.user_files import open_regular, parse_json
 
@@ -123,7 +124,12 @@ def session_folder(environ: Mapping[str, str] | None = None) -> Path:
         return runtime / "dap-mux"
     import tempfile  # noqa: PLC0415  (it takes 4 ms, and most have the other folder)
 
-    return Path(tempfile.gettempdir()) / f"dap-mux-{_user()}"
+    shared = Path(tempfile.gettempdir()) / f"dap-mux-{_user()}"
+    # Anybody can take that name: then it is in the home of each user, for all of their commands.
+    home = Path.home()
+    if is_taken(shared) and home.is_dir() and not foreign(home.stat()):
+        return home / ".cache" / "dap-mux" / "sessions"
+    return shared
 
 
 def running(folder: Path | None = None) -> list[SessionFile]:

@@ -21,6 +21,7 @@ from dap_mux.cluster.native_debuggers import FORBIDDEN, cause_in, is_forbidden, 
 from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.open_files import restore_limit
+from dap_mux.private_files import startable
 
 INJECTION_TIMEOUT_S: Final = 60.0  # gdb reads the symbols of all loaded libraries
 POLL_INTERVAL_S: Final = 0.05
@@ -41,6 +42,7 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
         injector = subprocess.Popen(  # noqa: ASYNC220  (starting does not wait)
             injector_command(process, host, port, debugger),
             env=injector_environment(process, os.environ),
+            cwd="/",  # where -m finds nothing that somebody has left for us
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -63,12 +65,15 @@ async def bring_debugpy(process: RunningPython, host: str, port: int, debugger: 
 
 
 def injector_command(process: RunningPython, host: str, port: int, debugger: str) -> list[str]:
-    """Return the command line. `sys.remote_exec` needs the same Python version on both sides."""
+    """Return the command line. `sys.remote_exec` needs the same Python version on both sides.
+
+    Raises Refused where that would be a program that others can have made.
+    """
     python, module = sys.executable, "debugpy"
     if process.version < REMOTE_EXEC_PYTHON:
         module = "dap_mux.rank.inject" if debugger == "lldb" else module
     elif process.version != sys.version_info[:2]:
-        python = str(procfs.executable(process.pid))
+        python = str(_own_python(process.pid))
     return [python, "-m", module, "--listen", f"{host}:{port}", "--pid", str(process.pid)]
 
 
@@ -85,6 +90,18 @@ def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> 
         if spec is not None and spec.origin is not None:
             result["PYTHONPATH"] = str(Path(spec.origin).parent.parent)
     return result
+
+
+def _own_python(pid: int) -> Path:
+    path = procfs.executable(pid)
+    program = startable(path)
+    if program is None:
+        raise Refused(
+            f"process {pid} runs {path}, which dap-mux does not start: it, or a folder above it, "
+            "belongs to another user or is writable by everybody. Run dap-mux as that user, or by "
+            "a Python of the same version"
+        )
+    return program
 
 
 class _InjectorFailed(Exception):

@@ -71,7 +71,7 @@ class LauncherJob:
         given: dict[str, str | None] = {**outer, **self.env}
         environ = {name: text for name, text in given.items() if text is not None}
         environ.update(recorder_variables(given))
-        environ.update(starter_variables(environ, ends_with_us=self.ends_with_us))
+        environ.update(starter_variables(ends_with_us=self.ends_with_us))
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)

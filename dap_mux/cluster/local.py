@@ -85,7 +85,7 @@ class LocalJob:
         return {
             **recorder_variables(given),
             **{name: value for name, value in given.items() if value is not None},
-            **starter_variables(os.environ, ends_with_us=self.ends_with_us),
+            **starter_variables(ends_with_us=self.ends_with_us),
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
             "WORLD_SIZE": str(self.world_size),

@@ -13,7 +13,8 @@ import anyio
 from dap_mux.cluster.endpoints import NamedRanks
 from dap_mux.cluster.framework_source import FrameworkSource
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.errors import UsageError
+from dap_mux.errors import Refused, UsageError
+from dap_mux.private_files import startable
 from dap_mux.user_files import parse_json, read_regular
 
 POLL_INTERVAL_S: Final = 0.1
@@ -25,6 +26,15 @@ class MetCluster:
 
     named: NamedRanks
     joined: Path
+    python: Path
+
+    def check_python(self) -> None:
+        """Raise Refused where the driver's Python may be another user's program."""
+        if startable(self.python) is None:
+            raise Refused(
+                f"the driver's Python {self.python} is not started: it, or a folder above it, "
+                "belongs to another user or is writable by everybody"
+            )
 
     def let_driver_go_on(self) -> None:
         """The driver waits no longer."""
@@ -53,5 +63,6 @@ def _read(path: Path) -> MetCluster:
     joined = path.with_suffix(".joined")
     scheme, _, address = str(entry.get("endpoint")).partition(":")
     options = {"driver": entry.get("pid"), "joined": str(joined)}
-    word = SourceSpec(scheme, address, Path(str(entry.get("python"))), options)
-    return MetCluster(NamedRanks(word=str(word), source=FrameworkSource(word)), joined)
+    python = Path(str(entry.get("python")))
+    word = SourceSpec(scheme, address, python, options)
+    return MetCluster(NamedRanks(word=str(word), source=FrameworkSource(word)), joined, python)

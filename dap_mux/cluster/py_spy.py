@@ -1,12 +1,11 @@
 """py-spy, which reads the Python stacks of a process from outside and does not pause it.
 
-It is found beside our own Python (the extra `py-spy`), in PATH, and beside the Python of a process
-of the same user: whoever runs dap-mux as root does not start what another user has installed.
+It is found beside our own Python (the extra `py-spy`), in PATH, and beside the Python of a process,
+if nobody else could have put it there: see `private_files.startable`.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import anyio
 from dap_mux import procfs
 from dap_mux.errors import DapMuxError
 from dap_mux.printable import one_line
+from dap_mux.private_files import startable
 
 NAME: Final = "py-spy"
 INSTALL: Final = "pip install py-spy"
@@ -35,11 +35,13 @@ class NoDump(DapMuxError):
 
 def find_py_spy(pid: int) -> str | None:
     """Return py-spy's path; a process may have one in its own environment."""
-    for folder in (Path(sys.executable).parent, None, _environment_of(pid)):
-        path = str(folder) if folder is not None else None
-        if found := shutil.which(NAME, path=path):
+    for folder in (str(Path(sys.executable).parent), None):
+        if found := shutil.which(NAME, path=folder):
             return found
-    return None
+    beside = _environment_of(pid)
+    found = shutil.which(NAME, path=str(beside)) if beside is not None else None
+    program = startable(Path(found)) if found else None
+    return str(program) if program else None
 
 
 async def dump(py_spy: str, pid: int) -> bytes:
@@ -69,12 +71,7 @@ def _reason(said: str) -> str:
 
 
 def _environment_of(pid: int) -> Path | None:
-    """Return where the scripts of our user's process's environment are, by its first argument."""
-    try:
-        if procfs.folder(pid).stat().st_uid != os.geteuid():
-            return None
-    except OSError:  # it has ended
-        return None
+    """Return where the scripts of a process's environment are, by its first argument."""
     words = procfs.command_line(pid) or ()
     path = Path(words[0]) if words else Path()
     return path.parent if path.is_absolute() else None

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from dap_mux import procfs
@@ -64,9 +65,9 @@ async def gathered(options: DoctorOptions, join: Join) -> AsyncIterator[Observat
         observed.subjects += [each for each in endpoints if not _is_attached(each, observed)]
         observed.elsewhere = _elsewhere(observed, options.folder)
         observed.subjects = await _examined(observed)
-        commands = [*options.pythons, *_pythons_of(observed.configurations)]
-        observed.pythons = [await pythons.inspect(command) for command in commands]
-        observed.looked_at += [f"the Python of `{command}`" for command in commands]
+        observed.pythons = [await pythons.inspect(command) for command in options.pythons]
+        observed.looked_at += [f"the Python of `{command}`" for command in options.pythons]
+        observed.looked_at += map(_not_started, _pythons_of(observed.configurations))
         yield observed
 
 
@@ -204,6 +205,12 @@ def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str
     started = [one.values for one in configurations if one.values.get("request") == "launch"]
     found = [values["python"] for values in started if isinstance(values.get("python"), str)]
     return [text for text in dict.fromkeys(found) if "$" not in text]
+
+
+def _not_started(command: str) -> str:
+    """A file that came with a folder starts nothing: the user is shown the command."""
+    typed = f"dap-mux doctor --python {quote(command)}"
+    return f"not the Python that {launch_json.LAUNCH} names; to look at it, type `{typed}`"
 
 
 # This machine

@@ -9,7 +9,8 @@ from typing import Final
 
 START_TIMEOUT_S: Final = 30.0  # `kubectl exec` is slow
 _PROGRAM: Final = (
-    "import debugpy, sys; print('debugpy', debugpy.__version__, sys.version.split()[0])"
+    "import sys; del sys.path[0]; "  # nothing of the folder that we are in is run
+    "import debugpy; print('debugpy', debugpy.__version__, sys.version.split()[0])"
 )
 _MISSING: Final = "No module named"
 

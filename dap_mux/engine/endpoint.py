@@ -19,11 +19,14 @@ class Traits(Struct, frozen=True):
     that stand in it get rows of their own.
     `swallows_exceptions`: its framework catches what user code raises, so no process ends of it: a
     rank stops where an exception leaves user code, unless clients have chosen otherwise.
+    `awaits_debugger`: its process waits for its first debugger only because its session has told
+    it to, so without a client it is let run on.
     `copy`: a folder of the user's, and where this rank runs in a copy of it; or nothing.
     """
 
     user_threads: tuple[str, ...] = ()
     swallows_exceptions: bool = False
+    awaits_debugger: bool = False
     copy: tuple[str, str] = ("", "")
 
 
@@ -33,13 +36,20 @@ NO_TRAITS: Final = Traits()
 def read_traits(record: Mapping[str, Any]) -> Traits:
     """Read the traits of a rank's record, which is untrusted.
 
-    `userThreads`: true (any thread) or a list of patterns; `swallowsExceptions`: true or false;
+    `userThreads`: true (any thread) or a list of patterns; `swallowsExceptions` and
+    `awaitsDebugger`: true or false;
     `localRoot` with `remoteRoot`: a folder and its copy. Raises ValueError, naming the field.
     """
-    swallows = record.get("swallowsExceptions") or False
-    if not isinstance(swallows, bool):
-        raise ValueError("swallowsExceptions must be true or false")
-    return Traits(_user_threads(record.get("userThreads") or []), swallows, _copy(record))
+    threads = _user_threads(record.get("userThreads") or [])
+    swallows, awaits = (_flag(record, name) for name in ("swallowsExceptions", "awaitsDebugger"))
+    return Traits(threads, swallows, awaits, _copy(record))
+
+
+def _flag(record: Mapping[str, Any], name: str) -> bool:
+    value = record.get(name) or False
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false")
+    return value
 
 
 def _copy(record: Mapping[str, Any]) -> tuple[str, str]:

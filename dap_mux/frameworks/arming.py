@@ -61,7 +61,7 @@ def disarm() -> None:
 def unpack(bundle: bytes) -> None:
     """Make `dap_mux` importable, for good, and debugpy where this Python has none."""
     _remove_leftovers()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-{_pid_namespace()}-"))
     atexit.register(_remove_of, os.getpid(), folder)
     with zipfile.ZipFile(io.BytesIO(bundle)) as packed:
         packed.extractall(folder)
@@ -89,12 +89,25 @@ def _load_package(name: str, folder: Path) -> None:
     spec.loader.exec_module(module)
 
 
+def _pid_namespace() -> str:
+    """Return the number of the space in which our pid is one; "" where there are none."""
+    try:
+        return Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
+    except OSError:
+        return ""
+
+
 def _remove_leftovers() -> None:
-    """Remove the folders of this user's processes that were killed."""
+    """Remove the folders of this user's processes that were killed.
+
+    Containers may share the folder that they are in, and cannot see each other's processes.
+    """
+    here = _pid_namespace()
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        pid = folder.name.removeprefix(PREFIX).split("-")[0]
+        pid, space, *_ = folder.name.removeprefix(PREFIX).split("-")
+        ours = space == here and pid.isascii() and pid.isdigit()
         try:
-            if pid.isascii() and pid.isdigit() and folder.stat().st_uid == os.getuid():
+            if ours and folder.lstat().st_uid == os.getuid():
                 os.kill(int(pid), 0)
         except ProcessLookupError:
             shutil.rmtree(folder, ignore_errors=True)

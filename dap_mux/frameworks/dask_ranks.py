@@ -108,6 +108,7 @@ class DaskRanks:
             "pid": report["pid"],
             "userThreads": TASK_THREADS,
             "swallowsExceptions": True,
+            "awaitsDebugger": True,
             "incarnation": f"{address} {report['pid']}",
             "machine": report["machine"],
         }

@@ -21,6 +21,7 @@ from dap_mux.rank.environ import Place
 from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
 from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, say
+from dap_mux.rank.starter import STARTER
 
 DRIVER = Place(rank=0, launcher="Monarch", group="client")
 FOR_PROCS = (
@@ -32,6 +33,7 @@ FOR_PROCS = (
     "DAP_MUX_DIAL_TIMEOUT",
     "DEBUG_TIMEOUT",
     "DEBUG_ON_TIMEOUT",
+    STARTER,
 )
 NO_STARTUP_FUNCTIONS = (
     "cannot have its procs debugged: this release of Monarch has no "

@@ -22,6 +22,7 @@ from dap_mux.rank.detection import MARK
 from dap_mux.rank.environ import Place
 from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
 from dap_mux.rank.ready import RENDEZVOUS
+from dap_mux.rank.starter import STARTER
 
 DRIVER = "driver"
 TRAITS = {"swallowsExceptions": True}
@@ -34,6 +35,7 @@ FOR_WORKERS = (
     "DAP_MUX_TOKEN",
     "DEBUG_TIMEOUT",
     "DEBUG_ON_TIMEOUT",
+    STARTER,
 )
 
 

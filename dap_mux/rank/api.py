@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import debugpy  # noqa: T100
@@ -48,6 +48,7 @@ from dap_mux.rank.ready import (
     write_ready_file,
     write_to_rendezvous,
 )
+from dap_mux.rank.starter import STARTER, ends_with_starter
 
 
 class _Started:
@@ -110,6 +111,8 @@ def start(setup: Setup) -> tuple[str, int]:
             )
         _started.told = True
         return _started.forked_from
+    if setup.wait and os.environ.get(STARTER) and not ends_with_starter(os.environ):
+        setup = replace(setup, traits={**setup.traits, "awaitsDebugger": True})
     address = _listen_once(place, setup)
     keep_file_names()
     if setup.wait:

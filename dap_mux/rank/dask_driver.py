@@ -19,6 +19,7 @@ from typing import Any
 
 from dap_mux.rank.pickled_code import keep_file_names
 from dap_mux.rank.ready import RENDEZVOUS, write_ready_file
+from dap_mux.rank.starter import starter_is_gone
 
 POLL_INTERVAL_S = 0.05
 JOIN_TIMEOUT_S = 120.0  # of a session on a busy machine, which has to reach every worker
@@ -79,4 +80,5 @@ def _name_cluster(cluster: Path, address: str) -> None:
 
 def _awaits_session(cluster: Path) -> bool:
     """Whether the session is there, and has not said yet that the driver may go on."""
-    return cluster.parent.is_dir() and not cluster.with_suffix(".joined").exists()
+    here = cluster.parent.is_dir() and not starter_is_gone(os.environ)
+    return here and not cluster.with_suffix(".joined").exists()

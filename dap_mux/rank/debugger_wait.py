@@ -16,7 +16,7 @@ import debugpy  # noqa: T100
 from dap_mux.rank.environ import Place
 from dap_mux.rank.options import ON_TIMEOUT, TIMEOUT_CODE, seconds
 from dap_mux.rank.ready import say
-from dap_mux.rank.starter import starter_is_gone
+from dap_mux.rank.starter import STARTER, ends_with_starter, starter_is_gone
 
 OnTimeout: TypeAlias = Literal["exit", "continue"]
 
@@ -24,6 +24,8 @@ STARTER_CHECK_INTERVAL_S = 0.5
 POLL_INTERVAL_S = 0.01  # debugpy's own wait polls every 0.02 s
 _visits: list[None] = []
 """One entry for each debugger that has attached and configured; it may have left since."""
+session_lost = threading.Event()
+"""Set while the session that this rank calls does not answer any more."""
 
 
 def timeout_of(environ: Mapping[str, str]) -> float | None:
@@ -76,8 +78,11 @@ def wait_or_end(
         if wait_for_debugger(timeout, with_starter=since_start):
             return True
     except StarterGone:
-        say(place, "was launched by an editor that left before its debugger was ready; exiting")
-        _exit()
+        if ends_with_starter(os.environ):
+            say(place, "was launched by an editor that left before its debugger was ready; exiting")
+            _exit()
+        say(place, "has no debug session any more; continuing without a debugger")
+        return False
     late = f"had no debugger attached within {timeout:g} s"
     if on_timeout == "exit":
         say(place, f"{late}; exiting (DEBUG_ON_TIMEOUT=continue would run it without one)")
@@ -87,7 +92,12 @@ def wait_or_end(
 
 
 class StarterGone(Exception):
-    """The process that launched this rank has gone, and no debugger has ever attached."""
+    """The session that launched this rank has gone, and no debugger has ever attached."""
+
+
+def session_is_gone() -> bool:
+    """Whether this rank was launched by a session that is there no more, as far as can be seen."""
+    return starter_is_gone(os.environ) or (bool(os.environ.get(STARTER)) and session_lost.is_set())
 
 
 def _exit() -> NoReturn:
@@ -114,7 +124,7 @@ def wait_for_debugger(timeout: float | None, *, with_starter: bool = False) -> b
         if until is not None and time.monotonic() >= until:
             return False
         if with_starter and time.monotonic() >= look:
-            if starter_is_gone(os.environ):
+            if session_is_gone():
                 raise StarterGone
             look = time.monotonic() + STARTER_CHECK_INTERVAL_S
         time.sleep(POLL_INTERVAL_S)

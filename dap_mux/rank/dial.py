@@ -14,10 +14,12 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dap_mux.rank.debugger_wait import STARTER_CHECK_INTERVAL_S, session_is_gone, session_lost
 from dap_mux.rank.environ import Place
 from dap_mux.rank.in_process import CannotListen, Connection, Source, keep_alive, listen_to
 from dap_mux.rank.listen import prepare_debugger
@@ -105,7 +107,12 @@ def dial(place: Place, target: Target, traits: Mapping[str, object] = NO_TRAITS)
     line.ready.set()
     # Before debugpy's own, which tells the session that the process ends: it hangs up then.
     atexit.register(line.give_up)
-    if not line.settled.wait(target.timeout):
+    until = time.monotonic() + target.timeout
+    while not line.settled.wait(STARTER_CHECK_INTERVAL_S):
+        if session_is_gone():  # whoever is to wait for it will not
+            return target.host, target.port
+        if time.monotonic() < until:
+            continue
         line.give_up()
         raise CannotDial(f"no session at {target} within {target.timeout:g} s: {line.problem}")
     if line.problem:
@@ -155,6 +162,7 @@ class Line(Source):
                 self._failed(str(error), final=False)
             else:
                 self.problem = ""
+                session_lost.clear()
                 self.settled.set()
                 return connection
             self._given_up.wait(pause)
@@ -163,6 +171,7 @@ class Line(Source):
 
     def _failed(self, problem: str, *, final: bool) -> None:
         if self.settled.is_set():
+            session_lost.set()
             return
         self.problem = problem
         if final:

@@ -1,9 +1,9 @@
-"""The process that started this job, and whether it has gone.
+"""The session that started this job, and whether it has gone.
 
-A job that an editor has launched, and that no debugger has configured yet, has nobody who would
-ever do so once its debug adapter has gone, killed with the editor, say: its ranks end then. They
-are told the adapter's process in a variable, and look at it while they wait. Later they do not: a
-program that has begun runs on without its session.
+No rank waits for the first debugger of a session that is gone, killed, say: where an editor has
+launched the job its ranks end then, and those of `dap-mux run` run on. They are told the session's
+process in a variable, and look at it while they wait. Later they do not: a program that has begun
+runs on without its session.
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 STARTER = "DAP_MUX_STARTER"
+UNKNOWN = "unknown"
+_ENDS = "ends"
 _START = 19  # among the fields of proc(5) stat from the third on
 _DEAD = "ZXx"
 
 
-def starter_variables(environ: Mapping[str, str], *, ends_with_us: bool) -> dict[str, str]:
-    """Return the variables that tell ranks of it, on top of `environ`."""
-    if ends_with_us:
-        return {STARTER: this_process()}
-    return {STARTER: ""} if STARTER in environ else {}  # of the job that we are in ourselves
+def starter_variables(*, ends_with_us: bool) -> dict[str, str]:
+    """Return the variables that tell ranks of us; `ends_with_us`: they end once we are gone."""
+    return {STARTER: f"{this_process()} {_ENDS}" if ends_with_us else this_process()}
+
+
+def ends_with_starter(environ: Mapping[str, str]) -> bool:
+    """Whether a rank that still waits for its first debugger ends with its starter."""
+    return environ.get(STARTER, "").endswith(_ENDS)
 
 
 def this_process() -> str:
-    """Describe the calling process as STARTER does; "" where the system does not tell."""
+    """Describe the calling process as STARTER does, as far as the system tells."""
     try:
         return f"{_machine()} {os.getpid()} {_fields(os.getpid())[_START]}"
     except (OSError, IndexError):
-        return ""
+        return UNKNOWN
 
 
 def starter_is_gone(environ: Mapping[str, str]) -> bool:

@@ -21,6 +21,7 @@ async def join_clusters(session: Session, rendezvous: Path) -> None:
 
 async def _follow(session: Session, cluster: MetCluster) -> None:
     try:
+        cluster.check_python()
         sources = await RankSources.of_source(cluster.named)
     except DapMuxError as error:
         session.tell(f"{error}; its workers run without a debugger")

@@ -251,11 +251,24 @@ async def test_pythons(doctor: Doctor, user: User) -> None:
     assert found["paste"].startswith("pip install")
     found = await doctor.only("python", "--python", "no-such-python")
     assert "no-such-python" in found["evidence"][0]
-    configuration = {"name": "x", "type": "dap-mux", "request": "launch", "python": "no-such"}
+
+
+async def test_a_command_that_a_folder_names_is_shown_and_never_started(user: User) -> None:
+    """Nor is a module of that folder imported by the Python that the user names."""
+    marker, module = user.folder / "marker", "import os\nopen('marker', 'w')\n"
+    evil = user.folder / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    evil.chmod(0o755)
+    user.script(module, "debugpy.py")
+    configuration = {"name": "x", "type": "dap-mux", "request": "launch", "python": f"{evil} d"}
     (user.folder / ".vscode").mkdir()
     text = json.dumps({"configurations": [configuration]})
     (user.folder / ".vscode" / "launch.json").write_text(text)
-    await doctor.only("python")
+    done = await user.does("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert f"dap-mux doctor --python '{evil} d'" in " ".join(done.out.split())
+    assert (await user.does("doctor", "--python", sys.executable)).code == 0
+    assert not marker.exists()
 
 
 # Clocks (those of torch: tests/launchers/test_while_paused.py)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from dap_mux.engine import inputs
+from dap_mux.engine.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import (
     LINE,
@@ -16,7 +19,10 @@ from tests.engine.scenes import (
     states,
     stopped,
 )
+from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import Playbook
+
+AWAITS: Final = Traits(awaits_debugger=True)
 
 
 def test_killed(play: Play) -> None:
@@ -393,3 +399,75 @@ def test_restart_of_a_guest(play: Play, owns_job: bool) -> None:
     client = attached(book)
     assert "this client has launched" in client.ask("restart").refusal
     assert not any("supportsRestartRequest" in str(body) for body in client.of("capabilities"))
+
+
+def test_ranks_that_come_after_the_last_client_has_left(play: Play) -> None:
+    """They wait for nobody: let run on, also at a second attempt, and only once."""
+    book = play()
+    book.know(0, traits=AWAITS)
+    client = attached(book)
+    client.ask("disconnect")
+    book.note("rank 1 comes, rank 2 is not reached at once")
+    book.know(1, traits=AWAITS)
+    book.absent.add(("job", 2))
+    book.know(2, traits=AWAITS, ready=False)
+    book.wait(0.2)
+    assert configured(book, 1) == 1
+    book.absent.clear()
+    with book.quietly("time passes"):
+        book.wait(15)
+    book.note("rank 1 calls again")
+    book.know(1, traits=AWAITS)
+    book.wait(5)
+    assert [configured(book, number) for number in range(3)] == [1, 1, 1]
+    with book.quietly("the next client"):
+        attach(second := book.client("second"))
+    assert states(second) == ["running"] * 3
+
+
+@pytest.mark.parametrize("silent", ["attach", "configurationDone", ""])
+def test_the_last_client_leaves_while_ranks_come(play: Play, silent: str) -> None:
+    """Wherever their handshake is, also where it waits for the client: it goes on to its end."""
+    book = play()
+    with book.quietly("a client that has not configured" if not silent else "a client"):
+        client = book.client()
+        introduce(client)
+        client.ask("attach", justMyCode=True)
+        if silent:
+            client.ask("configurationDone")
+    book.know(7)
+    rank = book.ranks["job", 0] = FakeRank(0)
+    rank.silent = {silent}
+    book.know(0, traits=AWAITS)
+    client.ask("disconnect")
+    book.note("it answers again")
+    rank.silent = set()
+    book.lose(0)
+    rank.heard.clear()
+    book.wait(3)
+    assert "configurationDone" in rank.heard or not silent
+    assert not rank.configured
+
+
+def test_a_rank_whose_user_asked_for_a_wait_waits(play: Play) -> None:
+    """The session's last client has left: the next one is waited for, as the rank's user said."""
+    book = play()
+    book.know(0)
+    client = attached(book)
+    client.ask("disconnect")
+    rank = book.know(1)
+    book.wait(5)
+    assert not rank.heard
+
+
+def test_before_the_first_client_ranks_are_held(play: Play) -> None:
+    """A session that nobody has come to yet lets no rank run on."""
+    book = play()
+    book.know(0, traits=AWAITS)
+    book.wait(60)
+    assert configured(book, 0) == 0
+
+
+def configured(book: Playbook, number: int) -> int:
+    """How often a rank was told to run on."""
+    return book.rank(number).heard.count("configurationDone")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dap_mux.engine.endpoint import Traits
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, stopped
 
@@ -58,3 +59,47 @@ def test_ranks_that_cannot_tell_are_named_with_the_reason(play: Play) -> None:
     assert [one["ranks"] for one in body["threads"]] == ["2"]
     refusal = client.ask("stacks", threads="some").refusal
     assert "threads" in refusal
+
+
+ON_A_THREAD: dict[str, Any] = {
+    **ANSWER,
+    "threads": [
+        ["MainThread", True, [[1, 1, 468]]],
+        ["Task-Threads-1", False, [[0, 0, 22]]],
+        ["Task-Threads-1, asyncio tasks", False, [[0, 0, 23]]],
+        ["loader-4", False, [[0, 0, 9]]],
+    ],
+}
+
+
+def test_the_stopped_thread_counts(play: Play) -> None:
+    """A worker's main thread serves its framework; the user's code runs on another one."""
+    book = play(1)
+    rank = book.know(1, traits=Traits(user_threads=("Task-*",)))
+    client = attached(book)
+    rank.data.stacks = ON_A_THREAD
+    threads = [{"id": 2, "name": "Task-Threads-1"}, {"id": 3, "name": "Task-Threads-2"}]
+    with book.happens():
+        rank.stops("breakpoint", LINE, thread=2, userThreads=threads)
+    book.wait(1)
+    body = client.ask("stacks", ranks="1").body
+    names = [one["name"] for one in body["threads"]]
+    assert names == ["Task-Threads-#", "Task-Threads-#, asyncio tasks"]
+    assert body["threads"][0]["branches"][0]["frames"][0]["line"] == 22
+
+
+def test_user_threads_of_a_running_rank(play: Play) -> None:
+    """Those that its source names; a rank of which none is in user code shows its main one."""
+    book = play()
+    traits = Traits(user_threads=("Task-*",))
+    for number in range(2):
+        book.know(number, traits=traits).data.stacks = ON_A_THREAD
+    idle = [["MainThread", True, [[1, 1, 468]]], ["Task-1", False, [[1, 1, 9]]]]
+    book.rank(1).data.stacks = {**ANSWER, "threads": idle}
+    client = attached(book)
+    body = client.ask("stacks").body
+    assert {one["name"]: one["ranks"] for one in body["threads"]} == {
+        "MainThread": "1",
+        "Task-Threads-#": "0",
+        "Task-Threads-#, asyncio tasks": "0",
+    }

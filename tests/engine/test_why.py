@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.evaluate.evidence_probe import ask, teach
 from dap_mux.insight.why.evidence import Process
 from tests.engine.conftest import Play
@@ -120,3 +121,19 @@ def test_a_rank_that_never_learns(play: Play) -> None:
         "undecided",
         "rank 0: malformed response; nothing else is wrong",
     )
+
+
+def test_the_stopped_thread_of_a_worker_is_told(play: Play) -> None:
+    """Its main thread serves the framework, and has not stopped at anything."""
+    book = play(1)
+    rank = book.know(1, traits=Traits(user_threads=("Task-*",)))
+    client = attached(book)
+    task = {"name": "Task-1", "main": False, "frames": [(0, 2, 22)], "state": "S"}
+    serves = asleep((1, 1, 468), call={"text": "select()", "function": "select.select"})
+    rank.data.evidence = {**serves, "threads": [*serves["threads"], task]}
+    with book.happens():
+        rank.stops("breakpoint", 22, thread=2, userThreads=[{"id": 2, "name": "Task-1"}])
+    book.wait(1)
+    body = why(book, client)
+    assert body["verdict"] == "held-by-debugger"
+    assert body["suspects"][0]["stack"][0]["line"] == 22

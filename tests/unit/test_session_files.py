@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,3 +229,31 @@ def test_the_folder_follows_the_runtime_directory() -> None:
 def test_a_port_above_the_last_does_not_wrap_round(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="the last one is 65535"):
         find(text, tmp_path)
+
+
+@pytest.mark.parametrize("what", ["another user's", "a link", "a file"])
+def test_a_name_that_others_have_taken_blocks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Without XDG_RUNTIME_DIR: the session's files are in the home then, for all commands."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    taken = session_folder()
+    assert taken.parent == tmp_path
+    if what == "another user's":
+        if os.geteuid():
+            pytest.skip("only root can give a folder away")
+        taken.mkdir()
+        os.chown(taken, 65534, 65534)
+    elif what == "a link":
+        taken.symlink_to(tmp_path)
+    else:
+        taken.touch()
+    file = SessionFile("127.0.0.1", 5678)
+    assert home in file.write().parents
+    assert [one.port for one in running()] == [5678]
+    file.remove()
+    assert not running()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dap_mux.frameworks import arming
 from dap_mux.temporary_folders import LOGS, LONG_GONE, RANKS, hold, temporary_folder
 
 KILLED = """
@@ -20,6 +21,13 @@ with temporary_folder(sys.argv[1]) as folder:
     (folder / "rank-0.log").write_text("said")
     print(folder, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+UNPACKS = """
+import time
+from dap_mux.frameworks import arming, bundle
+arming.unpack(bundle.rank_bundle())
+print("there", flush=True)
+time.sleep(600)
 """
 
 
@@ -101,3 +109,46 @@ def test_a_start_lists_only_what_killed_runs_have_left_long_ago(place: Path) -> 
         looking = False
     assert str(old) in listed
     assert not {str(ended), str(late)}.intersection(listed)
+
+
+@pytest.mark.parametrize(
+    "name", ["²-{}-x", "9" * 20 + "-{}-x", "9" * 100 + "-{}-x", "-{}-x", "one-x"]
+)
+def test_a_worker_s_name_without_a_process_id_is_left_alone(place: Path, name: str) -> None:
+    """The folders of killed workers are removed, whatever else has been put beside them."""
+    here = arming._pid_namespace()
+    odd, left = place / f"{arming.PREFIX}{name.format(here)}", worker_s(place, here)
+    odd.mkdir()
+    arming._remove_leftovers()
+    assert odd.exists()
+    assert not left.exists()
+
+
+def test_the_folder_of_another_container_is_left_alone(place: Path) -> None:
+    """Its process may live, and cannot be seen from here."""
+    theirs = worker_s(place, "4026500000")
+    arming._remove_leftovers()
+    assert theirs.exists()
+
+
+def test_a_living_worker_s_folder_says_where_it_lives(place: Path) -> None:
+    """Another worker of the same container leaves it alone, and removes it once it is killed."""
+    words = [sys.executable, "-c", UNPACKS]
+    environ = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "there\n"
+        arming._remove_leftovers()
+        assert [*place.iterdir()]
+        worker.kill()
+    arming._remove_leftovers()
+    assert not [*place.iterdir()]
+
+
+def worker_s(place: Path, namespace: str) -> Path:
+    """The folder of a worker whose pid is nobody's here."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    folder = place / f"{arming.PREFIX}{ended.pid}-{namespace}-x"
+    folder.mkdir()
+    return folder

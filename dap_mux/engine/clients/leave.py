@@ -11,7 +11,6 @@ from dap_mux.engine.outputs import CloseClient, EndJob
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.types import DisconnectArguments, typed
 
@@ -115,11 +114,8 @@ class ClientLeave:
 
     def _release_all(self) -> None:
         """Every rank runs on, and the session waits for the next controller."""
-        self._lifecycle.request.wanted = False
         self._core.flow.configured = False
-        for rank in self._core.sorted_ranks():
-            if rank.phase is not Phase.RELEASED:
-                self._core.later(partial(self._lifecycle.leave, rank, release=False))
+        self._lifecycle.let_all_go()
 
     def say_goodbye(self) -> None:
         """The session is over: `terminated`, once, to everybody who was told of a beginning."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec.structs import replace
+
 from dap_mux.addresses import is_loopback
 from dap_mux.engine.evaluate.evidence_probe import take_samples
 from dap_mux.engine.evaluate.gather_results import Result
@@ -13,6 +15,7 @@ from dap_mux.engine.inputs import ProcessesRead
 from dap_mux.engine.outputs import ReadProcesses
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import leading_threads, shows_other_threads
 from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -96,12 +99,30 @@ def _evidence(inquiry: _Inquiry) -> Evidence:
         rank.rank_id: RankEvidence(
             rank.rank_id,
             _standing(rank, inquiry.problems.get(rank.id, "")),
-            inquiry.samples.get(rank.id, ()),
+            [_leading(rank, sample) for sample in inquiry.samples.get(rank.id, ())],
             inquiry.processes.get(_process_of(rank), ()),
         )
         for rank in inquiry.ranks
     }
     return Evidence(found, inquiry.interval)
+
+
+def _leading(rank: Rank, sample: Sample) -> Sample:
+    """Take the thread that shows what the rank does for its main one."""
+    if not shows_other_threads(rank):
+        return sample
+    files = sample.files
+    told = [
+        (
+            one.name,
+            one.main,
+            any(file < len(files) and not files[file][1] for file, *_ in one.frames),
+        )
+        for one in sample.threads
+    ]
+    first = leading_threads(rank, told)[:1]
+    threads = [replace(one, main=place in first) for place, one in enumerate(sample.threads)]
+    return replace(sample, threads=threads)
 
 
 def _note(inquiry: _Inquiry, results: dict[DebuggeeId, Result[Sample]]) -> None:

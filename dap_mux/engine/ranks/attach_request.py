@@ -8,9 +8,13 @@ from dap_mux.engine.state.bodies import Body
 
 
 class AttachRequest(Struct):
-    """Whether a controller has asked to attach, and with which arguments."""
+    """Whether a controller has asked to attach, and with which arguments.
+
+    `left`: the last of them has left, so newcomers wait for nobody.
+    """
 
     wanted: bool = False
+    left: bool = False
     arguments: Body = field(default_factory=dict)
 
     @property

@@ -226,7 +226,7 @@ class Handshake:
     def configure(self, rank: Rank) -> None:
         """The rank takes breakpoints; it runs on once the clients have configured."""
         self._watcher.configuring(rank)
-        if self._core.flow.configured:
+        if self._core.flow.configured or not self._request.wanted:
             self.start(rank)
 
     def free_children(self, rank: Rank) -> None:
@@ -280,7 +280,7 @@ class Handshake:
         """It is attached, as the answer says, or a stop that has overtaken the answer."""
         if rank.phase is Phase.STARTING:
             self._transitions.to(rank, Signal.ATTACHED)
-            rank.attempts, rank.connection.key = 0, ""
+            rank.attempts, rank.connection.key, rank.begun = 0, "", rank.process_now
             self._outcome.attached(rank)
 
 

@@ -9,6 +9,7 @@ is `control`'s: `continue` only for a rank that is stopped.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from dap_mux.engine.endpoint import Endpoint
@@ -76,7 +77,8 @@ class Lifecycle:
         back = rank.phase is Phase.GONE and endpoint.ready
         if rank.phase in (Phase.IDLE, Phase.WAITING, Phase.GONE):
             self._way_changed(rank, before)
-        if self.request.wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
+        wanted = self.request.wanted or (self.request.left and rank.held_back)
+        if wanted and (rank.phase in (Phase.IDLE, Phase.WAITING) or back):
             self.processes.forget_fate(rank)
             self.connect(rank)
 
@@ -148,13 +150,31 @@ class Lifecycle:
 
     def connect_all(self, arguments: Body) -> None:
         """The first controller attaches: every rank that is not gone is connected."""
-        self.request.wanted = True
+        self.request.wanted, self.request.left = True, False
         self.request.arguments = arguments
         for rank in self._core.sorted_ranks():
             if rank.after_leaving is AfterLeaving.STAY_AWAY:  # one that is being released, too
                 rank.after_leaving = AfterLeaving.RETURN
             if rank.phase in (Phase.IDLE, Phase.RELEASED):
                 self.connect(rank)
+
+    def let_all_go(self) -> None:
+        """The last controller has left: every rank runs on, those to come as well.
+
+        One that has not begun is told so in a handshake that goes on, or is made for that alone.
+        """
+        self.request.wanted, self.request.left = False, True
+        for rank in self._core.sorted_ranks():
+            if rank.phase is not Phase.RELEASED:
+                self._core.later(partial(self._let_go, rank))
+
+    def _let_go(self, rank: Rank) -> None:
+        if not rank.held_back or rank.phase.live or rank.phase is Phase.GONE:
+            self.leave(rank, release=False)
+        elif rank.phase is Phase.CONFIGURING:
+            self._handshake.start(rank)
+        elif rank.phase is Phase.IDLE:
+            self.connect(rank)
 
     def start_all(self) -> None:
         """The clients have configured: every rank that waits for it runs on."""
@@ -200,8 +220,8 @@ class Lifecycle:
         self._handshake.configure(child)
 
     def attached(self, rank: Rank) -> None:
-        """It is live. A child that is not debugged has been let go, and is left politely, too."""
-        if rank.hidden:
+        """It is live. One that nobody debugs has been let go, and is left politely, too."""
+        if rank.hidden or not self.request.wanted:
             self.leave(rank, release=False)
         else:
             self._watcher.live(rank)

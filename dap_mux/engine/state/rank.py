@@ -137,6 +137,7 @@ class Rank(Struct, eq=False):
     fate: Fate = field(default_factory=Fate)
     main: Rank | None = None  # of a worker
     attach_overrides: Body = field(default_factory=lambda: NO_OVERRIDES)  # a worker's own
+    begun: tuple[int | None, str] | None = None  # the process that has run on with us attached
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
     row: RankRow | None = None  # what `list` showed last; None: it has moved since
@@ -160,6 +161,17 @@ class Rank(Struct, eq=False):
     def worker(self) -> int | None:
         """A worker's number; None for a rank."""
         return worker_of(self.id)
+
+    @property
+    def process_now(self) -> tuple[int | None, str]:
+        """What tells its process from another of the same rank."""
+        return self.endpoint.pid, self.endpoint.incarnation
+
+    @property
+    def held_back(self) -> bool:
+        """Whether its process still waits for a debugger that its session has promised."""
+        awaits = self.endpoint.traits.awaits_debugger and self.main is None
+        return awaits and self.begun != self.process_now
 
     @property
     def standing(self) -> Stop | None:

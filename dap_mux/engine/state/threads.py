@@ -7,7 +7,8 @@ survives stops, reconnects and regrouping, so that an editor's tree stays as the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from msgspec import Struct
@@ -212,3 +213,30 @@ def main_thread(rank: Rank) -> int:
         if name == MAIN_THREAD:
             return id
     return min(rank.threads, default=1)
+
+
+def shows_other_threads(rank: Rank) -> bool:
+    """Whether what a rank does may be seen in another thread than its main one."""
+    stop = rank.standing
+    if stop is None:
+        return bool(rank.endpoint.traits.user_threads)
+    return rank.threads.get(stop.thread, MAIN_THREAD) != MAIN_THREAD
+
+
+def leading_threads(rank: Rank, told: Sequence[tuple[str, bool, bool]]) -> list[int]:
+    """Return the places of the threads that show what a rank does.
+
+    That is the one that is stopped; of a running rank those in user code that its source calls user
+    threads; else the main one. `told`: name, whether it is the main one, whether in user code.
+    """
+    stop, patterns = rank.standing, rank.endpoint.traits.user_threads
+    if stop is not None:
+        name = rank.threads.get(stop.thread)
+        found = [place for place, one in enumerate(told) if one[0] == name]
+    else:
+        found = [
+            place
+            for place, (name, _, in_user_code) in enumerate(told)
+            if in_user_code and any(fnmatchcase(name, pattern) for pattern in patterns)
+        ]
+    return found or [place for place, one in enumerate(told) if one[1]]

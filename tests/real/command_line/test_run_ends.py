@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -22,6 +25,23 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
+STARTED, RELEASED = 10.0, 3.0  # s; of a Python on a busy machine, and until a rank runs on
+LATER = """\
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+while not Path("go").exists():
+    time.sleep(0.01)
+ranks = []
+for rank in range(3):
+    variables = {"RANK": str(rank), "WORLD_SIZE": "3"}
+    ranks.append(subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, **variables}))
+for rank in ranks:
+    rank.wait()
+"""
 PROMPT = 4.0  # s; 2 for a client's last requests, and the end of our own process
 FAMILY = """\
 import subprocess
@@ -195,3 +215,31 @@ async def test_ranks_that_end_before_they_listen(user: User) -> None:
     assert "no licence" in done.err
     assert "dap-mux: ranks 0-1 exited with 7\n" in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("options", [(), ("--dial",)], ids=["ranks-listen", "ranks-call"])
+async def test_killed_before_a_client_came_it_leaves_no_rank_waiting(
+    user: User, options: tuple[str, ...]
+) -> None:
+    """At ten moments, from before it has a rank until after that waits."""
+    script = user.script("print('end')\n")
+    for moment in range(10):
+        run = await start(user, *options, script, n=1)
+        await run.session()
+        with suppress(ProcessLookupError):
+            await asyncio.sleep(0.1 * moment)  # what is then is another thing on each machine
+            run.process.send_signal(signal.SIGKILL)
+        await run.process.wait()
+        await user.nothing_is_left(within=STARTED + RELEASED)
+
+
+async def test_ranks_that_come_after_the_last_client_has_left(user: User) -> None:
+    """Nobody would come for them: the one that is there, and those that come later, run on."""
+    launcher = user.script(LATER, "launch.py")
+    run = await user.start("run", "--", sys.executable, launcher, user.script("print('end')\n"))
+    client = await run.client()
+    await client.handshake(LAUNCH, timeout=LIMIT)
+    await client.disconnect(terminateDebuggee=False)
+    (user.folder / "go").touch()
+    done = await run.ends()
+    assert (done.code, done.out.count("end")) == (0, 3)

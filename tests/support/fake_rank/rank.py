@@ -66,6 +66,7 @@ class FakeRank:
         self.refuses: dict[str, str] = {}
         self.last_breakpoints: list[Json] = []
         self.outbox: list[Json] = []
+        self.heard: list[str] = []  # the commands of all requests, over all connections
         self.data = FakeData(number, self.program)
         self.disk = self.data.disk
         self.missing = self.disk.missing
@@ -220,6 +221,7 @@ class FakeRank:
     def receive(self, request: Json) -> None:
         """Take one request."""
         command = request["command"]
+        self.heard.append(command)
         if command in self.silent:
             self._kept.append(request)
         elif self.dead or self._kills(command):

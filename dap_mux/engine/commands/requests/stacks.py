@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from dap_mux.engine.commands.requests.cast import named
 from dap_mux.engine.evaluate.fan_out import absence_of
@@ -16,6 +17,7 @@ from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import leading_threads, shows_other_threads
 from dap_mux.errors import PeerFault
 from dap_mux.insight.stack_answer import kind_of_thread, stacks_answer
 from dap_mux.insight.stack_tree import Stack
@@ -24,6 +26,8 @@ from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.protocol.types import StacksArguments, typed
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
+
+TASKS: Final = ", asyncio tasks"  # as in dap_mux/injected/stacks.py
 
 
 class StackTrees:
@@ -38,13 +42,18 @@ class StackTrees:
         arguments = typed(request.arguments, StacksArguments)
         injected = self._core.injected
         every_thread = arguments.threads == "all"
-        expression = ask(injected.stacks, injected.task_trees, every_thread=every_thread)
+        main, every = (
+            ask(injected.stacks, injected.task_trees, every_thread=each) for each in (False, True)
+        )
+
+        def question(rank: Rank) -> str:
+            return every if every_thread or shows_other_threads(rank) else main
 
         def chosen(ranks: list[Rank]) -> None:
             live = [rank for rank in ranks if rank.phase.live]
             absent = {rank.rank_id: absence_of(rank) for rank in ranks if not rank.phase.live}
-            then = partial(self._answer, request, absent)
-            gather_results(self._core, live, lambda rank: expression, Stacks, then)
+            then = partial(self._answer, request, absent, every_thread)
+            gather_results(self._core, live, question, Stacks, then)
 
         self._meshes.choose(request, arguments.ranks, chosen)
 
@@ -52,6 +61,7 @@ class StackTrees:
         self,
         request: ClientRequest,
         missing: dict[RankId, str],
+        every_thread: bool,
         results: dict[DebuggeeId, Result[Stacks]],
     ) -> None:
         threads: dict[str, list[tuple[RankId, Stack]]] = {}
@@ -64,7 +74,10 @@ class StackTrees:
             except PeerFault:
                 missing[rank.rank_id] = MALFORMED
                 continue
-            for name, stack in known[id(told), paths]:
+            stacks = known[id(told), paths]
+            if not every_thread and shows_other_threads(rank):
+                stacks = _leading(rank, told, stacks)
+            for name, stack in stacks:
                 threads.setdefault(kind_of_thread(name), []).append((rank.rank_id, stack))
         label = partial(named, self._core)
         body = stacks_answer(threads, most_first(missing), label, self._is_stopped)
@@ -82,3 +95,13 @@ class StackTrees:
 
     def _is_stopped(self, rank: RankId) -> bool:
         return self._core.ranks[rank].stop is not None
+
+
+def _leading(rank: Rank, told: Stacks, stacks: list[tuple[str, Stack]]) -> list[tuple[str, Stack]]:
+    """Return those of the threads that show what the rank does, and of their asyncio tasks."""
+    threads = [
+        (name, is_main, any(not frame.library for frame in stack))
+        for (name, stack), (_, is_main, _) in zip(stacks, told.threads, strict=True)
+    ]
+    names = {threads[place][0] for place in leading_threads(rank, threads)}
+    return [one for one in stacks if one[0].partition(TASKS)[0] in names]
