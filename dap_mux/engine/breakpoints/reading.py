@@ -11,6 +11,7 @@ from dap_mux.engine.messages.capabilities import DIFFER, TOGETHER
 from dap_mux.engine.python_syntax import is_expression
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import (
+    RankId,
     RankSetError,
     UnknownDimension,
     World,
@@ -40,7 +41,13 @@ def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoin
         breakpoint.refusal = str(error)
     else:
         check_sets(breakpoint, world)
+        if breakpoint.barrier and _any_runs(breakpoint.selection(world), world):
+            breakpoint.tries = 0
     return breakpoint
+
+
+def _any_runs(ranks: Iterable[RankId], world: World) -> bool:
+    return any(world.states.get(id) in ("running", "pausing") for id in ranks)
 
 
 def check_sets(breakpoint: Breakpoint, world: World) -> None:

@@ -62,6 +62,7 @@ class BarrierRound(Struct, eq=False):
     told: str = ""  # what the names of its ranks' rows say of it, once it has lasted for a moment
     naming: int | None = None  # the deadline by which they say it anew
     overdue: int | None = None  # ... and that by which users are told who is missing
+    patience: int | None = None  # ... and that by which it fails, if it may
 
     def __str__(self) -> str:
         return f"{self.word} {len(self.here)}/{len(self.here) + len(self.awaited)}"

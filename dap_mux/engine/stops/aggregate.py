@@ -179,16 +179,6 @@ class Stops:
             self._moves.moved(rank)
         self.consider()
 
-    def hide(self, rank: Rank) -> None:
-        """A rank that was paused at a barrier waits there again, and clients are told it runs."""
-        if rank.at_barrier and rank.at_barrier.hold:
-            rank.at_barrier.hold.shown = rank.pausing = False
-        if rank.stop and rank.at_barrier:
-            rank.at_barrier.shown = rank.stop.announced = False
-            rank.stop = None
-            self._new.pop(rank.id, None)
-            self._moves.moved(rank)
-
     def run_on(self, ranks: list[Rank]) -> None:
         """Let these ranks go that wait at a barrier."""
         told = [rank for rank in ranks if rank.stop and rank.stop.announced]
