@@ -224,6 +224,11 @@ class ClientEvents:
 
     # When a stop has been applied
 
+    def applying(self) -> bool:
+        """Whether some client has not applied the last stop of a rank that still stands."""
+        clients = [client for client in self._core.controllers() if client.sync.row is not None]
+        return bool(clients) and bool(self._stopped())
+
     def threads_answered(self, client: Client) -> None:
         """The client has the rows: an `allThreadsStopped` is applied now, so say who runs."""
         if client.dialect.fetches or not client.sync.replies:
