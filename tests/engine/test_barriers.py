@@ -75,7 +75,7 @@ def test_all_stop_together(play: Play) -> None:
     arrive(book, 1)
     assert stops(client) == 1
     assert reasons(client) == ["breakpoint"] * 3
-    assert client.of("stopped")[0]["description"] == "Paused at barrier 3/3"
+    assert client.of("stopped")[0]["description"] == "At barrier 3/3"
 
 
 def test_every_round_is_new(play: Play) -> None:
@@ -107,6 +107,22 @@ def test_the_drop_down_of_an_editor(play: Play) -> None:
     assert sent(book) == [[{"line": LINE, "condition": "step == 2"}]] * 2
     assert reasons(client) == ["barrier 1/2", None]
     assert set_one(client, mode="each")["verified"]
+
+
+def test_the_mode_survives_an_edit_of_the_condition(play: Play) -> None:
+    """VS Code sends none then, also with each later list; the answer says so."""
+    book = play(2)
+    client = waiting(book, condition="step == 2", mode="together")
+    for condition in ("step == 3", "step == 3", "step == 4"):
+        told = set_one(client, condition=condition)
+        assert told["message"] == "the mode 'together' is kept; choose 'each rank' to end it"
+        assert sent(book) == [[{"line": LINE, "condition": condition}]] * 2
+    arrive(book, 0)
+    assert reasons(client) == ["barrier 1/2", None]
+    assert "message" not in set_one(client, condition="step == 4", mode="each")
+    assert runs(book, 0) == [0]
+    assert "message" not in set_one(client, condition="step == 5")
+    assert "message" not in set_one(client, condition="step == 5", mode="together")
 
 
 def test_continue_of_all_frees_all(play: Play) -> None:
@@ -263,7 +279,8 @@ def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
     client.ask("release", ranks="1")
     book.wait(SETTLED)
     assert reasons(client)[0] == "breakpoint"
-    assert client.of("stopped")[-1]["description"] == "Paused at barrier 1/1, without rank 1"
+    told = client.of("stopped")[-1]
+    assert (told["description"], told["text"]) == ("At barrier 1/1", "without rank 1")
 
 
 def test_removing_the_breakpoint_frees_all(play: Play) -> None:
@@ -498,8 +515,10 @@ def test_values_that_differ_stop_all(play: Play) -> None:
     client = waiting(book, 0, 1, 2, condition="differ: loss")
     book.wait(1)
     assert stops(client) == 1
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: loss, rank 1: 2.5; ranks 0,2: 2.0"
+    told = client.of("stopped")[0]
+    assert told["description"] == "At differ 3/3"
+    assert told["text"] == "loss, rank 1: 2.5; ranks 0,2: 2.0"
+    assert told["threadId"] == book.thread(1), "the outlier, not the first"
     assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
     assert reasons(client) == ["breakpoint"] * 3
 
@@ -515,7 +534,19 @@ def test_one_dimension_is_compared(play: Play) -> None:
     book.rank(3).data.values["loss"] = "7"
     arrive(book, 3, 2, 1, 0)
     book.wait(1)
-    assert client.of("stopped")[0]["description"].endswith("loss, rank 3: 7; rank 1: 1")
+    assert client.of("stopped")[0]["text"].endswith("loss, rank 3: 7; rank 1: 1")
+
+
+def test_the_focus_goes_to_the_outlier(play: Play) -> None:
+    """Also from another rank that was looked at before; rank 0 stays where it stands."""
+    book = play(3)
+    client = waiting(book, 0, 1, 2, condition="differ: loss")
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = "2.5" if number == 2 else "2.0"
+    client.ask("continue", threadId=book.thread(0))
+    arrive(book, 0, 1, 2)
+    book.wait(1)
+    assert [one["threadId"] for one in client.of("stopped")][-1] == book.thread(2)
 
 
 def test_a_tolerance_and_a_set(play: Play) -> None:
@@ -532,8 +563,8 @@ def test_an_expression_that_fails_stops(play: Play) -> None:
     book = play(2)
     client = waiting(book, 0, 1, condition="los", mode="differ")
     book.wait(1)
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: los, ranks 0-1: NameError: name 'los' is not defined"
+    told = client.of("stopped")[0]["text"]
+    assert told == "los, ranks 0-1: NameError: name 'los' is not defined"
 
 
 def test_differ_breakpoints_that_cannot_be(play: Play) -> None:

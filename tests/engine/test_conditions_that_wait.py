@@ -53,8 +53,10 @@ def test_values_that_differ(play: Play) -> None:
     assert reasons(client) == ["differ 2/3", "differ 2/3", None]
     hold(book, {2: "2.0"})
     assert stops(client) == 1
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: loss, rank 1: 2.5; ranks 0,2: 2.0"
+    told = client.of("stopped")[0]
+    assert told["description"] == "At differ 3/3"
+    assert told["text"] == "loss, rank 1: 2.5; ranks 0,2: 2.0"
+    assert told["threadId"] == book.thread(1), "the outlier, not the first"
     assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
     assert reasons(client) == ["breakpoint"] * 3
 
@@ -74,7 +76,7 @@ def test_one_that_stops_is_asked(play: Play) -> None:
     assert runs(book, 0, 1) == [0, 1]
     hold(book, {0: "2.0"})
     arrive(book, 1)
-    assert client.of("stopped")[0]["description"].endswith("loss, rank 1: 2.5; rank 0: 2.0")
+    assert client.of("stopped")[0]["text"].endswith("loss, rank 1: 2.5; rank 0: 2.0")
     assert reasons(client) == ["breakpoint"] * 2
 
 

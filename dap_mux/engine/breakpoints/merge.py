@@ -66,6 +66,7 @@ class Breakpoint(Struct, eq=False):
     differ: Differ | None = None
     compared: str = ""
     tries: int | None = None
+    keeps_mode: bool = False  # its editor has dropped the mode; see `mode_kept`
 
     def replaces(self, older: Breakpoint) -> None:
         """Keep the changes that commands have made to the same breakpoint, sent before."""

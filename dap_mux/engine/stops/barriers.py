@@ -31,7 +31,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Hold, Stop
 from dap_mux.engine.stops import holds
 from dap_mux.protocol.rank_messages import Evaluated, Held
-from dap_mux.rank_sets import fold, substitute
+from dap_mux.rank_sets import RankId, fold, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 REASONS: Final = frozenset({"breakpoint", "function breakpoint"})
@@ -217,17 +217,17 @@ class Barriers:
         elif item.differ:
             self.complete.tell(round, item, ranks)
         else:
-            self.stop(round, f"{round}{self._without(round)}")
+            self.stop(round, self._without(round))
 
     def _without(self, round: BarrierRound) -> str:
         if not round.gone:
             return ""
         gone = fold([rank_of(id) for id in round.gone], self._core.default_group())
-        return f", without rank{'s' if len(round.gone) > 1 else ''} {gone}"
+        return f"without rank{'s' if len(round.gone) > 1 else ''} {gone}"
 
-    def stop(self, round: BarrierRound, text: str) -> None:
-        """The ranks of a complete round have stopped, or do so now; `text` says why."""
-        round.stops = text
+    def stop(self, round: BarrierRound, text: str, outliers: Iterable[RankId] = ()) -> None:
+        """The ranks of a complete round have stopped, or do so now; `text` says more about it."""
+        round.stops, round.text, round.outliers = f"At {round}", text, frozenset(outliers)
         for rank in self._ranks(round.here):
             holds.stop_there(self._core, rank)
         self._core.cancel(round.overdue)
@@ -244,7 +244,10 @@ class Barriers:
         ranks = self._end(round)
         for rank in ranks:
             if rank.standing:
-                rank.standing.details["description"] = f"Paused at {round.stops}"
+                rank.standing.details["description"] = round.stops
+                if round.text:
+                    rank.standing.details["text"] = round.text
+                rank.standing.is_outlier = rank.rank_id in round.outliers
             elif rank.at_barrier:
                 rank.at_barrier.round = None
         self.met.tell([rank for rank in ranks if rank.standing])

@@ -41,7 +41,7 @@ class ClientEvents:
             return dialect.late(self._states(client, focus), self._view.ids_for_stops(client, new))
         if focus and focus.run and focus.id in focus.run.pending:
             return self._slow(client, new)
-        if not (focus and focus.stop):
+        if not (focus and focus.stop) or any(rank.stop and rank.stop.is_outlier for rank in new):
             focus = _most_telling(new)
         give_focus(client, focus.id)
         return dialect.stop(self._states(client, focus))
@@ -299,6 +299,7 @@ class ClientEvents:
 
 
 def _most_telling(ranks: list[Rank]) -> Rank:
-    """Return the rank to look at first: one with an exception, else the lowest."""
-    raised = (rank for rank in ranks if rank.stop and rank.stop.reason == "exception")
-    return next(raised, ranks[0])
+    """Return the rank to look at first: one with an exception, or an outlier, else the lowest."""
+    stops = ((rank, rank.stop) for rank in ranks if rank.stop)
+    telling = (rank for rank, stop in stops if stop.reason == "exception" or stop.is_outlier)
+    return next(telling, ranks[0])

@@ -73,7 +73,7 @@ async def test_all_eight_stop_together() -> None:
         driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
         for done in range(TIMES):
             told = await next_stop(driver, done)
-            assert told["description"] == f"Paused at barrier {RANKS}/{RANKS}"
+            assert told["description"] == f"At barrier {RANKS}/{RANKS}"
             entries = await driver.entries()
             assert [(one["state"], one["line"]) for one in entries] == [("stopped", REDUCE)] * 8
             assert await values(driver, "done") == [("0-7", str(done))]
@@ -97,7 +97,7 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
         assert driver.events("stopped") == []
         ranks[7].process.kill()
         told = await next_stop(driver, 0)
-        assert told["description"] == "Paused at barrier 7/7, without rank 7"
+        assert (told["description"], told["text"]) == ("At barrier 7/7", "without rank 7")
         entries = await driver.entries()
         assert [(one["state"], one["line"]) for one in entries[:7]] == [("stopped", REDUCE)] * 7
         assert len(driver.events("stopped")) == 1
@@ -118,7 +118,7 @@ async def test_a_rank_that_is_as_good_as_dead_is_named() -> None:
         assert driver.events("stopped") == []
         ranks[7].kill()
         told = await next_stop(driver, 0)
-        assert told["description"] == "Paused at barrier 7/7, without rank 7"
+        assert (told["description"], told["text"]) == ("At barrier 7/7", "without rank 7")
 
 
 @pytest.mark.parametrize("style", ["agent", "module"])
@@ -136,7 +136,7 @@ async def test_a_loss_that_differs_is_found(style: Style) -> None:
             assert [(one["state"], one["line"]) for one in entries] == [("stopped", COUNT)] * 8
             assert await values(driver, "done") == [("0-7", str(round * STEPS + ODD))]
             (_, usual), (_, odd) = await values(driver, LOSS)
-            assert told["description"].endswith(f", rank 5: {odd}; ranks 0-4,6-7: {usual}")
+            assert told["text"].endswith(f", rank 5: {odd}; ranks 0-4,6-7: {usual}")
             await driver.control("continue")
         assert [await rank.ended(within=500) for rank in ranks] == [0] * RANKS
         assert len(driver.events("stopped")) == ROUNDS
