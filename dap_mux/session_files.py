@@ -4,9 +4,10 @@ One file for each session, `<pid>.json` of mode 0600 in a folder of mode 0700, t
 `$XDG_RUNTIME_DIR/dap-mux`, or `dap-mux-<uid>` in the temporary directory, or where another user has
 taken that name `~/.cache/dap-mux/sessions`. Keys: version, pid, host,
 port, unix (a socket's path or null), token (or null), groups (their names), started (seconds since
-the epoch, when the process started), namespace (of its pid; "" where there are none). It appears
-whole, and is removed when the session ends; one left behind by a killed process is removed when the
-next session starts, or when somebody looks for sessions.
+the epoch, when the process started), namespace (of its pid; "" where there are none), entry (the
+first line of the program by its path, where ranks wait before it). It appears whole, and is removed
+when the session ends; one left behind by a killed process is removed when the next session starts,
+or when somebody looks for sessions.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class SessionFile(Struct, frozen=True):
     groups: tuple[str, ...] = ("job",)
     started: float = 0.0
     namespace: str = field(default_factory=_pid_namespace)
+    entry: Mapping[str, int] = field(default_factory=dict)
     version: int = VERSION
 
     def __repr__(self) -> str:
@@ -234,6 +236,7 @@ def _decode(raw: dict[str, object]) -> SessionFile | None:
         groups=tuple(str(group) for group in _as_list(raw["groups"])),
         started=float(str(raw["started"])),
         namespace=str(raw.get("namespace")),
+        entry=msgspec.convert(raw.get("entry") or {}, dict[str, int]),
     )
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from dap_mux.session_files import SessionFile, find
 if TYPE_CHECKING:
     from dap_mux.console.console import Console
     from dap_mux.console.session_client import SessionClient
+
 
 EntryLines = Mapping[str, int]
 """The line of each file where ranks stop first."""
@@ -55,8 +56,11 @@ async def _run(target: tuple[SessionFile, Config]) -> int:
     from dap_mux.console.console import Console
     from dap_mux.console.screen import screen_for_stdout
 
-    client = await open_client(*target)
+    entry = await entry_lines(*target)
+    client = await open_client(*target, entry)
     console = Console(client, screen_for_stdout())
+    for path, line in entry.items():
+        console.breakpoints.remember(path, line)
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
@@ -93,13 +97,22 @@ async def converse(console: Console) -> None:
         await plain.converse(console, plain.read_stdin().next)
 
 
-async def open_client(
-    session: SessionFile, config: Config, entry_lines: EntryLines | None = None
-) -> SessionClient:
+async def entry_lines(session: SessionFile, config: Config) -> EntryLines:
+    """Return where ranks stop first; {} unless all wait for a debugger, which we shall be."""
+    from dap_mux.cli.join import observer
+
+    if not session.entry:
+        return {}
+    async with observer(session, config, "dap-mux console") as client:
+        rows = (await client.request("list"))["ranks"]
+    return session.entry if all(row["state"] == "waiting" for row in rows) else {}
+
+
+async def open_client(session: SessionFile, config: Config, entry: EntryLines) -> SessionClient:
     """Join a session as a controller, with breakpoints at these lines."""
     from dap_mux.cli.join import controller
 
-    breakpoints = {path: [{"line": line}] for path, line in (entry_lines or {}).items()}
+    breakpoints = {path: [{"line": line}] for path, line in entry.items()}
     return await controller(session, config, breakpoints)
 
 
@@ -113,8 +126,8 @@ async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
 
     session, config, (host, port) = target
 
-    def join() -> Awaitable[SessionClient]:
-        return open_client(session, config)
+    async def join() -> SessionClient:
+        return await open_client(session, config, await entry_lines(session, config))
 
     async with observer(session, config, "dap-mux console --serve") as watch:
         try:

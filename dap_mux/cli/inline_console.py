@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from dap_mux.cli.console import EntryLines, converse, open_client
+from dap_mux.cli.console import converse, entry_lines, open_client
 from dap_mux.config import Config
 from dap_mux.errors import DapMuxError
 from dap_mux.session_files import find, session_folder
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 class InlineConsole:
     """The console in the terminal of `dap-mux run`; the job goes on when the user leaves it."""
 
-    def __init__(self, config: Config, entry_lines: EntryLines) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._entry_lines = entry_lines
         self._console: Console | None = None
 
     async def run(self) -> None:
@@ -35,10 +34,11 @@ class InlineConsole:
         from dap_mux.console.screen import screen_for_stdout
 
         session = find(str(session_folder() / f"{os.getpid()}.json"))
-        client = await open_client(session, self._config, self._entry_lines)
+        entry = await entry_lines(session, self._config)
+        client = await open_client(session, self._config, entry)
         try:
             self._console = Console(client, screen_for_stdout(), shows_output=False)
-            for path, line in self._entry_lines.items():
+            for path, line in entry.items():
                 self._console.breakpoints.remember(path, line)
             await converse(self._console)
         finally:

@@ -32,28 +32,26 @@ def run(args: Namespace) -> int:
 
     if not args.console:
         return execute(run_job, options)
-    console = _console(options.config, options.command)
+    console = _console(options.config)
     return execute(lambda options: run_job(options, console), options)
 
 
 def _launch(args: Namespace) -> int:
     options = launch_options(args)
-    from dap_mux.cli.entry_line import launched_program
 
     with without_collections():
         from dap_mux.session.launcher_job import run_launcher
 
     if not args.console:
         return execute(run_launcher, options)
-    console = _console(options.config, launched_program(options.command))
+    console = _console(options.config)
     return execute(lambda options: run_launcher(options, console), options)
 
 
-def _console(config: Config, command: tuple[str, ...]) -> InlineConsole:
-    from dap_mux.cli.entry_line import entry_line
+def _console(config: Config) -> InlineConsole:
     from dap_mux.cli.inline_console import InlineConsole
 
-    return InlineConsole(config, entry_line(command) if command and config.wait else {})
+    return InlineConsole(config)
 
 
 def attach(args: Namespace) -> int:

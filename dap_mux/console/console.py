@@ -66,6 +66,7 @@ class Console:
         self._shows_output = shows_output
         self._task: asyncio.Task[Any] | None = None  # which runs a command
         self._interrupted = False
+        self._lines = ("", "")  # the last two
         client.observe(self)
 
     def edited_in(self, editor: LineEditor) -> None:
@@ -76,6 +77,11 @@ class Console:
     def prompt(self) -> str:
         """The text before the cursor."""
         return f"({self.attached.title}) " if self.attached else PROMPT
+
+    @property
+    def said_twice(self) -> bool:
+        """Whether the line is the one before it again, or nobody is there to repeat it."""
+        return self._editor is None or self._lines[0] == self._lines[1]
 
     @property
     def status(self) -> str:
@@ -94,6 +100,7 @@ class Console:
         if not line.strip() or self.ended.is_set():
             return
         self._task, self._interrupted = asyncio.current_task(), False
+        self._lines = self._lines[1], line.strip()
         try:
             await self._run(line.strip())
         except asyncio.CancelledError:

@@ -32,6 +32,10 @@ class Context(Protocol):
     def attached(self) -> object | None:
         """The rank prompt that is open, if any."""
 
+    @property
+    def said_twice(self) -> bool:
+        """Whether the line is the one before it again, or nobody is there to repeat it."""
+
     async def attach(self, rows: list[Row]) -> None:
         """Open the prompt on these ranks."""
 

@@ -38,9 +38,16 @@ async def cast(console: Context, rest: str) -> None:
 
 
 async def continue_(console: Context, rest: str) -> None:
-    """`continue`: release all ranks and leave."""
+    """`continue`: release all ranks and leave; where some are stopped, only if said twice."""
     if rest:
         raise UsageError(f"'continue' applies to all ranks; to continue some, use: cast {rest} c")
+    if not console.said_twice and any(
+        row["state"] == "stopped" for row in await console.client.list_ranks("all")
+    ):
+        raise UsageError(
+            "ranks are stopped: 'cast all c' continues them, and the console stays; "
+            "'continue' once more releases all ranks and leaves"
+        )
     await console.client.request("release", {"ranks": "all"})
     console.screen.say("all ranks are released and run on")
     await console.leave()

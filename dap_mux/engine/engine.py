@@ -369,8 +369,7 @@ class Engine:
             self.client_events.left(rank)
         self.control.stops.forget(rank)
         self.edits.lost(rank)
-        self.stop_waiters.moved(rank)
-        self.collective_timeouts.moved(rank)
+        self.moved(rank)  # its stop is no more
         self.deaths.consider(rank)
         self.session_end.consider()
 

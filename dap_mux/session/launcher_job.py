@@ -24,6 +24,7 @@ from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.rank_sets import RankId
 from dap_mux.session.dial_out import accept_reverse
+from dap_mux.session.entry_line import launched_program
 from dap_mux.session.failure_reports import POLL_INTERVAL_S, FailureReports
 from dap_mux.session.job import FILES_PER_OWN_RANK, InlineConsole, Job, greet, with_processes
 from dap_mux.session.launched_clusters import join_clusters
@@ -63,8 +64,9 @@ async def _run_launcher(
     job.program()
     avoid = range(config.base_port, config.base_port + 1024)
     settings = launcher_settings(config, options.command, options.name)
+    program = launched_program(options.command)
     async with (
-        open_session(config, settings, avoid=avoid) as session,
+        open_session(config, settings, avoid=avoid, program=program) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
         LaunchedJob(dataclasses.replace(job, env=variables)) as launched,
     ):

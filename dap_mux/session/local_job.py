@@ -52,7 +52,7 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)
     async with (
-        open_session(config, settings, avoid=ports) as session,
+        open_session(config, settings, avoid=ports, program=options.command) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
         LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
     ):

@@ -22,6 +22,7 @@ from dap_mux.open_files import raise_limit, shortage
 from dap_mux.private_files import new_token, own_folder
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.access import access_of, beyond_loopback
+from dap_mux.session.entry_line import entry_line
 from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.terminal_output import alert, say
 from dap_mux.session_files import SessionFile, session_folder
@@ -205,8 +206,12 @@ async def open_session(
     *,
     avoid: range = range(0),
     groups: Sequence[str] = (),
+    program: tuple[str, ...] = (),
 ) -> AsyncIterator[Session]:
-    """Listen for clients until the block is left; `avoid`: ports that ranks will use."""
+    """Listen for clients until the block is left; `avoid`: ports that ranks will use.
+
+    `program`: what the ranks run, where they wait before its first line if `config.wait` is set.
+    """
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
     driver = Driver(Engine(injected_sources(), settings), config.max_message, alert)
@@ -220,6 +225,7 @@ async def open_session(
         unix=unix.path,
         token=access.secret,
         groups=tuple(groups) or (settings.default_group,),
+        entry=entry_line(program) if program and config.wait else {},
     )
     driver.feed(inputs.Listening(file.address))
     garbage = GarbageCollection(driver)

@@ -10,7 +10,16 @@ import pytest
 from dap_mux.rank_sets import Mesh
 from tests.conftest import rounds
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, SETTLED, attached, editing, states, told_by_us
+from tests.engine.scenes import (
+    LINE,
+    SETTLED,
+    all_stopped,
+    attached,
+    editing,
+    introduce,
+    states,
+    told_by_us,
+)
 from tests.engine.test_breakpoints import sent, set_one
 from tests.support.editors import VSCodeModel
 from tests.support.scripted.playbook import PATH, Playbook
@@ -20,10 +29,13 @@ MESH = {"job": Mesh.parse("dp=2,tp=2")}
 
 
 def waiting(book: Playbook, *ranks: int, **wanted: Any) -> Client:
-    """A client with a barrier at the line, where these ranks are."""
-    client = attached(book)
-    with book.quietly("the breakpoint is a barrier"):
+    """A client with a barrier at the line, set before the ranks run; these are there."""
+    client = book.client()
+    with book.quietly(f"{len(book.ranks)} ranks attached, a barrier at {PATH}:{LINE}"):
+        introduce(client)
+        client.ask("attach", justMyCode=True)
         set_one(client, **(wanted or {"condition": "barrier"}))
+        client.ask("configurationDone")
     arrive(book, *ranks)
     return client
 
@@ -64,7 +76,7 @@ def test_all_stop_together(play: Play) -> None:
     arrive(book, 1)
     assert stops(client) == 1
     assert reasons(client) == ["breakpoint"] * 3
-    assert client.of("stopped")[0]["description"] == "Paused at barrier 3/3"
+    assert client.of("stopped")[0]["description"] == "At barrier 3/3"
 
 
 def test_every_round_is_new(play: Play) -> None:
@@ -98,12 +110,153 @@ def test_the_drop_down_of_an_editor(play: Play) -> None:
     assert set_one(client, mode="each")["verified"]
 
 
-def test_continue_of_all_frees_none(play: Play) -> None:
+def test_the_mode_survives_an_edit_of_the_condition(play: Play) -> None:
+    """VS Code sends none then, also with each later list; the answer says so."""
+    book = play(2)
+    client = waiting(book, condition="step == 2", mode="together")
+    for condition in ("step == 3", "step == 3", "step == 4"):
+        told = set_one(client, condition=condition)
+        assert told["message"] == "the mode 'together' is kept; choose 'each rank' to end it"
+        assert sent(book) == [[{"line": LINE, "condition": condition}]] * 2
+    arrive(book, 0)
+    assert reasons(client) == ["barrier 1/2", None]
+    assert "message" not in set_one(client, condition="step == 4", mode="each")
+    assert runs(book, 0) == [0]
+    assert "message" not in set_one(client, condition="step == 5")
+    assert "message" not in set_one(client, condition="step == 5", mode="together")
+
+
+def test_continue_of_all_frees_all(play: Play) -> None:
+    """They may be out of step then, so the next round may fail."""
     book = play(3)
     client = waiting(book, 0, 1)
     client.ask("continue", threadId=1)
-    assert runs(book, 0, 1) == []
+    assert runs(book, 0, 1) == [0, 1]
+    assert reasons(client) == [None] * 3
+    arrive(book, 2)
+    book.wait(0.9)
+    assert reasons(client) == [None, None, "barrier 1/3"]
+    book.wait(0.1)
+    assert runs(book, 2) == [2]
+    arrive(book, 0, 1, 2)
+    assert stops(client) == 1
+
+
+def test_continue_of_ranks_that_are_stopped_elsewhere_frees_none(play: Play) -> None:
+    """They may be on their way to the barrier."""
+    book = play(3)
+    client = waiting(book, 0, 1)
+    book.rank(2).stops("breakpoint", 8)
+    book.wait(1)
+    client.ask("continue", threadId=book.thread(2))
+    assert runs(book, 0, 1, 2) == [2]
     assert reasons(client) == ["barrier 2/3"] * 2 + [None]
+
+
+# Rounds that may fail
+
+
+def late(book: Playbook, **wanted: Any) -> Client:
+    """A client that sets a barrier into ranks that run."""
+    client = attached(book)
+    with book.quietly("the breakpoint is a barrier"):
+        set_one(client, **(wanted or {"condition": "barrier"}))
+    return client
+
+
+def test_set_while_ranks_run(play: Play) -> None:
+    """Rank 1 has passed the line and waits for rank 0: that is let go, and then they are in step.
+
+    After they have met they wait for each other as long as it takes.
+    """
+    book = play(2)
+    client = late(book)
+    arrive(book, 0)
+    book.wait(0.9)
+    assert runs(book, 0) == []
+    book.wait(0.1)
+    assert runs(book, 0) == [0]
+    assert stops(client) == 0
+    arrive(book, 1, 0)
+    assert stops(client) == 1
+    client.ask("continue", threadId=1)
+    arrive(book, 0)
+    book.wait(600)
+    assert reasons(client) == ["barrier 1/2", None]
+
+
+def test_ranks_that_are_three_seconds_apart_meet(play: Play) -> None:
+    """Each further round has twice the patience."""
+    book = play(2)
+    client = late(book)
+    for patience in (1, 2):
+        arrive(book, 0)
+        book.wait(patience)
+        assert runs(book, 0) == [0]
+    arrive(book, 0)
+    book.wait(3)
+    arrive(book, 1)
+    assert stops(client) == 1
+
+
+def test_who_is_missing_is_told_though_rounds_fail(play: Play) -> None:
+    """Once others have waited for 5 s altogether; and once."""
+    book = play(2)
+    client = late(book)
+    for patience in (1, 2):
+        arrive(book, 0)
+        book.wait(patience)
+    arrive(book, 0)
+    book.wait(1.9)
+    assert told_by_us(client) == []
+    book.wait(0.1)
+    (told,) = told_by_us(client)
+    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 5 s; missing: rank 1 running at ")
+    book.wait(10)
+    arrive(book, 0)
+    book.wait(20)
+    assert len(told_by_us(client)) == 1
+
+
+def test_a_missing_rank_that_is_stopped_is_waited_for(play: Play) -> None:
+    """Its user has not let it run yet."""
+    book = play(2)
+    client = late(book)
+    with book.quietly("rank 1 stops elsewhere"):
+        book.rank(1).stops("breakpoint", 8)
+        book.wait(1)
+    arrive(book, 0)
+    book.wait(60)
+    assert runs(book, 0) == []
+    client.ask("continue", threadId=book.thread(1))
+    arrive(book, 1)
+    assert stops(client) == 2
+
+
+def test_set_while_all_are_stopped(play: Play) -> None:
+    """Ranks that are in step wait for each other from the first time on."""
+    book = play(2)
+    client = attached(book)
+    all_stopped(book)
+    set_one(client, condition="barrier")
+    client.ask("continue", threadId=1)
+    with book.quietly("another breakpoint is added, while they run"):
+        barrier = {"line": LINE, "condition": "barrier"}
+        client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[barrier, {"line": 8}])
+    arrive(book, 0)
+    book.wait(600)
+    assert runs(book, 0) == []
+
+
+def test_who_is_paused_there_stays_when_the_round_fails(play: Play) -> None:
+    book = play(3)
+    client = late(book)
+    arrive(book, 0, 1)
+    client.ask("pause", threadId=book.thread(0), singleThread=True)
+    book.wait(1)
+    assert runs(book, 0, 1) == [1]
+    client.ask("continue", threadId=book.thread(0))
+    assert runs(book, 0) == [0]
 
 
 def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
@@ -127,7 +280,8 @@ def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
     client.ask("release", ranks="1")
     book.wait(SETTLED)
     assert reasons(client)[0] == "breakpoint"
-    assert client.of("stopped")[-1]["description"] == "Paused at barrier 1/1, without rank 1"
+    told = client.of("stopped")[-1]
+    assert (told["description"], told["text"]) == ("At barrier 1/1", "without rank 1")
 
 
 def test_removing_the_breakpoint_frees_all(play: Play) -> None:
@@ -200,7 +354,7 @@ def test_a_condition_that_holds_on_the_line_wins(play: Play) -> None:
 
 
 def test_a_pause_shows_who_waits(play: Play) -> None:
-    """It is stopped for its clients then, and waits again when all are told to continue."""
+    """It is stopped for its clients then, and runs on when it is told to continue."""
     book = play(2)
     book.rank(1).slow = True
     client = waiting(book, 0)
@@ -208,8 +362,8 @@ def test_a_pause_shows_who_waits(play: Play) -> None:
     book.wait(SETTLED)
     assert stops(client) == 1
     client.ask("continue", threadId=book.thread(0))
-    assert runs(book, 0) == []
-    assert reasons(client) == ["barrier 1/2", None]
+    assert runs(book, 0) == [0]
+    assert reasons(client) == [None, None]
 
 
 def test_a_step_is_no_barrier(play: Play) -> None:
@@ -247,7 +401,10 @@ def test_who_is_missing_after_a_time(play: Play) -> None:
     book.wait(10)
     (told,) = told_by_us(client)
     assert told.startswith("dap-mux: barrier 1/4 at line 6 for 10 s; missing: ranks 2-3 running at")
-    assert told.endswith("train.py:12 in <module>; rank 1 stopped at train.py:8 in train\n")
+    assert told.endswith(
+        "train.py:12 in <module>; rank 1 stopped at train.py:8 in train; "
+        "`cast 0 c` lets those that wait run on\n"
+    )
 
 
 def test_who_is_missing_and_does_not_answer(play: Play) -> None:
@@ -259,26 +416,28 @@ def test_who_is_missing_and_does_not_answer(play: Play) -> None:
     (told,) = told_by_us(client)
     assert told == (
         "dap-mux: barrier 2/3 at line 6 for 10 s; missing: rank 2 does not answer: "
-        "no answer within 5 s\n"
+        "no answer within 5 s; `cast 0-1 c` lets those that wait run on\n"
     )
     assert stops(client) == 0
     book.absent.add(("job", 2))
     book.lose(2)
     book.wait(SETTLED)
     assert [told["description"] for told in client.of("stopped")] == [
-        "Paused at barrier 2/2, without rank 2"
+        "At barrier 2/2"
     ]
 
 
-def test_who_is_missing_is_told_after_a_minute_and_once(play: Play) -> None:
+def test_who_is_missing_is_told_after_5_s_and_once(play: Play) -> None:
     book = play(2)
     client = waiting(book, 0)
-    book.wait(59.9)
+    book.wait(4.9)
     assert told_by_us(client) == []
     book.wait(600)
     (told,) = told_by_us(client)
-    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 60 s; missing: rank 1 running at ")
+    assert told.startswith("dap-mux: barrier 1/2 at line 6 for 5 s; missing: rank 1 running at ")
     assert reasons(client) == ["barrier 1/2", None], "it waits on"
+    client.ask("evaluate", expression="cast 0 c", context="repl")
+    assert runs(book, 0) == [0]
 
 
 def test_a_rank_that_waits_is_released(play: Play) -> None:
@@ -302,7 +461,7 @@ def test_rows_of_an_editor(play: Play) -> None:
         client.send("setBreakpoints", source={"path": PATH}, breakpoints=[barrier])
         book.pump()
     arrive(book, 0)
-    book.wait(1)
+    book.wait(0.5)
     client.press(client.editor.tick_100ms_after_thread_started())
     book.pump()
     assert client.shows == "0 running, 1 running, 2 running"
@@ -325,14 +484,21 @@ def test_any_order_is_one_stop(seed: int) -> None:
     while missing:
         number = missing.pop()
         arrive(book, number)
+        if not missing:
+            break
         book.wait(chance.choice((0, 0.1, 1)))
-        assert stops(client) == 0 or not missing
-        if missing and chance.random() < 0.3:
+        assert stops(client) == 0
+        alone = None
+        if runs(book, number) == [] and chance.random() < 0.3:
+            alone = number
             client.ask("continue", threadId=book.thread(number), singleThread=True)
             assert runs(book, number) == [number]
-            missing.append(number)  # and comes by again
-        if missing and chance.random() < 0.3:
+        if chance.random() < 0.1:
             client.ask("continue", threadId=book.thread(number))
+            assert len(runs(book, *range(8))) == 8
+        missing = [n for n in runs(book, *range(8)) if n not in (lost, alone)]
+        chance.shuffle(missing)
+        missing += [] if alone is None else [alone]  # and comes by again
     if lost is not None:
         book.absent.add(("job", lost))
         book.lose(lost)
@@ -370,8 +536,10 @@ def test_values_that_differ_stop_all(play: Play) -> None:
     client = waiting(book, 0, 1, 2, condition="differ: loss")
     book.wait(1)
     assert stops(client) == 1
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: loss, rank 1: 2.5; ranks 0,2: 2.0"
+    told = client.of("stopped")[0]
+    assert told["description"] == "At differ 3/3"
+    assert told["text"] == "loss, rank 1: 2.5; ranks 0,2: 2.0"
+    assert told["threadId"] == book.thread(1), "the outlier, not the first"
     assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
     assert reasons(client) == ["breakpoint"] * 3
 
@@ -387,7 +555,19 @@ def test_one_dimension_is_compared(play: Play) -> None:
     book.rank(3).data.values["loss"] = "7"
     arrive(book, 3, 2, 1, 0)
     book.wait(1)
-    assert client.of("stopped")[0]["description"].endswith("loss, rank 3: 7; rank 1: 1")
+    assert client.of("stopped")[0]["text"].endswith("loss, rank 3: 7; rank 1: 1")
+
+
+def test_the_focus_goes_to_the_outlier(play: Play) -> None:
+    """Also from another rank that was looked at before; rank 0 stays where it stands."""
+    book = play(3)
+    client = waiting(book, 0, 1, 2, condition="differ: loss")
+    for number, rank in enumerate(book.ranks.values()):
+        rank.data.values["loss"] = "2.5" if number == 2 else "2.0"
+    client.ask("continue", threadId=book.thread(0))
+    arrive(book, 0, 1, 2)
+    book.wait(1)
+    assert [one["threadId"] for one in client.of("stopped")][-1] == book.thread(2)
 
 
 def test_a_tolerance_and_a_set(play: Play) -> None:
@@ -404,8 +584,8 @@ def test_an_expression_that_fails_stops(play: Play) -> None:
     book = play(2)
     client = waiting(book, 0, 1, condition="los", mode="differ")
     book.wait(1)
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: los, ranks 0-1: NameError: name 'los' is not defined"
+    told = client.of("stopped")[0]["text"]
+    assert told == "los, ranks 0-1: NameError: name 'los' is not defined"
 
 
 def test_differ_breakpoints_that_cannot_be(play: Play) -> None:

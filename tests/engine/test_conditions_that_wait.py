@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, told_by_us
-from tests.engine.test_barriers import arrive, names, reasons, runs, stops, waiting
+from tests.engine.test_barriers import arrive, late, names, reasons, runs, stops, waiting
 from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -54,8 +54,10 @@ def test_values_that_differ(play: Play) -> None:
     assert reasons(client) == ["differ 2/3", "differ 2/3", None]
     hold(book, {2: "2.0"})
     assert stops(client) == 1
-    told = client.of("stopped")[0]["description"]
-    assert told == "Paused at differ: loss, rank 1: 2.5; ranks 0,2: 2.0"
+    told = client.of("stopped")[0]
+    assert told["description"] == "At differ 3/3"
+    assert told["text"] == "loss, rank 1: 2.5; ranks 0,2: 2.0"
+    assert told["threadId"] == book.thread(1), "the outlier, not the first"
     assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
     assert reasons(client) == ["breakpoint"] * 3
 
@@ -75,7 +77,7 @@ def test_one_that_stops_is_asked(play: Play) -> None:
     assert runs(book, 0, 1) == [0, 1]
     hold(book, {0: "2.0"})
     arrive(book, 1)
-    assert client.of("stopped")[0]["description"].endswith("loss, rank 1: 2.5; rank 0: 2.0")
+    assert client.of("stopped")[0]["text"].endswith("loss, rank 1: 2.5; rank 0: 2.0")
     assert reasons(client) == ["breakpoint"] * 2
 
 
@@ -92,7 +94,7 @@ def test_rows_say_who_waits(play: Play) -> None:
 
 
 def test_a_pause_stops_who_waits(play: Play) -> None:
-    """It waits again when all are told to continue, and its value is still the one it has told."""
+    """It runs on when it is told to continue."""
     book = play(2)
     book.rank(1).slow = True
     client = begun(book, {0: "1"})
@@ -100,10 +102,8 @@ def test_a_pause_stops_who_waits(play: Play) -> None:
     book.wait(SETTLED)
     assert (stops(client), held(book)) == (1, [])
     client.ask("continue", threadId=book.thread(0))
-    assert runs(book, 0, 1) == [1]
-    assert reasons(client) == ["differ 1/2", None]
-    hold(book, {1: "1"})
     assert runs(book, 0, 1) == [0, 1]
+    assert reasons(client) == [None, None]
     assert stops(client) == 1
 
 
@@ -129,17 +129,41 @@ def test_it_is_told_to_run_on_before_it_has_stopped_for_a_pause(play: Play, sing
         book.rank(1).holds(LINE, "1")
     book.wait(SETTLED)
     assert (runs(book, 0), stops(client)) == ([0], 0)
-    if single:
-        assert held(book) == []
-    else:
-        assert runs(book, 1) == [1]
+    assert held(book) == ([] if single else [1])
 
 
-def test_continue_of_all_frees_none(play: Play) -> None:
-    book = play(2)
-    client = begun(book, {0: "1"})
+def test_continue_of_all_frees_all(play: Play) -> None:
+    book = play(3)
+    client = begun(book, {0: "1", 1: "1"})
     client.ask("continue", threadId=book.thread(0))
-    assert held(book) == [0]
+    assert held(book) == []
+
+
+def test_set_while_ranks_run(play: Play) -> None:
+    """A rank that waits alone is let go after a second; then they are in step, and compared."""
+    book = play(2)
+    client = late(book, condition=DIFFER)
+    hold(book, {0: "1"})
+    book.wait(1)
+    assert held(book) == []
+    hold(book, {1: "2"})
+    book.wait(1.9)
+    assert held(book) == [1]
+    hold(book, {0: "1"})
+    assert stops(client) == 1
+
+
+def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
+    book = play(2)
+    client = late(book, condition=DIFFER)
+    hold(book, {0: "1"})
+    book.rank(0).never_stops = True
+    client.ask("pause", threadId=book.thread(0), singleThread=True)
+    book.wait(1)
+    assert stops(client) == 0
+    arrive(book, 0)
+    book.wait(SETTLED)
+    assert (stops(client), runs(book, 0)) == (1, [])
 
 
 def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
@@ -271,11 +295,15 @@ def test_any_order(seed: int) -> None:
             arrive(book, number)
         else:
             hold(book, {number: value})
+        if not missing:
+            break
         book.wait(chance.choice((0, 0.1, 1)))
-        if missing and chance.random() < 0.2:
+        if chance.random() < 0.2:
             client.ask("pause", threadId=book.thread(number), singleThread=True)
             book.wait(chance.choice((0, 1)))
             client.ask("continue", threadId=book.thread(number))
+        missing = [number for number in runs(book, *range(6)) if number != lost]
+        chance.shuffle(missing)
     if lost is not None:
         book.absent.add(("job", lost))
         book.lose(lost)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
+
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
 from tests.support.fake_rank.injected_calls import calls_of
@@ -192,3 +194,28 @@ def test_nobody_is_asked_where_that_is_off(play: Play) -> None:
     all_stopped(book)
     book.wait(1000)
     assert asked(book, 0) == 0
+
+
+@pytest.mark.parametrize("how", ["terminated", "exited", "lost", "released"])
+def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str) -> None:
+    """A cluster that spares silent ranks while one is stopped watches them again after that."""
+    book = Playbook(2)
+    client = attached(book)
+    all_stopped(book, LINE, 0)
+    assert book.pauses == [True]
+    match how:
+        case "terminated":
+            book.exited(0, 1)
+            book.rank(0).exits()
+            book.pump()
+        case "exited":
+            book.exited(0, 1)
+            book.wait(2)
+        case "lost":
+            book.absent.add(("job", 0))
+            book.lose(0)
+        case _:
+            client.ask("release", ranks="0")
+    book.wait(1)
+    assert book.pauses == [True, False]
+    book.finish()

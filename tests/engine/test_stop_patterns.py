@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import KINDS, LINE, editing, introduce
+from tests.engine.scenes import KINDS, LINE, SETTLED, attached, editing, introduce
 from tests.support.editors import VSCodeModel
+from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import EditorClient
 
@@ -315,3 +316,39 @@ def test_vscode_asks_five_things_however_many_ranks(count: int) -> None:
     stop(book, *range(1, count))
     assert client.editor.requests_sent - before <= 5
     book.finish()
+
+
+@each_kind
+def test_a_stop_while_another_rank_attaches(kind: str) -> None:
+    """The other one stops in the next moment: that is one stop for every editor."""
+    book = Playbook(2)
+    client = editing(book, kind)
+    late = book.ranks["job", 2] = FakeRank(2)
+    late.silent = {"evaluate"}
+    book.know(2)
+    with book.happens():
+        book.rank(0).hits(LINE)
+        book.rank(1).hits(LINE)
+    assert client.of("stopped") == []
+    late.answers()
+    late.hits(LINE)
+    book.wait(0.6)
+    assert [one["threadId"] for one in client.of("stopped")] == [book.thread(0)]
+    assert client.shows == "0 stopped <, 1 stopped, 2 stopped"
+    assert client.editor.arrow == (book.thread(0), LINE)
+
+
+@each_kind
+def test_a_stop_before_the_last_one_is_applied(kind: str) -> None:
+    """It waits for the window: some editors lose the stack that they have just asked for."""
+    book = Playbook(2)
+    client = attached(book, kind=kind)
+    with book.happens():
+        book.rank(1).hits(LINE)
+    book.wait(SETTLED)
+    told = len(client.of("stopped"))
+    with book.happens():
+        book.rank(0).hits(LINE)
+    assert len(client.of("stopped")) == told == 1
+    book.wait(0.1)
+    assert len(client.of("stopped")) > told

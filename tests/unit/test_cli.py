@@ -18,7 +18,6 @@ import pytest
 from dap_mux import __version__
 from dap_mux.cli import entry, list_ranks, main
 from dap_mux.cli.commands import BY_NAME, COMMANDS
-from dap_mux.cli.entry_line import entry_line
 from dap_mux.cli.execution import load_config
 from dap_mux.cli.parser import parse
 from dap_mux.cli.session_commands import run_options
@@ -26,6 +25,7 @@ from dap_mux.cli.table import columns
 from dap_mux.config import Address, Config
 from dap_mux.console.screen import PlainScreen
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
+from dap_mux.session.entry_line import entry_line
 from dap_mux.session_files import SessionFile
 
 

@@ -19,7 +19,18 @@ from dap_mux.procfs import start_time
 from dap_mux.session_files import SessionFile, find, running, session_folder
 
 TOKEN = "a secret"
-KEYS = {"version", "pid", "host", "port", "unix", "token", "groups", "started", "namespace"}
+KEYS = {
+    "version",
+    "pid",
+    "host",
+    "port",
+    "unix",
+    "token",
+    "groups",
+    "started",
+    "namespace",
+    "entry",
+}
 
 
 @pytest.fixture

@@ -41,6 +41,8 @@ class Breakpoint(Struct, eq=False):
     the ranks that a command named, None for all. `off`, `disabled`: the ranks that it was removed
     from, or disabled in. `temporary`: removed from a rank at its first `hit`, or at any `stop`.
     `barrier`: ranks stop there all together, with `differ` only where `compared` differs.
+    `tries`: a barrier's rounds that have failed since it was set in ranks that ran; None: rounds
+    do not fail, because its ranks are in step.
     """
 
     id: int
@@ -63,11 +65,15 @@ class Breakpoint(Struct, eq=False):
     barrier: bool = False
     differ: Differ | None = None
     compared: str = ""
+    tries: int | None = None
+    keeps_mode: bool = False  # its editor has dropped the mode; see `mode_kept`
 
     def replaces(self, older: Breakpoint) -> None:
         """Keep the changes that commands have made to the same breakpoint, sent before."""
         self.since = min(self.since, older.since)
         self.off, self.disabled = older.off, older.disabled
+        if older.barrier:
+            self.tries = older.tries
 
     def succeeds(self, older: Breakpoint) -> bool:
         """Whether this is the same breakpoint, sent again."""

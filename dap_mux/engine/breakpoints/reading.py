@@ -11,6 +11,7 @@ from dap_mux.engine.messages.capabilities import DIFFER, TOGETHER
 from dap_mux.engine.python_syntax import is_expression
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import (
+    RankId,
     RankSetError,
     UnknownDimension,
     World,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _BARE: Final = r"\s*([\w-]+\s*\.\s*)?ranks\s*\([^()]*\)\s*|\s*@[\w-]+\s*"
 _SHARE: Final = re.compile(r"(?P<number>[0-9]*\.?[0-9]+(?:e-?[0-9]{1,3})?)(?P<percent>%?)\s*")
 NO_EXPRESSION: Final = "write the expression to compare as the condition"
+MODE_KEPT: Final = "the mode '{}' is kept; choose 'each rank' to end it"
 BARRIER_LOGS: Final = "a log message never stops a rank, so it has no barrier"
 
 
@@ -40,7 +42,13 @@ def read_breakpoint(id: int, client: int, body: Body, world: World) -> Breakpoin
         breakpoint.refusal = str(error)
     else:
         check_sets(breakpoint, world)
+        if breakpoint.barrier and _any_runs(breakpoint.selection(world), world):
+            breakpoint.tries = 0
     return breakpoint
+
+
+def _any_runs(ranks: Iterable[RankId], world: World) -> bool:
+    return any(world.states.get(id) in ("running", "pausing") for id in ranks)
 
 
 def check_sets(breakpoint: Breakpoint, world: World) -> None:
@@ -70,6 +78,20 @@ def adopt(known: Iterable[Breakpoint], body: Body) -> Breakpoint | None:
             one.adopted = True
             return one
     return None
+
+
+def mode_kept(known: Iterable[Breakpoint], body: Body) -> str:
+    """Return the mode that a breakpoint had before its condition was edited; "" where it has none.
+
+    VS Code sends no mode any more once a condition is edited, unless its user chooses one.
+    """
+    new = Breakpoint(0, 0, body)
+    older = next((one for one in known if new.succeeds(one)), None)
+    if older is None or body.get("mode") or not body.get(CONDITION):
+        return ""
+    edited = older.keeps_mode or older.body.get(CONDITION) != body[CONDITION]
+    mode = older.body.get("mode")
+    return str(mode) if edited and mode in (TOGETHER, DIFFER) else ""
 
 
 def _read_prefix(breakpoint: Breakpoint, name: str) -> None:

@@ -22,7 +22,7 @@ from dap_mux.engine.breakpoints.merge import (
     problem,
     updated,
 )
-from dap_mux.engine.breakpoints.reading import adopt, read_breakpoint
+from dap_mux.engine.breakpoints.reading import MODE_KEPT, adopt, mode_kept, read_breakpoint
 from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.union import Plan
@@ -92,15 +92,19 @@ class Breakpoints:
 
     def _set(self, request: ClientRequest, place: Place, bodies: list[Body]) -> None:
         client = request.client
-        world = self._core.world()
         known = self._store.of(place, client.id)
-        breakpoints = [
-            adopt(known, body) or read_breakpoint(self._next_id(), client.id, body, world)
-            for body in bodies
-        ]
+        breakpoints = [adopt(known, body) or self._read(known, client.id, body) for body in bodies]
         self.edited(place)
         self._store.put(place, client.id, breakpoints)
         self._apply_for(request, place, lambda: self._answer(request, place, breakpoints))
+
+    def _read(self, known: list[Breakpoint], client: int, body: Body) -> Breakpoint:
+        mode = mode_kept(known, body)
+        if not mode:
+            return self.new(client, body)
+        item = self.new(client, {**body, "mode": mode})
+        item.keeps_mode, item.hint = True, MODE_KEPT.format(mode)
+        return item
 
     def _apply_for(self, request: ClientRequest, place: Place, then: Callable[[], None]) -> None:
         """Send it to the ranks, unless the client has not attached yet."""

@@ -82,7 +82,7 @@ class DifferBreakpoints:
             for ranks, value in found[:MAX_VALUES]
         )
         more = f"; {len(found) - MAX_VALUES} more" if len(found) > MAX_VALUES else ""
-        self._barriers.stop(round, f"differ: {item.compared}, {shown}{more}")
+        self._barriers.stop(round, f"{item.compared}, {shown}{more}", found[0][0])
         body: Body = {"category": "important"}
         body["output"] = f"dap-mux: differ: {item.compared}: {shown}{more}\n"
         to_clients.broadcast(self._core, "output", body)

@@ -50,7 +50,11 @@ class MissingRanks:
             for place, ranks in most_first(missing)
         )
         place = item.body.get("name") or f"line {item.body.get('line')}"
-        text = f"dap-mux: {round} at {place} for {seconds:g} s; missing: {where}\n"
+        waiting = fold([rank_of(id) for id in round.here], group)
+        text = (
+            f"dap-mux: {round} at {place} for {seconds:g} s; missing: {where}; "
+            f"`cast {waiting} c` lets those that wait run on\n"
+        )
         to_clients.broadcast(self._core, "output", {"category": "important", "output": text})
 
     def _place(self, rank: Rank, told: Told) -> str:

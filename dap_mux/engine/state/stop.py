@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from dap_mux.engine.state.bodies import Body
 from dap_mux.protocol.rank_messages import ActorTold
+from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
@@ -34,6 +35,7 @@ class Stop(Struct):
     selected: int = 0  # index of the frame that `u` and `d` selected, `own` at first
     unhandled: bool = False  # perhaps an uncaught exception: the process ends when it continues
     paused: bool = False  # it was asked to stop, and shows as that until this has settled
+    is_outlier: bool = False  # its value is why ranks have stopped at a differ breakpoint
     settled: bool = False  # its place is known, and it does not continue by itself
     announced: bool = False
 
@@ -59,9 +61,12 @@ class BarrierRound(Struct, eq=False):
     gone: set[DebuggeeId] = field(default_factory=set)
     complete: bool = False
     stops: str = ""  # why its ranks stop, once that is decided; then those in conditions do so
+    text: str = ""  # more about that
+    outliers: frozenset[RankId] = frozenset()
     told: str = ""  # what the names of its ranks' rows say of it, once it has lasted for a moment
     naming: int | None = None  # the deadline by which they say it anew
     overdue: int | None = None  # ... and that by which users are told who is missing
+    patience: int | None = None  # ... and that by which it fails, if it may
 
     def __str__(self) -> str:
         return f"{self.word} {len(self.here)}/{len(self.here) + len(self.awaited)}"

@@ -1,10 +1,12 @@
 """Stops of many ranks become few events for clients.
 
 A stop counts once its stack is known, for classes are compared by stacks. It is then announced
-with all others that settle within the window; at once when nobody is left running, or when the
-step it ends is complete. A rank that is late to a step runs the command that its class was given
-meanwhile (`Rank.deferred`), so that the class stays together; one that stops for another reason is
-shown where it is.
+with all others that settle within the window; at once when nobody is left who may stop, or when the
+step it ends is complete. Stops that follow while a client has not taken in the last ones wait, too:
+some editors lose the first one's stack over the second.
+
+A rank that is late to a step runs the command that its class was given meanwhile (`Rank.deferred`),
+so that the class stays together; one that stops for another reason is shown where it is.
 """
 
 from __future__ import annotations
@@ -179,16 +181,6 @@ class Stops:
             self._moves.moved(rank)
         self.consider()
 
-    def hide(self, rank: Rank) -> None:
-        """A rank that was paused at a barrier waits there again, and clients are told it runs."""
-        if rank.at_barrier and rank.at_barrier.hold:
-            rank.at_barrier.hold.shown = rank.pausing = False
-        if rank.stop and rank.at_barrier:
-            rank.at_barrier.shown = rank.stop.announced = False
-            rank.stop = None
-            self._new.pop(rank.id, None)
-            self._moves.moved(rank)
-
     def run_on(self, ranks: list[Rank]) -> None:
         """Let these ranks go that wait at a barrier."""
         told = [rank for rank in ranks if rank.stop and rank.stop.announced]
@@ -290,7 +282,7 @@ class Stops:
         """Announce what has settled, or make sure that somebody will."""
         if not self._new or self._core.flow.restarting:
             return
-        if self._nobody_else() or self._steps_complete():
+        if self._steps_complete() or (self._nobody_else() and not self._client_events.applying()):
             self._announce()
         elif self._timer is None:
             settings = self._core.settings
@@ -318,7 +310,8 @@ class Stops:
 
     def _runs(self, rank: Rank) -> bool:
         told = rank.id in self._new or (rank.stop is not None and rank.stop.announced)
-        return rank.phase.live and not told and rank.at_barrier is None
+        may_stop = rank.phase.live or (rank.phase.handshake and rank.phase.linked)
+        return may_stop and not told and rank.at_barrier is None
 
     def _steps_complete(self) -> bool:
         """Every new stop ends a step that is complete, or overdue."""

@@ -3,8 +3,12 @@
 A rank stands at it, stopped for debugpy, or waits in the condition of a differ breakpoint, where it
 has told its value. It waits only if nothing else stops it: a breakpoint of another kind on the
 line, a step that ends there and a pause win. What ends its wait is the complete set, the end of the
-breakpoint or of the rank's connection, or a `continue` of that rank alone. Then the round is over
-for it, and the next time that it comes by is another round.
+breakpoint or of the rank's connection, or a `continue`. Then the round is over for it, and the next
+time that it comes by is another round.
+
+Where a barrier is set while ranks run, some have passed the line and perhaps wait for those before
+it, in a collective. So its first rounds may fail: all run on, which brings ranks that wait for each
+other into step, and the next round has more patience. Once all have met no round fails any more.
 """
 
 from __future__ import annotations
@@ -27,11 +31,13 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Hold, Stop
 from dap_mux.engine.stops import holds
 from dap_mux.protocol.rank_messages import Evaluated, Held
-from dap_mux.rank_sets import fold, substitute
+from dap_mux.rank_sets import RankId, fold, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 REASONS: Final = frozenset({"breakpoint", "function breakpoint"})
 NAMES_AFTER_S: Final = 0.3  # a rank that waits longer has it in its row's name
+PATIENCE_S: Final = 1.0  # of the first round that may fail; of each further one twice as long
+MOST_DOUBLED: Final = 6
 STOPS_WITHIN_S: Final = 5.0  # a rank that is told to stop in a condition; then it is told later
 
 
@@ -169,9 +175,31 @@ class Barriers:
         self._rounds[item.since] = round
         self._count(round, item)
         if round.awaited:
-            patience = self._core.settings.barrier_timeout
-            round.overdue = self._core.after(patience, lambda: self._overdue(round))
+            told_after = self._core.settings.barrier_timeout
+            if item.tries is not None:
+                self._limit(round, item.tries)
+                told_after -= PATIENCE_S * (2**item.tries - 1)  # the rounds that have failed
+            if told_after > 0:
+                round.overdue = self._core.after(told_after, lambda: self._overdue(round))
         return round
+
+    def _limit(self, round: BarrierRound, tries: int) -> None:
+        patience = PATIENCE_S * 2 ** min(tries, MOST_DOUBLED)
+        round.patience = self._core.after(patience, lambda: self._out_of_patience(round))
+
+    def _out_of_patience(self, round: BarrierRound) -> None:
+        """A round fails, unless a rank that is missing stands where its user wants it."""
+        item = self._now(round.barrier)
+        if item is None or item.tries is None or round.complete:
+            return
+        if any(rank.stop for rank in self._ranks(round.awaited)):
+            self._limit(round, item.tries)
+            return
+        item.tries += 1
+        ranks = self._end(round)
+        waiting = [rank for rank in ranks if rank.stop is None]
+        self.met.tell([rank for rank in ranks if rank.stop])  # paused there by a user
+        self._free(waiting, round)
 
     def _count(self, round: BarrierRound, item: Breakpoint) -> None:
         wanted = (self._core.mains[id] for id in item.selection(self._core.world()))
@@ -182,24 +210,24 @@ class Barriers:
         """Once all are there, they have stopped, or are compared."""
         if round.awaited or round.complete:
             return
-        round.complete = True
+        round.complete, item.tries = True, None
         ranks = self._ranks(round.here)
         if not ranks:
             self._end(round)
         elif item.differ:
             self.complete.tell(round, item, ranks)
         else:
-            self.stop(round, f"{round}{self._without(round)}")
+            self.stop(round, self._without(round))
 
     def _without(self, round: BarrierRound) -> str:
         if not round.gone:
             return ""
         gone = fold([rank_of(id) for id in round.gone], self._core.default_group())
-        return f", without rank{'s' if len(round.gone) > 1 else ''} {gone}"
+        return f"without rank{'s' if len(round.gone) > 1 else ''} {gone}"
 
-    def stop(self, round: BarrierRound, text: str) -> None:
-        """The ranks of a complete round have stopped, or do so now; `text` says why."""
-        round.stops = text
+    def stop(self, round: BarrierRound, text: str, outliers: Iterable[RankId] = ()) -> None:
+        """The ranks of a complete round have stopped, or do so now; `text` says more about it."""
+        round.stops, round.text, round.outliers = f"At {round}", text, frozenset(outliers)
         for rank in self._ranks(round.here):
             holds.stop_there(self._core, rank)
         self._core.cancel(round.overdue)
@@ -216,7 +244,10 @@ class Barriers:
         ranks = self._end(round)
         for rank in ranks:
             if rank.standing:
-                rank.standing.details["description"] = f"Paused at {round.stops}"
+                rank.standing.details["description"] = round.stops
+                if round.text:
+                    rank.standing.details["text"] = round.text
+                rank.standing.is_outlier = rank.rank_id in round.outliers
             elif rank.at_barrier:
                 rank.at_barrier.round = None
         self.met.tell([rank for rank in ranks if rank.standing])
@@ -233,6 +264,7 @@ class Barriers:
         """Forget a round; return the ranks that were there."""
         self._core.cancel(round.overdue)
         self._core.cancel(round.naming)
+        self._core.cancel(round.patience)
         self._rounds.pop(round.barrier, None)
         return self._ranks(round.here)
 
@@ -278,6 +310,14 @@ class Barriers:
             if at.hold:
                 at.hold.shown = rank.pausing = False
             self._free([rank], at.round)
+
+    def begin_anew(self) -> None:
+        """All that waited were told to run on: they may be out of step then."""
+        for round in [round for round in self._rounds.values() if not round.here]:
+            self._end(round)
+            item = self._now(round.barrier)
+            if item is not None:
+                item.tries = 0
 
     def moved(self, rank: Rank) -> None:
         """A rank was lost, has ended or is attached: it takes part, or does not any more."""

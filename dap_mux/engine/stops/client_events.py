@@ -41,7 +41,7 @@ class ClientEvents:
             return dialect.late(self._states(client, focus), self._view.ids_for_stops(client, new))
         if focus and focus.run and focus.id in focus.run.pending:
             return self._slow(client, new)
-        if not (focus and focus.stop):
+        if not (focus and focus.stop) or any(rank.stop and rank.stop.is_outlier for rank in new):
             focus = _most_telling(new)
         give_focus(client, focus.id)
         return dialect.stop(self._states(client, focus))
@@ -224,6 +224,11 @@ class ClientEvents:
 
     # When a stop has been applied
 
+    def applying(self) -> bool:
+        """Whether some client has not applied the last stop of a rank that still stands."""
+        clients = [client for client in self._core.controllers() if client.sync.row is not None]
+        return bool(clients) and bool(self._stopped())
+
     def threads_answered(self, client: Client) -> None:
         """The client has the rows: an `allThreadsStopped` is applied now, so say who runs."""
         if client.dialect.fetches or not client.sync.replies:
@@ -294,6 +299,7 @@ class ClientEvents:
 
 
 def _most_telling(ranks: list[Rank]) -> Rank:
-    """Return the rank to look at first: one with an exception, else the lowest."""
-    raised = (rank for rank in ranks if rank.stop and rank.stop.reason == "exception")
-    return next(raised, ranks[0])
+    """Return the rank to look at first: one with an exception, or an outlier, else the lowest."""
+    stops = ((rank, rank.stop) for rank in ranks if rank.stop)
+    telling = (rank for rank, stop in stops if stop.reason == "exception" or stop.is_outlier)
+    return next(telling, ranks[0])

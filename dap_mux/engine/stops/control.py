@@ -97,18 +97,27 @@ class Control:
         others = (self._core.ranks[id] for id in left)
         all_run = not any(rank.stop for rank in others if rank.phase.live)
         to_clients.respond(self._core, request, {"allThreadsContinued": all_run})
-        alone = len(chosen) == 1
-        self._client_events.resumed([rank for rank in chosen if self.resume(rank, alone=alone)])
+        self._client_events.resumed(self.resume(chosen))
 
-    def resume(self, rank: Rank, *, alone: bool = False) -> bool:
-        """Let a rank run on; True if it was stopped and does so now.
+    def resume(self, ranks: list[Rank]) -> list[Rank]:
+        """Let ranks run on; return those that were stopped and do so now.
 
-        `alone`: it was chosen alone; only then it does not wait at a barrier any longer.
+        Those that wait at a barrier do so, too, unless others stop elsewhere, perhaps on their way
+        there; one that is chosen alone, or was paused there, does so anyway.
         """
-        if rank.at_barrier and not alone:
-            was_shown = rank.stop is not None
-            self.stops.hide(rank)
-            return was_shown
+        alone = len(ranks) == 1
+        elsewhere = any(rank.stop and not rank.at_barrier for rank in ranks)
+        resumed = [
+            rank
+            for rank in ranks
+            if alone or not _waits(rank, elsewhere=elsewhere)
+            if self._resume(rank)
+        ]
+        if not alone:
+            self.stops.barriers.begin_anew()
+        return resumed
+
+    def _resume(self, rank: Rank) -> bool:
         if rank.at_barrier and rank.stop is None:
             self.stops.barriers.let_go(rank)
             return False
@@ -318,7 +327,7 @@ class Control:
     def _run_deferred(self, rank: Rank, deferred: Deferred) -> None:
         """A late rank arrived where its class was told to go on from: it follows."""
         if deferred.command == "continue":
-            self.resume(rank)
+            self._resume(rank)
             return
         assert rank.stop is not None
         thread = rank.stop.thread
@@ -337,6 +346,16 @@ class Control:
             before = focused(self._core, client)
             old = self._view.id_for_stop(client, before) if before and before.stop else None
             self._client_events.move(client, rank, old)
+
+
+def _waits(rank: Rank, *, elsewhere: bool) -> bool:
+    """Whether it waits at a barrier on, though all are told to continue."""
+    at = rank.at_barrier
+    if at is None or rank.stop:
+        return False
+    if at.round and at.round.stops:
+        return True
+    return not rank.pausing and (elsewhere or at.round is None)
 
 
 def held(rank: Rank) -> bool:

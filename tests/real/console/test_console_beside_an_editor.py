@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from dap_mux.client import DapClient
+from dap_mux.session.entry_line import entry_line
 from tests.support.clients.consoles import PipedConsole, cells
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, start
@@ -125,4 +126,18 @@ async def test_a_signal_ends_the_console_and_not_the_job(user: User) -> None:
     assert (done.code, done.err) == (130, "")
     await listed(editor, "state", "stopped", "stopped")
     await editor.disconnect()
+    assert (await run.ends()).code == 0
+
+
+async def test_a_console_in_another_terminal_has_the_job_from_its_first_line(user: User) -> None:
+    """Ranks that have waited stop there, and run once the console says so."""
+    path = user.script(COUNT)
+    run = await start(user, path, n=2)
+    await run.session()
+    console = PipedConsole(await user.start("console", piped=True))
+    while "2 stopped" not in (said := await console.does("list")):
+        await console.sees("stopped at")
+    (first,) = entry_line((path,)).values()
+    assert [row[5] for row in cells(said)[1:]] == [str(first)] * 2
+    console.type("c")
     assert (await run.ends()).code == 0

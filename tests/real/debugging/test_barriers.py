@@ -22,6 +22,7 @@ PROGRAM: Final = script("all_reduce")
 SLEEP, REDUCE, COUNT = (line_of(PROGRAM, mark) for mark in ("sleep", "reduce", "count"))
 RANKS: Final = 8
 TIMES: Final = int(os.environ.get("BARRIER_ROUNDS", rounds(10)))
+SETS: Final = int(os.environ.get("BARRIER_SETS", "4"))  # into a job that runs
 STEPS: Final = 1000
 ODD: Final = 137
 LOSS: Final = f"total + (RANK == 5 and done % {STEPS} == {ODD})"
@@ -36,6 +37,11 @@ def eight(
 
 def ports(ranks: list[Rank]) -> list[int]:
     return [rank.port for rank in ranks]
+
+
+async def set_at(driver: Driver, *breakpoints: Json) -> None:
+    asked = {"source": {"path": PROGRAM}, "breakpoints": list(breakpoints)}
+    await driver.client.request("setBreakpoints", asked, timeout=LIMIT)
 
 
 async def next_stop(driver: Driver, seen: int) -> Json:
@@ -67,7 +73,7 @@ async def test_all_eight_stop_together() -> None:
         driver = await Driver.attach(running, breakpoints={PROGRAM: [barrier]})
         for done in range(TIMES):
             told = await next_stop(driver, done)
-            assert told["description"] == f"Paused at barrier {RANKS}/{RANKS}"
+            assert told["description"] == f"At barrier {RANKS}/{RANKS}"
             entries = await driver.entries()
             assert [(one["state"], one["line"]) for one in entries] == [("stopped", REDUCE)] * 8
             assert await values(driver, "done") == [("0-7", str(done))]
@@ -87,11 +93,11 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
         await driver.until(lambda entries: {e["reason"] for e in entries[:7]} == {"barrier 7/8"})
         said = f"dap-mux: barrier 7/8 at line {REDUCE} for 2 s; missing: rank 7 running at "
         await driver.client.wait_for(lambda: said in driver.output, timeout=LIMIT, what=said)
-        assert f"{said}all_reduce.py:{SLEEP} in come_late\n" in driver.output
+        assert f"{said}all_reduce.py:{SLEEP} in come_late; `cast 0-6 c` lets" in driver.output
         assert driver.events("stopped") == []
         ranks[7].process.kill()
         told = await next_stop(driver, 0)
-        assert told["description"] == "Paused at barrier 7/7, without rank 7"
+        assert (told["description"], told["text"]) == ("At barrier 7/7", "without rank 7")
         entries = await driver.entries()
         assert [(one["state"], one["line"]) for one in entries[:7]] == [("stopped", REDUCE)] * 7
         assert len(driver.events("stopped")) == 1
@@ -112,7 +118,35 @@ async def test_a_loss_that_differs_is_found(style: Style) -> None:
             assert [(one["state"], one["line"]) for one in entries] == [("stopped", COUNT)] * 8
             assert await values(driver, "done") == [("0-7", str(round * STEPS + ODD))]
             (_, usual), (_, odd) = await values(driver, LOSS)
-            assert told["description"].endswith(f", rank 5: {odd}; ranks 0-4,6-7: {usual}")
+            assert told["text"].endswith(f", rank 5: {odd}; ranks 0-4,6-7: {usual}")
             await driver.control("continue")
         assert [await rank.ended(within=500) for rank in ranks] == [0] * RANKS
         assert len(driver.events("stopped")) == ROUNDS
+
+
+@pytest.mark.parametrize("condition", ["barrier", "differ: RANK"])
+@pytest.mark.parametrize("step", [0.001, 0.002, 0.05])
+async def test_set_into_a_job_that_runs(step: float, condition: str) -> None:
+    """Some ranks have passed the line then, and wait for the others: all meet at the next step."""
+    async with (
+        debugpy_ranks(
+            4,
+            PROGRAM,
+            env={"MASTER_PORT": str(proc_net.free_ports(1)), "MOST_LATE": "0", "STEP": str(step)},
+            arguments=["1000000"],
+        ) as ranks,
+        session(ports(ranks)) as running,
+    ):
+        driver = await Driver.attach(running)
+        done = -1
+        for number in range(SETS):
+            await driver.until(lambda entries: {one["state"] for one in entries} == {"running"})
+            await set_at(driver, {"line": REDUCE, "condition": condition})
+            await next_stop(driver, number)
+            entries = await driver.entries()
+            assert [(one["state"], one["line"]) for one in entries] == [("stopped", REDUCE)] * 4
+            ((_, now),) = await values(driver, "done")
+            assert int(now) > done
+            done = int(now)
+            await set_at(driver)
+            await driver.control("continue")

@@ -1,7 +1,7 @@
 """Ranks that add up numbers together, over sockets, like an all-reduce: nobody is back early.
 
-The last rank comes late: by up to MOST_LATE seconds each time, mostly by little; with ALL_LATE each
-rank does, by itself. Arguments: how many times.
+Each step takes STEP seconds. The last rank comes late: by up to MOST_LATE seconds each time, mostly
+by little; with ALL_LATE each rank does, by itself. Arguments: how many times.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 PORT = int(os.environ["MASTER_PORT"])
 MOST_LATE = float(os.environ.get("MOST_LATE", "2"))
 ALL_LATE = "ALL_LATE" in os.environ
+STEP = float(os.environ.get("STEP", "0"))  # seconds of work in each step
 chance = random.Random(6 + SIZE - RANK)
 
 
@@ -62,6 +63,7 @@ peers = meet()
 done = 0
 total = 0
 while done < int(sys.argv[1]):
+    time.sleep(STEP)
     come_late()  # late
     total = all_reduce(RANK + done)  # reduce
     done += 1  # count

@@ -66,6 +66,7 @@ class Playbook:
         self.disk_hangs = False
         self.finished = False
         self.ended_job = False
+        self.pauses: list[bool] = []  # what the session has reported of stopped ranks
         self._clients: dict[int, Client] = {}
         self._everybody: list[Client] = []
         self._wires: dict[int, Wire] = {}
@@ -323,6 +324,9 @@ class Playbook:
     def _restart_job(self, output: outputs.RestartJob) -> None:
         self.transcript.line("session", "=", "the job shall start again")
 
+    def _paused(self, output: outputs.Paused) -> None:
+        self.pauses.append(output.stopped)
+
     def _finish(self, output: outputs.Finished) -> None:
         self.finished = True
         self.transcript.line("session", "=", "finished")
@@ -353,6 +357,7 @@ _HANDLERS: Final[dict[type, Callable[[Playbook, Any], None]]] = {
     outputs.ReadProcesses: Playbook._read_processes,
     outputs.EndJob: Playbook._end_job,
     outputs.RestartJob: Playbook._restart_job,
+    outputs.Paused: Playbook._paused,
     outputs.Finished: Playbook._finish,
     outputs.Log: Playbook._log,
 }

@@ -69,7 +69,7 @@ class RunTo:
         there = [rank for rank in ranks if self._has_stopped(rank)]
         ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
         self._give_up(item, [rank for rank in ranks if rank not in there + ready])
-        resumed = [rank for rank in ready if self._control.resume(rank)]
+        resumed = self._control.resume(ready)
         for rank in there:
             self._collector.answer(rank.rank_id, Answer(STOPPED))
         for rank in ready:

@@ -65,17 +65,16 @@ class StepCommands:
     def _continue(self, invocation: Invocation) -> None:
         _no_argument(invocation)
         collector = invocation.collector()
-        resumed = []
+        ready = []
         for rank in invocation.ranks:
             if not rank.phase.live:
                 collector.fail(rank.rank_id, problem_of(rank, invocation.command))
             elif len(invocation.ranks) > 1 and held(rank):
                 collector.fail(rank.rank_id, HELD)
             else:
-                if self.control.resume(rank, alone=len(invocation.ranks) == 1):
-                    resumed.append(rank)
+                ready.append(rank)
                 collector.answer(rank.rank_id, Answer(RUNNING))
-        self.control.tell_resumed(resumed)
+        self.control.tell_resumed(self.control.resume(ready))
 
     def _pause(self, invocation: Invocation) -> None:
         """Answered at once: a rank blocked in C stops when its call returns."""
