@@ -51,7 +51,7 @@ async def test_the_ranks_the_status_bar_and_the_rank_that_is_wrong(
 async def test_the_views_are_there_before_the_session(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
 ) -> None:
-    configuration(user, free_port)
+    configuration(user, free_port, type="dap-mux")
     window = await open_window(own_server)
     await window.command("View: Show Run and Debug")
     await window.page.locator(RANKS).wait_for()
