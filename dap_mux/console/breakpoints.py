@@ -72,15 +72,25 @@ class Breakpoints:
             raise
         return self._breakpoints[-1]
 
-    async def clear(self, spec: str) -> list[Breakpoint]:
-        """Remove `N`, `FILE:LINE` or `all`; return those removed. Raises UsageError."""
+    async def clear(self, spec: str) -> list[str]:
+        """Remove `N`, `FILE:LINE` or `all`; say what was removed. Raises UsageError."""
         removed = [each for each in self._breakpoints if spec == "all" or _matches(each, spec)]
-        if not removed:
-            raise UsageError(f"this console has no breakpoint {spec!r}; 'break' lists them")
         kept = [each for each in self._breakpoints if each not in removed]
         for path in {each.path for each in removed}:
             await self._send(kept, path)
-        return removed
+        said = [f"cleared {each}" for each in removed]
+        if not spec.isdecimal():  # a number there means another one
+            said += await self._clear_at_prompts(spec)
+        if not said:
+            raise UsageError(f"this console has no breakpoint {spec!r}; 'break' lists them")
+        return said
+
+    async def _clear_at_prompts(self, spec: str) -> list[str]:
+        """Remove those that were set at a rank's prompt: they are this console's too."""
+        command = "clear" if spec == "all" else f"clear {spec}"
+        body = await self._client.request("cast", {"ranks": "all", "command": command})
+        texts = (str(result["value"]) for result in body["results"])
+        return list(dict.fromkeys(line for text in texts for line in text.splitlines()))
 
     async def _send(self, wanted: list[Breakpoint], path: str) -> None:
         in_file = [each for each in wanted if each.path == path]
@@ -101,10 +111,10 @@ def _matches(breakpoint_: Breakpoint, spec: str) -> bool:
 
 
 def _with_result(breakpoint_: Breakpoint, result: dict[str, Any]) -> Breakpoint:
-    message = result.get("message") or (
-        "" if result["verified"] else "not verified by any rank yet"
-    )
-    return replace(breakpoint_, line=result.get("line", breakpoint_.line), message=message)
+    line = result.get("line", breakpoint_.line)
+    moved = "" if line == breakpoint_.line else f"line {breakpoint_.line} has no code"
+    unverified = "" if result["verified"] else "not verified by any rank yet"
+    return replace(breakpoint_, line=line, message=result.get("message") or moved or unverified)
 
 
 def parse_location(spec: str, rows: Iterable[Row]) -> tuple[str, int, str]:
@@ -131,5 +141,11 @@ def find_file(name: str | None, rows: Iterable[Row]) -> str:
     ]
     if len(matches) == 1 or PurePath(name).is_absolute():
         return matches[0] if matches else name
-    where = f"ranks are in {len(matches)} files of that name" if matches else "no rank is in one"
-    raise UsageError(f"no file {name} here, and {where}")
+    if matches:
+        raise UsageError(f"no file {name} here, and ranks are in {len(matches)} files of that name")
+    # No rank is in it yet: a module lies beside those that import it.
+    beside = dict.fromkeys(str(PurePath(path).parent / name) for path in paths)
+    found = [path for path in beside if Path(path).is_file()]
+    if len(found) == 1:
+        return found[0]
+    raise UsageError(f"no file {name} here, and no rank is in one yet: give its full path")

@@ -94,8 +94,8 @@ async def clear(console: Context, rest: str) -> None:
     """`clear N`, `clear FILE:LINE`, `clear all`."""
     if not rest:
         raise UsageError("usage: clear NUMBER, clear FILE:LINE, or clear all")
-    for breakpoint_ in await console.breakpoints.clear(rest):
-        console.screen.say(f"cleared {breakpoint_}")
+    for line in await console.breakpoints.clear(rest):
+        console.screen.say(line)
 
 
 async def detach(console: Context, rest: str) -> None:

@@ -19,6 +19,7 @@ from dap_mux.rank_values import (
 
 Body = Mapping[str, Any]
 MAX_LINE_LENGTH: Final = 100  # longer results get a line each
+IN_MAIN: Final = "running, so evaluated in __main__, or in its function where that lacks a name"
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -29,6 +30,9 @@ def show_cast(screen: Screen, body: Body, *, single: bool = False) -> None:
         screen.say(results[0]["value"])
     elif results:
         _side_by_side(screen, results)
+    if body.get("inMain"):
+        ranks = "" if single else f"{{{body['inMain']}}}: "
+        screen.say(f"{ranks}{IN_MAIN}", "note")
     _show_failures(screen, body, single=single)
 
 

@@ -277,6 +277,8 @@ class TestBreakpoints:
         assert "another client's" in listed["2"]
         assert list(values(cast(client, "all", "b train"))) == ["0-2"]
         assert list(values(cast(client, "2", "b train.py:7"))) == ["2"]
+        (moved,) = values(cast(client, "2", "b train.py:6000")).values()
+        assert moved.endswith(f"{PATH}:14 (line 6000 has no code)")
 
     def test_where_it_cannot_be(self, play: Play) -> None:
         """A file that is missing, a line without a file in a running rank, a rank to come."""
@@ -333,7 +335,8 @@ class TestBreakpoints:
         client = stopped(book)
         (text,) = values(cast(client, "all", "b 8")).values()
         number = text.split()[1]
-        cast(client, "0", f"condition {number} loss > 1")
+        (said,) = values(cast(client, "0", f"condition {number} loss > 1")).values()
+        assert said.endswith(f"stops only if loss > 1 (split off {number}, which other ranks keep)")
         assert [rank.last_breakpoints[1].get("condition") for rank in book.ranks.values()] == [
             "loss > 1",
             None,

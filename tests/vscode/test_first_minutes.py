@@ -79,7 +79,7 @@ async def test_eight_ranks_stand_within_three_minutes(
     await _install(window)
     installed = time.monotonic()
     await window.toggle_breakpoint(EXAMPLE, REDUCE)
-    await in_terminal(window, f".venv/bin/dap-mux run -n 8 {EXAMPLE}")
+    await in_terminal(window, f"dap-mux run -n 8 {EXAMPLE}")
     stopped = window.page.locator(".statusbar-item", has_text="8 ranks · 8 stopped")
     await stopped.wait_for(timeout=LIMIT * 1000)
     await window.stands_at(REDUCE)

@@ -8,7 +8,14 @@ import pytest
 
 from tests.support.processes.commands import User
 from tests.vscode.code_server import CodeServer
-from tests.vscode.scene import EXAMPLE, REDUCE, OpenWindow, example_line, stopped
+from tests.vscode.scene import (
+    EXAMPLE,
+    REDUCE,
+    OpenWindow,
+    configuration,
+    example_line,
+    stopped,
+)
 from tests.vscode.workbench import VARIABLES, Window
 
 pytestmark = [
@@ -39,6 +46,28 @@ async def test_the_ranks_the_status_bar_and_the_rank_that_is_wrong(
     await window.conditional_breakpoint(EXAMPLE, DONE, "ranks(3): True")
     await window.control("continue")
     await _sums_up(window, "4 ranks · 1 stopped · 3 exited", "scope: auto")
+
+
+async def test_the_views_are_there_before_the_session(
+    user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
+) -> None:
+    configuration(user, free_port, type="dap-mux")
+    window = await open_window(own_server)
+    await window.command("View: Show Run and Debug")
+    await window.page.locator(RANKS).wait_for()
+
+
+async def test_they_are_there_before_the_next_session_of_type_debugpy(
+    user: User, both_server: CodeServer, open_window: OpenWindow
+) -> None:
+    """The type alone does not say that there are ranks: the first session does."""
+    window, _ = await stopped(user, both_server, open_window, "debugpy")
+    await window.page.locator(RANKS).wait_for()
+    await window.leave()
+    await window.page.reload()
+    await window.loaded()
+    await window.command("View: Show Run and Debug")
+    await window.page.locator(RANKS).wait_for()
 
 
 async def _sums_up(window: Window, *texts: str) -> None:

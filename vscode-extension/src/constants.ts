@@ -68,6 +68,8 @@ export const View = {
 export const ContextKey = {
   active: 'dapMux.active',
   allThreads: 'dapMux.allThreads',
+  debugpyHasRanks: 'dapMux.debugpyHasRanks',
+  installed: 'dapMux.installed',
   languageServer: 'dapMux.languageServer',
   searching: 'dapMux.searching',
 } as const;

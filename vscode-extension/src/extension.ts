@@ -17,11 +17,13 @@ import { registerConfigurationProvider } from './debug/configurationProvider';
 import { LanguageServer } from './languageClient';
 import { log } from './log';
 import { RankSessions } from './ranks/rankSession';
+import { TerminalCommand } from './terminalCommand';
 import { registerRanks } from './views/index';
 
 export function activate(context: vscode.ExtensionContext): void {
   const sessions = new RankSessions();
   const server = new LanguageServer(context, sessions);
+  const terminals = new TerminalCommand(context);
   context.subscriptions.push(
     log,
     sessions,
@@ -30,6 +32,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerAttachCommand(),
     registerInstallCommand(context, () => {
       server.start();
+      terminals.update();
     }),
     registerLaunchCommand(),
     registerWalkthroughCommand(),
@@ -38,4 +41,5 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   registerRanks(context, sessions);
   server.start();
+  terminals.update();
 }

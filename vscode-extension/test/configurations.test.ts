@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { attachTo, completed, isCount, isEmpty, LAUNCH, POD, REMOTE } from '../src/logic/configurations';
+import { ContextKey } from '../src/constants';
 import { locateAdapter } from '../src/logic/adapterLocation';
+import { terminalScript } from '../src/logic/terminalScript';
 
 interface Package {
   capabilities: Record<string, { supported: boolean }>;
@@ -14,7 +17,11 @@ interface Package {
         configurationSnippets: { body: Record<string, unknown> }[];
       },
     ];
-    walkthroughs: { steps: { media: { markdown: string } }[] }[];
+    configurationDefaults: Record<string, Record<string, { onAutoForward: string }>>;
+    views: { debug: { id: string; when: string }[] };
+    walkthroughs: {
+      steps: { completionEvents: string[]; media: { markdown: string } | { image: Record<string, string> } }[];
+    }[];
   };
 }
 
@@ -78,13 +85,55 @@ test.each([
   expect(isCount(text)).toBe(fits);
 });
 
-test('the walkthrough has at most five steps, and a page for each', () => {
+test('the walkthrough has at most five steps, and a page or a picture for each theme', () => {
   for (const { steps } of PACKAGE.contributes.walkthroughs) {
     expect(steps.length).toBeLessThanOrEqual(5);
     for (const { media } of steps) {
-      expect(readFileSync(path.join(ROOT, media.markdown), 'utf8')).toMatch(/^# /);
+      if ('markdown' in media) {
+        expect(readFileSync(path.join(ROOT, media.markdown), 'utf8')).toMatch(/^# /);
+        continue;
+      }
+      expect(media.image['light']).not.toBe(media.image['dark']);
+      for (const file of Object.values(media.image)) expect(readFileSync(path.join(ROOT, file)).length).toBeGreaterThan(0);
     }
   }
+});
+
+test('no page of the walkthrough shows a picture of one theme in all', () => {
+  const pages = readdirSync(path.join(ROOT, 'walkthrough')).filter((name) => name.endsWith('.md'));
+  for (const name of pages) expect(readFileSync(path.join(ROOT, 'walkthrough', name), 'utf8')).not.toContain('![');
+});
+
+test('installing is done once dap-mux is installed, not once its button was pressed', () => {
+  const [install] = PACKAGE.contributes.walkthroughs[0]?.steps ?? [];
+  expect(install?.completionEvents).toEqual([`onContext:${ContextKey.installed}`]);
+});
+
+test('our views are there before a session of a type that has ranks here', () => {
+  for (const { when } of PACKAGE.contributes.views.debug) {
+    expect(when).toContain('debugConfigurationType == dap-mux');
+    expect(when).toContain(`${ContextKey.debugpyHasRanks} && debugConfigurationType == debugpy`);
+  }
+});
+
+test.each([
+  ['/usr/bin/python3 -m dap_mux run -n 4 train.py', true],
+  ['/job/.venv/bin/python /job/.venv/bin/dap-mux attach localhost:5678+4', true],
+  ['/usr/bin/python3 -m dap_mux.rank train.py', true],
+  ['/usr/bin/python3 -m http.server', false],
+])('whether VS Code says nothing of a port of %s: %s', (commandLine, quiet) => {
+  const ports = PACKAGE.contributes.configurationDefaults['remote.portsAttributes'] ?? {};
+  const [[pattern, { onAutoForward }] = ['', { onAutoForward: '' }]] = Object.entries(ports);
+  expect(onAutoForward).toBe('ignore');
+  expect(new RegExp(pattern).test(commandLine)).toBe(quiet);
+});
+
+test('dap-mux in a terminal runs in the Python of the workspace, or says how to install it', () => {
+  const found = terminalScript('/bin/echo'); // as if it had dap-mux: it ends with 0
+  expect(execFileSync('sh', ['-c', found, 'dap-mux', 'run', '-n', '4'], { encoding: 'utf8' })).toMatch(/^-m dap_mux run -n 4$/m);
+  const { status, stderr } = spawnSync('sh', ['-c', terminalScript("/a 'folder'/python")], { encoding: 'utf8' });
+  expect(status).toBe(127);
+  expect(stderr).toContain("not installed for /a 'folder'/python");
 });
 
 test('nothing of it runs in a workspace that is not trusted', () => {

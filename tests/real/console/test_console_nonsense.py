@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -72,3 +73,41 @@ async def test_whatever_is_typed(start_ranks: Callable[..., Any], attached: bool
         await console.handle("%list all")
         said = "".join(shown[before:])
         assert sum(line.startswith("| job ") for line in said.splitlines()) == 2, said
+
+
+async def test_pdb_words_in_the_console(start_ranks: Callable[..., Any]) -> None:
+    """What `clear all` leaves, where a line without code is moved to, and the exception."""
+    path = script("tour")
+    ranks = await start_ranks(2, path)
+    async with (
+        session([rank.port for rank in ranks]) as served,
+        console_of(served, {path: [{"line": line_of(path, "call")}]}) as (console, shown),
+    ):
+
+        async def says(line: str) -> str:
+            before = len(shown)
+            await console.handle(line)
+            return "".join(shown[before:])
+
+        async def stopped(line: int) -> None:
+            while {row["line"] for row in console.client.ranks.rows.values()} != {line} or (
+                console.client.ranks.counts() != "2 stopped"
+            ):
+                await console.client.wait_for_change()
+
+        await stopped(line_of(path, "call"))
+        await console.client.request("setExceptionBreakpoints", {"filters": ["raised"]})
+        assert "line 6000 has no code" in await says(f"break {path}:6000")
+        await says("attach 1")
+        assert "line 6000 has no code" in await says("b tour.py:6000")
+        await says(f"b {line_of(path, 'after')}")
+        await says(f"b {line_of(path, 'nested')}")
+        await says("detach")
+        cleared = await says("clear all")
+        assert f"{path}:{line_of(path, 'nested')}" in cleared
+        assert "has no breakpoint" in await says("clear all")
+        await says("cast all c")
+        await stopped(line_of(path, "risky"))
+        told = await says("cast 0 exceptions")
+        (advice,) = re.findall(r"`p (.*?)`", told)
+        assert "ZeroDivisionError" in await says(f"cast 0 p {advice}")

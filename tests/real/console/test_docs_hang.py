@@ -43,7 +43,7 @@ async def test_every_line_of_the_page(user: User, start: Start, tmp_path: Path) 
     job = {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_ports(1))}
     words = ("--no-wait", "hang.py", "--seconds", "0")
     agents = [await start(*words, RANK=str(rank), **job) for rank in range(RANKS)]
-    attach = await user.start("attach", *(f"localhost:{each.record['port']}" for each in agents))
+    attach = await user.start("attach", *(f"127.0.0.1:{each.record['port']}" for each in agents))
     await attach.session()
     await until(lambda: "step  2" in agents[0].text(), within=START_UP, what="the hang")
     join = await user.start("console", piped=True)

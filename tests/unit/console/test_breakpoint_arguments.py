@@ -38,6 +38,14 @@ def test_a_file_here_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert parse_location("train.py:1", ROWS)[0] == str(tmp_path / "train.py")
 
 
+def test_a_file_that_no_rank_is_in_yet_lies_beside_one(tmp_path: Path) -> None:
+    (tmp_path / "model.py").touch()
+    rows = [{"path": str(tmp_path / "train.py")}, {"path": "/elsewhere/threading.py"}]
+    assert parse_location("model.py:146", rows)[0] == str(tmp_path / "model.py")
+    with pytest.raises(UsageError, match="give its full path"):
+        parse_location("other.py:146", rows)
+
+
 def test_the_only_file_need_not_be_named() -> None:
     assert parse_location("41", ROWS[:1]) == ("/src/train.py", 41, "")
     with pytest.raises(UsageError, match="which file"):

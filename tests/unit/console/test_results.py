@@ -43,6 +43,12 @@ def test_long_answers_have_lines_of_their_own() -> None:
     assert cast(result("0", "a\nb")) == "{0}:\na\nb\n"
 
 
+def test_who_answered_while_it_ran_is_said() -> None:
+    shown = cast(result("0", "{}"), result("1", "{'x': 1}"), inMain="1")
+    assert "{1}: running, so evaluated in __main__" in shown
+    assert "running" not in cast(result("0", "1"), inMain="")
+
+
 def test_one_rank_needs_no_name() -> None:
     assert cast(result("13", "655"), single=True) == "655\n"
     error = {"ranks": "13", "message": "NameError: name 'y' is not defined"}

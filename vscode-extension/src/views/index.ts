@@ -12,6 +12,7 @@ import { DeathNotifications } from './deathNotifications';
 import { registerFocusMark } from './focusMark';
 import { RanksTree } from './ranksTree';
 import { StacksTree } from './stacksTree';
+import { rememberDebugpy } from './rememberDebugpy';
 import { registerStatusBar } from './statusBar';
 
 export function registerRanks(context: vscode.ExtensionContext, sessions: RankSessions): void {
@@ -25,6 +26,7 @@ export function registerRanks(context: vscode.ExtensionContext, sessions: RankSe
     new DeathNotifications(sessions),
     registerStatusBar(sessions),
     registerFocusMark(sessions),
+    rememberDebugpy(sessions, context.workspaceState),
     registerCastCommands(sessions),
     registerControlCommands(sessions, tree),
     registerStackCommands(sessions, panel),

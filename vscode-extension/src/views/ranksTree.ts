@@ -130,6 +130,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
    * the user's. It may not exist yet when the session does, so this is tried until it is visible.
    */
   private open(): void {
+    if (vscode.workspace.getConfiguration('debug').get('openDebug') === 'neverOpen') return; // nor may we
     if (this.memory.get<boolean>(OPENED) ?? this.attempts >= MAX_ATTEMPTS) return;
     this.attempts++;
     if (this.tree.visible) void this.memory.update(OPENED, true);

@@ -195,7 +195,8 @@ class BreakpointCommands:
                 body.update({name: text} if text else {})
             if part is not item:
                 new.append((place, part))
-            return f"{where(place, part)}: {_told_change(name, text)}"
+            rest = f" (split off {item.id}, which other ranks keep)" if part is not item else ""
+            return f"{where(place, part)}: {_told_change(name, text)}{rest}"
 
         self._change(invocation, self._chosen(invocation, number), alter)
         for place, part in new:
@@ -277,11 +278,17 @@ def _answer_new(collector: ReplyCollector, place: Place, item: Breakpoint, rank:
     if item.refusal:
         collector.fail(rank.rank_id, item.refusal)
     elif state and state.get("verified"):
-        collector.answer(rank.rank_id, Answer(text))
+        collector.answer(rank.rank_id, Answer(text + _moved(item, state)))
     elif state:
         collector.fail(rank.rank_id, f"{text}: {state.get('message') or 'not verified'}")
     elif not rank.phase.configurable_soon:
         collector.answer(rank.rank_id, Answer(text + WAITING))
+
+
+def _moved(item: Breakpoint, state: Body) -> str:
+    asked = item.body.get("line")
+    same = asked is None or state.get("line", asked) == asked
+    return "" if same else f" (line {asked} has no code)"
 
 
 def _end_with(collector: ReplyCollector, ranks: list[Rank]) -> None:

@@ -30,7 +30,7 @@ INSTEAD: Final = {
     "alias": "type it out; to name a set of ranks, use the request `groups`",
     "unalias": "aliases are not supported",
     "retval": 'attach with "showReturnValue": true and look at the locals',
-    "exceptions": "`p __import__('sys').exc_info()` shows the one being handled",
+    "exceptions": "`p __exception__` shows the one that a rank has stopped at",
     "run": "use the request `restart`, where the session owns the job",
     "q": "use the console's `quit`, or the request `release` to let ranks go",
 }

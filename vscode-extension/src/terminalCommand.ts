@@ -1,0 +1,38 @@
+/**
+ * The command `dap-mux` in this window's terminals: it runs in the workspace's Python, whose
+ * environment need not be active there. It comes last in PATH: an active environment's own wins.
+ */
+
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import * as vscode from 'vscode';
+import { ContextKey } from './constants';
+import { log } from './log';
+import { terminalScript } from './logic/terminalScript';
+import { lookForDapMux, pythonToInstallInto } from './python';
+
+export class TerminalCommand {
+  constructor(private readonly context: vscode.ExtensionContext) {}
+
+  /** Writes the command anew, in the background: called again when dap-mux has been installed. */
+  update(): void {
+    this.write().catch((error: unknown) => {
+      log.error(`the command dap-mux in terminals: ${String(error)}`);
+    });
+  }
+
+  private async write(): Promise<void> {
+    const folder = vscode.workspace.workspaceFolders?.[0];
+    const found = await lookForDapMux(folder);
+    await vscode.commands.executeCommand('setContext', ContextKey.installed, found !== undefined);
+    if (process.platform === 'win32') return; // the script is one of sh
+    const python = found && found.length > 1 ? found[0] : await pythonToInstallInto(folder);
+    const bin = path.join((this.context.storageUri ?? this.context.globalStorageUri).fsPath, 'bin');
+    const file = path.join(bin, 'dap-mux');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(file, terminalScript(python));
+    chmodSync(file, 0o755);
+    const always = { applyAtProcessCreation: true, applyAtShellIntegration: true }; // a login shell sets its PATH anew
+    this.context.environmentVariableCollection.append('PATH', path.delimiter + bin, always);
+  }
+}
