@@ -103,7 +103,7 @@ def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, .
     """Say that culprits are not where all the others wait, if those wait for the same."""
     others = [one for one in picture.waiting if one not in culprits]
     wait = same_wait(others)
-    if wait is None:
+    if wait is None or wait.result:
         return who_waits(picture, culprits)
     waiting = who_waits(picture, culprits)
     they = verb(culprits, "it has", "they have")
