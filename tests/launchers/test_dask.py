@@ -262,6 +262,24 @@ async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -
     await user.nothing_is_left(within=LIMIT)
 
 
+async def test_one_failed_task_is_one_stop(user: User) -> None:
+    """Neither where its traceback is made anew in other processes, nor in the driver."""
+    run = await launch(user, environment("dask"), [*ours(typed("dask.md", 0)[0]), "--bad", "11"])
+    client = await run.client()
+    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    await client.wait_event("stopped", timeout=STARTS)
+    entries = await stopped_somewhere(client)
+    (entry,) = [each for each in entries if each["state"] == "stopped"]
+    assert (entry["group"], entry["line"]) == ("dask", MEAN)
+    await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=STARTS)
+    assert len(bodies(client, "stopped")) == 1
+    await client.disconnect()
+    done = await run.ends(within=STARTS)
+    assert done.code == 1
+    assert "TypeError: unsupported operand" in done.err
+
+
 async def test_workers_in_the_drivers_own_process_are_debugged_there(user: User) -> None:
     """The driver calls the session, for once."""
     command, *words = ours(typed("dask.md", 0)[0])
