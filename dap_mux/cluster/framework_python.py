@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
@@ -15,7 +16,7 @@ NAMES: Final = ("python", "python3")
 
 
 async def python_with(module: str, wanted: Path | None = None) -> str:
-    """Return the Python that imports `module`: `wanted`, that of VIRTUAL_ENV, or one in PATH.
+    """Return the Python that imports `module`: `wanted`, that of VIRTUAL_ENV, one in PATH, or ours.
 
     Raises `UsageError` if there is none.
     """
@@ -41,6 +42,7 @@ def _candidates() -> Iterator[str]:
             found = which(name, path=folder)
             if found:
                 yield found
+    yield sys.executable
 
 
 async def _has(python: str, module: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -11,7 +12,9 @@ RESTART_TIMEOUT_S = 30.0  # for a Nanny to start its worker again
 GROUP = "dask"
 SCHEDULER = "scheduler"
 DRIVER = "client"
-TASK_THREADS = ["Dask-*-Threads*"]
+TASK_THREADS = "*Dask-*-Threads*"
+"""Threads of other workers in the same process, whose own executors are not asked."""
+MAX_PATTERN, MAX_PATTERNS = 128, 16  # as a session takes them
 LOOPBACK = "127.0.0.1"
 RESTARTS = "its worker process has ended; its Nanny starts another"
 
@@ -106,7 +109,7 @@ class DaskRanks:
             "host": LOOPBACK if near else _host(address),
             "port": report["port"],
             "pid": report["pid"],
-            "userThreads": TASK_THREADS,
+            "userThreads": [TASK_THREADS, *_patterns(report.get("threads", []))],
             "swallowsExceptions": True,
             "awaitsDebugger": True,
             "incarnation": f"{address} {report['pid']}",
@@ -128,6 +131,13 @@ class DaskRanks:
 
 
 _NANNY = "nanny "
+
+
+def _patterns(prefixes: list[str]) -> Iterator[str]:
+    for prefix in prefixes[:MAX_PATTERNS]:
+        pattern = f"{glob.escape(prefix)}*"
+        if len(pattern) <= MAX_PATTERN:
+            yield pattern
 
 
 def _slot(address: str, worker: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ class RankPlugin(WorkerPlugin):  # type: ignore[misc]
     async def setup(self, worker: Any) -> None:
         """Listen, and let the debugger attach before the worker gets tasks."""
         vars(builtins)[WORKER] = worker
-        self.report = listening(self._bundle)
+        self.report = {**listening(self._bundle), "threads": task_threads(worker)}
         if not self.report["problem"]:
             with heartbeats(worker):
                 await debugged(self._wait_s)
@@ -75,6 +75,16 @@ def listening(bundle: bytes) -> dict[str, Any]:
         return {**here, **arm(bundle, {})}
     except RuntimeError as error:
         return {**here, "port": 0, "problem": str(error)}
+
+
+def task_threads(worker: Any) -> list[str]:
+    """Return how the names of the threads begin in which the worker's executors run tasks."""
+    found = [
+        getattr(executor, "_thread_name_prefix", "")
+        for name, executor in worker.executors.items()
+        if name != "offload"
+    ]
+    return [prefix for prefix in found if prefix]
 
 
 def machine() -> str:

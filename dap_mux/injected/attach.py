@@ -59,6 +59,7 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("pydevd_patches", "wake_for_timeouts_only", (debugger,)),
         ("pydevd_patches", "wake_to_run_on", (debugger,)),
         ("pydevd_patches", "wake_to_step", (debugger,)),
+        ("pydevd_patches", "skip_copied_exceptions", (debugger,)),
         ("send_queue", "answers_first", (debugger,)),
         ("output_redirect", "keep_redirectors", ()),
         ("ray_breakpoints", "stop_in_users_frame", ()),

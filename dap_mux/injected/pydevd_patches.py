@@ -14,6 +14,8 @@ from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any
 
+MADE_UP = "__traceback_maker"
+"""A name in the code of each frame that tblib makes up."""
 STALE = -1
 """The sequence number of a request whose client has left."""
 MAX_COMPILED_WATCHES = 128
@@ -245,3 +247,31 @@ def wake_for_timeouts_only(_debugger: Any) -> None:
 
     if add.__name__ == "add_on_timeout_handle":
         thread.add_on_timeout_handle = add_and_wake_if_earliest
+
+
+def skip_copied_exceptions(debugger: Any) -> None:
+    """Stop for no exception that has come with a traceback from another process.
+
+    tblib makes that by frames under the user's file names, each of which raises NameError, also
+    where only a message is unpickled. The exception itself has stopped where it was raised: so
+    none of its copies stops where they stop too, that is with breaks in user code.
+    """
+    if "exclude_exception_by_filter" in vars(debugger):
+        return
+    exclude = debugger.exclude_exception_by_filter
+
+    def exclude_or_is_copy(breakpoint: Any, trace: Any) -> Any:
+        if trace is not None and _is_made_up(trace):
+            return True  # whatever is broken at
+        inner = trace if debugger.break_on_user_uncaught_exceptions else None
+        while inner is not None:
+            if _is_made_up(inner):
+                return True
+            inner = inner.tb_next
+        return exclude(breakpoint, trace)
+
+    debugger.exclude_exception_by_filter = exclude_or_is_copy
+
+
+def _is_made_up(trace: Any) -> bool:
+    return MADE_UP in trace.tb_frame.f_code.co_names

@@ -24,7 +24,7 @@ from dap_mux.rank.starter import starter_is_gone
 POLL_INTERVAL_S = 0.05
 JOIN_TIMEOUT_S = 120.0  # of a session on a busy machine, which has to reach every worker
 OWN_PROCESS = "inproc://"
-DRIVER_THREADS = ["MainThread", "Dask-*-Threads*"]
+DRIVER_THREADS = ["MainThread", "*Dask-*-Threads*"]
 """The threads that run the user's code: tasks run in the driver where workers do."""
 _joined: set[str] = set()
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any
 
+from dap_mux.injected.pydevd_patches import MADE_UP
 from dap_mux.injected.tracing import untraced
 
 # Marks on an exception: the debugger has let it go on; it has gone without a word.
@@ -85,8 +86,14 @@ def _note_who_is_abandoned() -> None:
 
 
 def was_shown(error: BaseException) -> bool:
-    """Whether debugpy has stopped for it as uncaught, and was told to let it run on."""
-    return SHOWN in getattr(error, "__dict__", ())
+    """Whether debugpy has stopped for it as uncaught, and was told to let it run on.
+
+    Or it has stopped where it was raised, in the process that its traceback was copied from.
+    """
+    if SHOWN in getattr(error, "__dict__", ()):
+        return True
+    copied = any(MADE_UP in each.tb_frame.f_code.co_names for each in entries(error.__traceback__))
+    return copied and bool(_debugger().break_on_user_uncaught_exceptions)
 
 
 def entries(trace: TracebackType | None) -> Iterator[TracebackType]:

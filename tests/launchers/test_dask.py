@@ -262,6 +262,52 @@ async def test_a_driver_runs_with_its_local_cluster_in_one_session(user: User) -
     await user.nothing_is_left(within=LIMIT)
 
 
+async def test_one_failed_task_is_one_stop(user: User) -> None:
+    """Neither where its traceback is made anew in other processes, nor in the driver."""
+    run = await launch(user, environment("dask"), [*ours(typed("dask.md", 0)[0]), "--bad", "11"])
+    client = await run.client()
+    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    await client.wait_event("stopped", timeout=STARTS)
+    entries = await stopped_somewhere(client)
+    (entry,) = [each for each in entries if each["state"] == "stopped"]
+    assert (entry["group"], entry["line"]) == ("dask", MEAN)
+    await client.request("continue", {"threadId": entry["threadId"]}, timeout=LIMIT)
+    await client.wait_event("terminated", timeout=STARTS)
+    assert len(bodies(client, "stopped")) == 1
+    await client.disconnect()
+    done = await run.ends(within=STARTS)
+    assert done.code == 1
+    assert "TypeError: unsupported operand" in done.err
+
+
+async def test_each_task_of_a_worker_has_a_row(user: User) -> None:
+    """Threads have their worker's name before Dask's own."""
+    words = [*ours(typed("dask.md", 0)[0]), "--threads-per-worker", "2"]
+    run = await launch(user, environment("dask"), words)
+    client = await run.client()
+    program = str(user.folder / "examples" / "dask" / "readings.py")
+    first = {"line": MEAN, "condition": "ranks(1): True"}
+    await client.handshake({"justMyCode": True}, breakpoints={program: [first]}, timeout=STARTS)
+    until_end = asyncio.get_running_loop().time() + STARTS
+    while True:
+        rows = (await client.request("threads", timeout=LIMIT))["threads"]
+        tasks = [each for each in rows if "1-Dask-Default-Threads" in each["name"]]
+        if len(tasks) == 2:
+            break
+        assert asyncio.get_running_loop().time() < until_end, rows
+        await asyncio.sleep(0.05)
+    days = set()
+    for each in tasks:
+        row = {"threadId": each["id"]}
+        top = (await client.request("stackTrace", row, timeout=LIMIT))["stackFrames"][0]
+        asked = {"expression": "day.number", "frameId": top["id"], "context": "watch"}
+        days.add((await client.request("evaluate", asked, timeout=LIMIT))["result"])
+    assert len(days) == 2
+    await let_go(client)
+    done = await run.ends(within=STARTS)
+    assert (done.code, done.out) == (0, RESULT), done.err
+
+
 async def test_workers_in_the_drivers_own_process_are_debugged_there(user: User) -> None:
     """The driver calls the session, for once."""
     command, *words = ours(typed("dask.md", 0)[0])

@@ -20,6 +20,7 @@ from tests.launchers.pages import ours, typed
 from tests.launchers.ray_scene import SERVICE, Service, ray_cluster
 from tests.launchers.tools import command, environment
 from tests.support.processes.commands import LIMIT, Command, Json, User, listed, user
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 
@@ -283,3 +284,34 @@ async def number_in(client: DapClient, row: int) -> str:
     frame = next(each["id"] for each in stack["stackFrames"] if each["name"] == "share")
     asked = {"expression": "number", "frameId": frame, "context": "watch"}
     return str((await client.request("evaluate", asked, timeout=LIMIT))["result"])
+
+
+LATE: Final = """\
+import pathlib, time, ray
+few = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+ray.init(**few)
+ray.shutdown()
+print("begun", flush=True)
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)
+ray.init(**few)
+print("started", flush=True)
+"""
+
+
+async def test_ray_starts_quietly_after_the_debugger_has_left(
+    user: User, cluster: dict[str, str]
+) -> None:
+    """Ray closes all files of the processes that it forks: our ports in them are closed already."""
+    script = user.script(LATE, "late.py")
+    run = await launch(user, environment("ray"), ["run", "--", "python", script], **cluster)
+    client = await run.client()
+    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    await until(lambda: "begun" in run.out, within=STARTS, what="a driver")
+    await client.request("disconnect", {"terminateDebuggee": False}, timeout=LIMIT)
+    (user.folder / "go").touch()
+    done = await run.ends(within=STARTS)
+    assert done.code == 0, done.err
+    assert "started" in done.out
+    assert "Traceback" not in done.err
+    assert "Bad file descriptor" not in done.err

@@ -120,3 +120,12 @@ def test_a_worker_that_cannot_be_debugged_is_told() -> None:
     found["tcp://10.0.0.1:1"].update(port=0, problem="it has no debugpy")
     assert ranks(known.workers(present, found, [], 0), "rank") == [(1,)]
     assert known.notices() == ["worker a cannot be debugged: it has no debugpy"]
+
+
+def test_threads_of_tasks_are_those_of_the_workers_executors() -> None:
+    present = workers("w")
+    told = {
+        key: {**each, "threads": ["[w]-Dask", "p" * 999]} for key, each in reports(present).items()
+    }
+    (rank,) = DaskRanks(HERE).workers(present, told, [], 0)
+    assert rank["userThreads"] == ["*Dask-*-Threads*", "[[]w]-Dask*"]

@@ -124,6 +124,14 @@ async def test_the_first_python_that_has_the_engine_is_taken(
         await python_with("no_such_engine")
 
 
+async def test_our_own_python_comes_last_where_its_environment_is_not_active(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    assert await python_with("debugpy") == sys.executable
+
+
 async def test_no_report_in_time_is_an_error(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from dap_mux.insight.why.evidence import (
     Thread,
     stack_of,
 )
+from dap_mux.insight.why.tasks import is_in_loop, is_worker, longest_task, task_threads
 from dap_mux.insight.why.waits import JOINS, Wait, wait_of
 from dap_mux.rank_sets import RankId
 
@@ -44,7 +45,11 @@ PARTS: Final = frozenset({"close", "disconnect", "finalize"})
 
 @dataclass(frozen=True)
 class Doing:
-    """One rank. `waits`: what its main thread waited for in each sample."""
+    """One rank. `waits`: what its main thread waited for in each sample.
+
+    Of an engine's worker, the thread of its task takes the place of the main thread. `tasks`: in
+    how many samples it had one, None where it is no such worker.
+    """
 
     rank: RankId
     standing: Standing
@@ -54,6 +59,12 @@ class Doing:
     waits: Sequence[Wait | None]
     processes: Sequence[Process]
     interval: float
+    tasks: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is a worker that had no task at any time."""
+        return self.tasks == 0
 
     @property
     def told(self) -> bool:
@@ -88,6 +99,23 @@ class Doing:
             return False
         return len({(one.switches, one.progress) for one in self.threads}) == 1
 
+    @property
+    def _at_one_place(self) -> bool:
+        return (
+            len(
+                {
+                    (stack, one.progress)
+                    for stack, one in zip(self.stacks, self.threads, strict=True)
+                }
+            )
+            == 1
+        )
+
+    @property
+    def stands(self) -> bool:
+        """Whether it neither gets on nor is at work, though it is not idle."""
+        return self.steady and not self.moves and not self.idle
+
     @cached_property
     def busy(self) -> float:
         """The part of a processor that its main thread used between the samples."""
@@ -105,7 +133,8 @@ class Doing:
         assert first is not None
         assert last is not None
         same = (first.plain, first.number, first.group) == (last.plain, last.number, last.group)
-        stays = self.steady or first.number >= 0 or first.kind == JOINS  # which C polls in
+        polled = first.number >= 0 or first.kind == JOINS  # C looks again and again
+        stays = self.steady or polled or (first.result and self._at_one_place)
         return last if same and stays else None
 
     @property
@@ -133,7 +162,7 @@ class Doing:
     @property
     def moves(self) -> bool:
         """Whether its main thread gets on, or is at work."""
-        if len(self.stacks) < 2:
+        if len(self.stacks) < 2 or self.idle:
             return False
         return not self.steady or self.busy >= BUSY or self.wants_processor
 
@@ -202,14 +231,25 @@ class Picture:
         return [one for one in self.ranks.values() if not one.ended]
 
     @cached_property
+    def idle(self) -> Sequence[Doing]:
+        """Workers without a task."""
+        return [one for one in self.live if one.idle]
+
+    @cached_property
     def waiting(self) -> Sequence[Doing]:
         """Those that have waited for other ranks all the time."""
         return [one for one in self.live if one.wait is not None]
 
+    @property
+    def awaits_results(self) -> bool:
+        """Whether all that wait do so for results of tasks, which may take their time."""
+        waits = [one.wait for one in self.waiting]
+        return bool(waits) and all(wait is not None and wait.result for wait in waits)
+
     @cached_property
     def elsewhere(self) -> Sequence[Doing]:
-        """Those that live, and do anything else."""
-        return [one for one in self.live if one.wait is None]
+        """Those that live, and do anything else; not workers without a task."""
+        return [one for one in self.live if one.wait is None and not one.idle]
 
     @cached_property
     def moves(self) -> bool:
@@ -263,6 +303,8 @@ def _doing(told: RankEvidence, interval: float) -> Doing:
     samples: list[Sample] = []
     stacks: list[Stack] = []
     threads: list[Thread] = []
+    task = longest_task(told.samples)
+    tasks: int | None = None
     for sample in told.samples:
         main = next((thread for thread in sample.threads if thread.main), None)
         if main is None:
@@ -271,6 +313,12 @@ def _doing(told: RankEvidence, interval: float) -> Doing:
             stack = stack_of(sample, main)
         except IndexError:
             continue
+        if is_worker(stack):
+            has_task = not is_in_loop(stack)
+            if not has_task and task in (found := task_threads(sample)):
+                main, stack = found[task]
+                has_task = True
+            tasks = (tasks or 0) + has_task
         samples.append(sample)
         stacks.append(stack)
         threads.append(main)
@@ -279,7 +327,7 @@ def _doing(told: RankEvidence, interval: float) -> Doing:
         for sample, thread, stack in zip(samples, threads, stacks, strict=True)
     ]
     return Doing(
-        told.rank, told.standing, samples, stacks, threads, waits, told.processes, interval
+        told.rank, told.standing, samples, stacks, threads, waits, told.processes, interval, tasks
     )
 
 

@@ -12,6 +12,7 @@ from dap_mux.insight.why.evidence import Thread
 from dap_mux.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.rank_sets import RankId, fold
 
+DEFAULT_GROUP: Final = "job"
 DISK: Final = "D"
 SYSTEM_STATES: Final = {"D": "asleep in the kernel (state D)", "S": "asleep", "R": "at work"}
 
@@ -37,9 +38,15 @@ class Verdict:
 
 
 def ranks(of: Iterable[Doing]) -> str:
-    """Return `rank 5` or `ranks 0-4,6`."""
+    """Return `rank 5`, `ranks 0-4,6` or `rank Worker:1`."""
     ids = [one.rank for one in of]
-    return f"rank{'s' * (len(ids) != 1)} {fold(ids)}"
+    return f"rank{'s' * (len(ids) != 1)} {_named(ids)}"
+
+
+def _named(ids: Sequence[RankId]) -> str:
+    groups = {group for group, _ in ids}
+    prefix = "" if len(groups) > 1 or groups <= {DEFAULT_GROUP} else f"{ids[0][0]}:"
+    return f"{prefix}{fold(ids)}"
 
 
 def verb(of: Sequence[Doing], singular: str, plural: str) -> str:
@@ -103,7 +110,7 @@ def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, .
     """Say that culprits are not where all the others wait, if those wait for the same."""
     others = [one for one in picture.waiting if one not in culprits]
     wait = same_wait(others)
-    if wait is None:
+    if wait is None or wait.result:
         return who_waits(picture, culprits)
     waiting = who_waits(picture, culprits)
     they = verb(culprits, "it has", "they have")
@@ -112,8 +119,7 @@ def has_not_reached(culprits: Sequence[Doing], picture: Picture) -> tuple[str, .
 
 def look_at(of: Sequence[Doing]) -> str:
     """Return the command that brings a user to a rank."""
-    rank = of[0].rank[1]
-    return f"dap-mux console, then `attach {rank}`"
+    return f"dap-mux console, then `attach {_named([of[0].rank])}`"
 
 
 def in_the_kernel(thread: Thread) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dap_mux.insight.stack_tree import Stack
 from dap_mux.insight.why.evidence import Call, Collective, Sample, Thread
+from dap_mux.insight.why.tasks import awaited_result
 
 TORCH: Final = "torch/distributed/distributed_c10d.py"
 TORCH_CALLS: Final = ("torch._C._distributed_c10d.", "torch.distributed.distributed_c10d.")
@@ -50,7 +51,8 @@ class Wait:
     that it waits for, by the library's own number, -1 for all or unknown; `socket`: the name of the
     connection to that peer, where only that is known. `members`: of its group, by those numbers, ()
     for unknown; `size`: how many they are, 0 for unknown. `called_at`: the frames that call it,
-    which are alike on ranks that take different parts in it. `age`: seconds.
+    which are alike on ranks that take different parts in it. `age`: seconds. `result`: of a task,
+    by whoever runs it, is awaited.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Wait:
     dtypes: tuple[str, ...] = ()
     age: float | None = None
     timeout: float | None = None
+    result: bool = False
 
     @property
     def plain(self) -> str:
@@ -110,6 +113,8 @@ def wait_of(sample: Sample, thread: Thread, stack: Stack) -> Wait | None:
 
 def _wait_of(sample: Sample, thread: Thread, stack: Stack, kind: str) -> Wait | None:
     call = thread.call
+    if result := awaited_result(stack):
+        return Wait(result, result=True)
     if any(frame.path.endswith(TORCH) and frame.function == JOINS for frame in stack):
         return Wait(JOINS)
     if not kind and any(frame.path.endswith(OWN_PROCESSES) for frame in stack):

@@ -273,3 +273,22 @@ def test_a_command_runs_untraced_in_a_thread_that_took_it_before(debugger: Any) 
     command.do_it(debugger)
     assert traced == [False]
     assert not info.is_tracing
+
+
+def test_exceptions_from_another_process_stop_nowhere(debugger: Any) -> None:
+    """tblib raises NameError in frames that have the user's file names."""
+    pydevd_patches.skip_copied_exceptions(debugger)
+    code = compile(f"raise {pydevd_patches.MADE_UP}", "<string>", "exec")
+    with pytest.raises(NameError) as made:
+        exec(code, {})
+    with pytest.raises(ZeroDivisionError) as own:
+        _ = 1 / 0
+    everything = SimpleNamespace(ignore_libraries=False)
+    excluded = debugger.exclude_exception_by_filter
+    assert made.tb.tb_next is not None
+    assert excluded(everything, made.tb.tb_next)
+    assert not excluded(everything, own.tb)
+    assert not excluded(everything, made.tb)  # somebody wants only uncaught ones: the copy counts
+    debugger.break_on_user_uncaught_exceptions = {"BaseException": everything}
+    assert excluded(everything, made.tb)
+    assert not excluded(everything, own.tb)

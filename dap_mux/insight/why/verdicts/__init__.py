@@ -73,7 +73,9 @@ def _undecided(picture: Picture) -> Verdict:
         sentence = f"{ranks(silent)}: {why}; nothing else is wrong"
     elif not picture.live:
         sentence = "no rank is attached"
-    elif still := [one for one in picture.live if one.wait is None]:
+    elif picture.idle and not picture.elsewhere:
+        sentence = f"{ranks(picture.idle)} {verb(picture.idle, 'has', 'have')} no task"
+    elif still := [one for one in picture.elsewhere if one.stands] or picture.elsewhere:
         where = f"{verb(still, 'stands', 'stand')} still at {place(still[0].place)}"
         sentence = (
             f"{ranks(still)} {where}, and nobody is known to wait for {verb(still, 'it', 'them')}"

@@ -11,7 +11,7 @@ NAME = "healthy"
 def find(picture: Picture) -> Verdict | None:
     """Every rank that tells something is at work or gets on."""
     told = [one for one in picture.live if one.told]
-    if not told or len(told) < len(picture.live):
+    if not told or len(told) < len(picture.live) or any(one.tasks and one.stands for one in told):
         return None
     moving = [one for one in told if one.wait is None and one.moves]
     if not moving:

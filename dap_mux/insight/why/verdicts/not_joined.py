@@ -20,9 +20,9 @@ def find(picture: Picture) -> Verdict | None:
     """
     begins = same_wait(picture.waiting)
     have_not_begun = begins is not None and begins.kind == JOINS
-    absent = [one for one in picture.elsewhere if have_not_begun or (one.steady and not one.moves)]
+    absent = [one for one in picture.elsewhere if have_not_begun or one.stands]
     polling = [one for one in picture.elsewhere if one.polls and one not in absent]
-    if len(absent) + len(polling) == len(picture.elsewhere):
+    if len(absent) + len(polling) == len(picture.elsewhere) and not picture.awaits_results:
         absent = [*absent, *_apart(polling, absent, picture)]
     if not absent or not picture.waiting:
         return None

@@ -17,7 +17,11 @@ def find(picture: Picture) -> Verdict | None:
     """It counts if it ended badly, or if somebody waits."""
     gone = picture.ended
     bad = [one for one in gone if one.standing.exit_code or _ran_out_of_memory(one)]
-    if not gone or not picture.live or not (bad or picture.waiting):
+    if (
+        not gone
+        or not picture.live
+        or not (bad or (picture.waiting and not picture.awaits_results))
+    ):
         return None
     culprits = [*bad, *(one for one in gone if one not in bad)]
     return Verdict(

@@ -16,7 +16,7 @@ def find(picture: Picture) -> Verdict | None:
     slow = [one for one in picture.elsewhere if one.moves]
     if not slow or not picture.waiting or len(slow) + len(picture.waiting) < len(picture.live):
         return None
-    if len(slow) >= len(picture.waiting) or picture.moves:
+    if len(slow) >= len(picture.waiting) or picture.moves or picture.awaits_results:
         return None
     where = ", ".join(dict.fromkeys(place(frame) for frame in _lines(slow[0].stacks)))
     return Verdict(
