@@ -57,7 +57,8 @@ class Stage:
         """Node ids of the tests that failed, each once, in the order in which they did."""
         if not self.report.exists():
             return []
-        entries = (json.loads(line) for line in self.report.read_text("utf-8").splitlines())
+        lines = self.report.read_text("utf-8").split("\n")  # nothing else ends a line in JSON
+        entries = (json.loads(line) for line in lines[:-1])  # a run that was killed cut the last
         failed = (entry["nodeid"] for entry in entries if entry.get("outcome") == "failed")
         return list(dict.fromkeys(failed))
 

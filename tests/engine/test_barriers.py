@@ -422,9 +422,7 @@ def test_who_is_missing_and_does_not_answer(play: Play) -> None:
     book.absent.add(("job", 2))
     book.lose(2)
     book.wait(SETTLED)
-    assert [told["description"] for told in client.of("stopped")] == [
-        "At barrier 2/2"
-    ]
+    assert [told["description"] for told in client.of("stopped")] == ["At barrier 2/2"]
 
 
 def test_who_is_missing_is_told_after_5_s_and_once(play: Play) -> None:
