@@ -55,6 +55,7 @@ def all_reduce(number: int) -> int:
 
 
 def come_late() -> None:
+    time.sleep(STEP)
     if ALL_LATE or RANK == SIZE - 1:
         time.sleep(MOST_LATE * chance.random() ** 4)  # sleep
 
@@ -63,7 +64,6 @@ peers = meet()
 done = 0
 total = 0
 while done < int(sys.argv[1]):
-    time.sleep(STEP)
     come_late()  # late
     total = all_reduce(RANK + done)  # reduce
     done += 1  # count
