@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from typing import Any
 
@@ -29,10 +30,12 @@ def cast(args: Namespace) -> int:
     if args.json:
         print(json.dumps(body, indent=1))
     else:
-        from dap_mux.console.results import show_cast
+        from dap_mux.console.results import IN_MAIN, show_cast
         from dap_mux.console.screen import screen_for_stdout
 
-        show_cast(screen_for_stdout(), body)
+        show_cast(screen_for_stdout(), {**body, "inMain": ""})
+        if body["inMain"]:  # scripts read values from standard output
+            print(f"dap-mux: {{{body['inMain']}}}: {IN_MAIN}", file=sys.stderr)
     return 1 if body["errors"] or body["missing"] else 0
 
 
