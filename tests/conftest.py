@@ -47,9 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """What tests start has Ctrl-C, which a shell's background job ignores, and Python's defaults.
 
     Unbuffered `print` writes a line in pieces: those of ranks with one stdout would get mixed. And
-    where no bytecode is kept each of some thousand processes compiles all of dap-mux anew.
+    where no bytecode is kept each of some thousand processes compiles all of dap-mux anew. A pytest
+    that a test runs would write into this one's report.
     """
-    for setting in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+    for setting in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS"):
         os.environ.pop(setting, None)
     sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
