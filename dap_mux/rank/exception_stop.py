@@ -79,7 +79,9 @@ def _note_who_is_abandoned() -> None:
 
     def note_and_disconnect(self: object, *rest: object, **named: object) -> object:
         for each in _stops:
-            each.abandoned = each.info.pydev_state == suspended  # `continue` has changed that
+            # `continue` has changed the state. So has the first call where the adapter's
+            # `disconnect` and the end of its connection are two, and the thread is yet to wake.
+            each.abandoned |= each.info.pydev_state == suspended
         return disconnect(self, *rest, **named)
 
     api.request_disconnect = note_and_disconnect

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +13,7 @@ import pytest
 
 from tests.doctor.subjects import PROGRAM, StartRanks
 from tests.support.processes.commands import User, user
-from tests.support.processes.ranks import Rank
+from tests.support.processes.ranks import Rank, debugpy_ranks
 
 __all__ = ["user"]
 Json = dict[str, Any]
@@ -41,6 +43,18 @@ class Doctor:
         causes = await self.causes(*words)
         assert [one["cause"] for one in causes] == [cause], causes
         return causes[0]
+
+
+@pytest.fixture
+async def start_ranks() -> AsyncIterator[StartRanks]:
+    """Not forked: the doctor tells by its command line what a silent rank is."""
+    async with AsyncExitStack() as stack:
+
+        async def started(*args: Any, **kwargs: Any) -> list[Rank]:
+            ranks = debugpy_ranks(*args, **kwargs, forked=False)
+            return await stack.enter_async_context(ranks)
+
+        yield started
 
 
 @pytest.fixture

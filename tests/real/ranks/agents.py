@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 import pytest
 
-from dap_mux.client import DapClient
+from dap_mux.client import DapClient, RequestFailed
 from tests.support.processes.proc_net import free_ports
 
 START_UP = 30  # seconds; a limit, not a wait
@@ -106,6 +106,17 @@ async def attach(agent: Agent, *, just_my_code: bool = True, **handshake: Any) -
     client = await DapClient.connect(agent.record["host"], agent.record["port"])
     await client.handshake({"justMyCode": just_my_code}, timeout=START_UP, **handshake)
     return client
+
+
+async def attach_again(agent: Agent) -> DapClient:
+    """Attach once the adapter has let go of the debugger before us: the rank runs on earlier."""
+    with anyio.fail_after(START_UP):
+        while True:
+            try:
+                return await attach(agent)
+            except RequestFailed as refused:
+                assert "already being debugged" in str(refused), refused
+            await anyio.sleep(0.3)
 
 
 SCRIPT = """\

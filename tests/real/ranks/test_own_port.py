@@ -18,7 +18,7 @@ from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.rank.own_port import MAX_UNREAD, SESSION
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
-from tests.real.ranks.agents import Agent, Start, attach, start
+from tests.real.ranks.agents import Agent, Start, attach, attach_again, start
 from tests.support.faults import Orphan, proxied
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST
@@ -109,6 +109,20 @@ async def test_a_stock_client_gets_an_adapter_for_as_long_as_it_stays(
         await driver.stopped(COUNT, 1)
         assert not children(rank)
         await driver.leave()
+    await ends_well(rank, done)
+
+
+@pytest.mark.heavy
+async def test_a_client_that_comes_as_another_goes_has_an_answer(rank: Agent, done: Path) -> None:
+    """It was handed to the adapter that saw the other out, and hung: 4 times of 4, 10 rounds each.
+
+    Or it is told that the rank is still being debugged.
+    """
+    client = await attach(rank)
+    for _ in range(10):
+        await client.close()
+        client = await attach_again(rank)
+    await client.disconnect(timeout=LIMIT)
     await ends_well(rank, done)
 
 

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -16,13 +17,14 @@ from typing import Any
 import anyio
 import pytest
 
-from dap_mux.client import DapClient, RequestFailed
+from dap_mux.client import DapClient
 from tests.real.ranks.agents import (
     PROGRAMS,
     START_UP,
     Agent,
     Start,
     attach,
+    attach_again,
     clean_environment,
     script,
     start,
@@ -79,17 +81,6 @@ async def said(agent: Agent, words: str) -> None:
         while words not in agent.text():
             assert agent.process.returncode is None, agent.text()
             await anyio.sleep(0.01)
-
-
-async def attach_again(agent: Agent) -> DapClient:
-    """Attach once the adapter has let go of the debugger before us: the rank runs on earlier."""
-    with anyio.fail_after(START_UP):
-        while True:
-            try:
-                return await attach(agent)
-            except RequestFailed as refused:
-                assert "already being debugged" in str(refused), refused
-            await anyio.sleep(0.3)
 
 
 async def run_on(client: DapClient, agent: Agent, thread: int) -> str:
@@ -170,6 +161,35 @@ async def test_a_debugger_that_goes_without_a_word_may_come_back(
     thread = (await stopped(client))["threadId"]
     assert await local(client, thread, "secret") == "40"
     await run_on(client, agent, thread)
+
+
+GOES_TWICE = """\
+from importlib import import_module
+from types import SimpleNamespace
+
+import_module("debugpy.server.api")
+api = import_module("_pydevd_bundle.pydevd_api").PyDevdAPI
+states = import_module("_pydevd_bundle.pydevd_constants")
+thread = SimpleNamespace(pydev_state=states.STATE_SUSPEND)
+api.request_disconnect = lambda self: vars(thread).update(pydev_state=states.STATE_RUN)
+
+from dap_mux.rank import exception_stop
+
+stop = exception_stop._Stop(thread)
+exception_stop._stops.append(stop)
+exception_stop._note_who_is_abandoned()
+api().request_disconnect()
+api().request_disconnect()
+print(stop.abandoned)
+"""
+
+
+def test_the_adapters_disconnect_and_the_end_of_its_connection_are_one_end() -> None:
+    """The second came before the thread woke about once in 50, and the rank was not held."""
+    ran = subprocess.run(
+        [sys.executable, "-c", GOES_TWICE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ran.stdout, ran.stderr) == ("True\n", "")
 
 
 async def test_continue_and_then_disconnect_ends_it(start: Start, failing: Path) -> None:

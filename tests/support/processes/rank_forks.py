@@ -70,7 +70,7 @@ class _Server:
     """The process that forks, and our end of its socket."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self.variables = _read_at_start(variables)
+        self.starts_as = _starts_as(variables)
         self._ours, theirs = socket.socketpair()
         path = os.pathsep.join(filter(None, [str(_SERVER), variables.get("PYTHONPATH")]))
         with theirs:
@@ -101,12 +101,12 @@ _servers: list[_Server] = []
 
 
 def can_fork(python: Sequence[str], variables: Mapping[str, str]) -> bool:
-    """True for our own Python, and variables with which Python and debugpy begin as the server."""
+    """True for our own Python, in the server's network, with what Python and debugpy begin with."""
     if list(python) != [sys.executable] or sys.platform != "linux":
         return False
     if not _servers:
         _servers.append(_Server(variables))
-    return _read_at_start(variables) == _servers[0].variables
+    return _starts_as(variables) == _servers[0].starts_as
 
 
 def fork(
@@ -118,5 +118,8 @@ def fork(
         return _servers[0].fork(request, out.fileno())
 
 
-def _read_at_start(variables: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in variables.items() if key.startswith(_READ_AT_START)}
+def _starts_as(variables: Mapping[str, str]) -> dict[str, str]:
+    """What a process has from its start on; a test may live in a network of its own."""
+    network = str(Path("/proc/thread-self/ns/net").readlink())
+    read = {key: value for key, value in variables.items() if key.startswith(_READ_AT_START)}
+    return {**read, "": network}
