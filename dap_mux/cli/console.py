@@ -126,8 +126,10 @@ async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
 
     session, config, (host, port) = target
 
-    async def join() -> SessionClient:
-        return await open_client(session, config, await entry_lines(session, config))
+    async def join(first: str) -> SessionClient:
+        # Who says `continue` before anything else has ranks in mind that wait for a debugger.
+        entry = {} if first == "continue" else await entry_lines(session, config)
+        return await open_client(session, config, entry)
 
     async with observer(session, config, "dap-mux console --serve") as watch:
         try:

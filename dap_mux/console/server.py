@@ -26,8 +26,8 @@ from dap_mux.errors import DapMuxError, UsageError
 logger = logging.getLogger("dap_mux.console")
 NOT_TYPED: Final = re.compile(rb"[^\t\r\n\x1b\x20-\x7e\x80-\xff]")  # bytes no terminal sends
 HEADER: Final = re.compile(r".*\bHTTP/\d|[a-z]+(?:-[a-z]+)*:", re.IGNORECASE)
-Join: TypeAlias = Callable[[], Awaitable[SessionClient]]
-"""Joins the session with a new client."""
+Join: TypeAlias = Callable[[str], Awaitable[SessionClient]]
+"""Joins the session with a new client, whose first command has this name."""
 
 
 class Server:
@@ -106,11 +106,12 @@ async def _run_console(
     lines = _LineReader(reader)
     screen = PlainScreen(prompts.write)
     screen.say(BANNER)
-    command = await _first_command(lines, screen, prompts)
-    if command is None:
+    first = await _first_command(lines, screen, prompts)
+    if first is None:
         return
+    name, command = first
     try:
-        client = await join()
+        client = await join(name)
     except DapMuxError as error:
         screen.say(str(error))
         output.flush()
@@ -126,8 +127,10 @@ async def _run_console(
 
 async def _first_command(
     lines: _LineReader, screen: PlainScreen, prompts: PromptWriter
-) -> str | None:
-    """Prompt until a command is entered; None if the connection ends before.
+) -> tuple[str, str] | None:
+    """Prompt until a command is entered; return its name and its line.
+
+    None if the connection ends before.
 
     Raises _NotTyped.
     """
@@ -146,7 +149,7 @@ async def _first_command(
             screen.say(str(error))
         else:
             if name:
-                return line if name != "quit" else None
+                return (name, line) if name != "quit" else None
 
 
 class _BufferedWriter:

@@ -105,7 +105,7 @@ class Window(Editing):
         """Name and state of each thread in CALL STACK."""
         found = {}
         for row in await self.rows(CALL_STACK):
-            thread = re.fullmatch(r"Thread (.*?) (Running|Paused.*)", row.label)
+            thread = re.fullmatch(r"Thread (.*?) (Running|Paused.*|At barrier.*)", row.label)
             if thread:
                 found[thread[1]] = thread[2].split()[0].lower()
         return found
