@@ -26,24 +26,45 @@ def read_message(
     """
     until = None if limit is None else time.monotonic() + limit
     data = b""
-    while (end := data.find(b"\r\n\r\n")) < 0:
-        data += _some(connection, at_once, until)
+    while (rest := missing(data)) != 0:
+        data += _some(connection, at_once if rest is None else rest, until)
+    return data, message_in(data)
+
+
+def missing(data: bytes) -> int | None:
+    """Return how many bytes of the first message are still to come; None: its length is, too.
+
+    Raises `NoMessage` as soon as no message begins so.
+    """
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
         if not b"content-length:".startswith(data[:15].lower()) or len(data) > MAX_MESSAGE:
             raise NoMessage("it does not begin with Content-Length")
-    length = data[:end].split(b"\r\n", 1)[0].partition(b":")[2].strip()
-    # Python refuses to read a number of more than 4,300 digits, by a ValueError of its own.
-    if not length.isdigit() or len(length) > MAX_DIGITS or int(length) > MAX_MESSAGE:
-        raise NoMessage("its length is none, or too large")
-    begin, over = end + 4, end + 4 + int(length)
-    while len(data) < over:
-        data += _some(connection, over - len(data), until)
+        return None
+    return max(0, _end(data, end) - len(data))
+
+
+def message_in(data: bytes) -> dict[str, Any]:
+    """Return the object in the whole message that `data` begins with. Raises `NoMessage`."""
+    end = data.find(b"\r\n\r\n")
     try:
-        message = json.loads(data[begin:over])
+        message = json.loads(data[end + 4 : _end(data, end)])
     except (ValueError, RecursionError) as error:
         raise NoMessage(f"it is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise NoMessage("it is not an object")
-    return data, message
+    return message
+
+
+def _end(data: bytes, end: int) -> int:
+    """Return where the message ends whose head ends at `end`."""
+    if data[:15].lower() != b"content-length:":
+        raise NoMessage("it does not begin with Content-Length")
+    length = data[:end].split(b"\r\n", 1)[0].partition(b":")[2].strip()
+    # Python refuses to read a number of more than 4,300 digits, by a ValueError of its own.
+    if not length.isdigit() or len(length) > MAX_DIGITS or int(length) > MAX_MESSAGE:
+        raise NoMessage("its length is none, or too large")
+    return end + 4 + int(length)
 
 
 def write_message(connection: socket.socket, message: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from dap_mux.injected import child_processes
 
 # The system closes an idle connection after 14 s without an answer; not one with unsent data.
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))
+READER = "pydevd.Reader"  # the name of the thread that reads what a debugger sends
 
 
 class CannotListen(Exception):
@@ -126,6 +127,7 @@ def listen_to(source: Source, address: tuple[str, int]) -> None:
     with _listening_on(source):
         debugpy.listen(address, in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
+    _log_no_broken_messages()
 
 
 def hide_from_debugger(thread: threading.Thread) -> threading.Thread:
@@ -192,6 +194,21 @@ def _pause_all_threads() -> None:
         api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
         usual = api.request_suspend_thread
         api.request_suspend_thread = lambda self, debugger, thread_id="*": usual(self, debugger)
+
+
+def _log_no_broken_messages() -> None:
+    """What a peer has sent is no matter for the program's stderr; pydevd's debug file has it."""
+    with suppress(Exception):
+        log: Any = import_module("_pydev_bundle.pydev_log")
+        comm: Any = import_module("_pydevd_bundle.pydevd_comm")
+        holder: Any = import_module("_pydevd_bundle.pydevd_constants").DebugInfoHolder
+        usual = log.exception
+
+        def log_unless_it_reads(*words: object) -> None:
+            if threading.current_thread().name != READER or holder.PYDEVD_DEBUG_FILE:
+                usual(*words)
+
+        log.exception = comm.pydev_log_exception = log_unless_it_reads
 
 
 def keep_alive(connection: Connection | socket.socket) -> None:

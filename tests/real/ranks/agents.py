@@ -104,7 +104,11 @@ async def record_in(path: Path, agent: Agent) -> dict[str, Any]:
 
 async def attach(agent: Agent, *, just_my_code: bool = True, **handshake: Any) -> DapClient:
     client = await DapClient.connect(agent.record["host"], agent.record["port"])
-    await client.handshake({"justMyCode": just_my_code}, timeout=START_UP, **handshake)
+    try:
+        await client.handshake({"justMyCode": just_my_code}, timeout=START_UP, **handshake)
+    except BaseException:
+        await client.close()
+        raise
     return client
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import signal
 import socket
@@ -15,7 +17,9 @@ import anyio
 import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
-from dap_mux.rank.own_port import MAX_UNREAD, SESSION
+from dap_mux.rank.door import MAX_OPEN
+from dap_mux.rank.own_port import SESSION
+from tests.conftest import rounds
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, attach_again, start
@@ -32,6 +36,7 @@ PROGRAM: Final = script("until_told")
 COUNT: Final = line_of(PROGRAM, "count")
 LIMIT: Final = 60.0  # s
 BUSY: Final = "already being debugged"
+STRANGERS: Final = 100  # at a time: a full backlog delays connections by seconds
 
 
 @pytest.fixture
@@ -266,6 +271,34 @@ async def test_who_says_nothing_of_use_harms_nobody(rank: Agent, done: Path) -> 
     await ends_well(rank, done)
 
 
+BROKEN: Final = (
+    b"Content-Length: x\r\n\r\n",
+    b"Content-Length: 9\r\n\r\nnot JSON!",
+    b"Content-Length: 2\r\n\r\n[]",
+    b"1\n",
+    b"\xff\xfe\n",
+)
+
+
+async def test_broken_messages_leave_no_traceback_in_the_program(rank: Agent, done: Path) -> None:
+    """Of whoever is let in, as a debugger; the next is served."""
+    request = {"seq": 1, "type": "request", "command": "initialize", "arguments": {SESSION: {}}}
+    body = json.dumps(request).encode()
+    for broken in BROKEN:
+        with socket.create_connection((HOST, rank.record["port"])) as stranger:
+            stranger.settimeout(LIMIT)
+            stranger.sendall(b"Content-Length: %d\r\n\r\n%b%b" % (len(body), body, broken))
+            stranger.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
+                while stranger.recv(4096):
+                    pass
+    client = await attach_again(rank)
+    await stops(client)
+    await client.disconnect(timeout=LIMIT)
+    await ends_well(rank, done)
+    assert "Traceback" not in rank.text()
+
+
 async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> None:
     """debugpy's adapter finds its messages in the body of an HTTP request, too."""
     body = b'{"seq": 1, "type": "request", "command": "initialize", "arguments": {"dapMux": {}}}'
@@ -281,11 +314,90 @@ async def test_a_web_page_runs_nothing_in_a_rank(rank: Agent, done: Path) -> Non
 
 async def test_many_who_say_nothing_keep_nobody_out(rank: Agent, done: Path) -> None:
     async with AsyncExitStack() as stack:
-        for _ in range(2 * MAX_UNREAD):
+        for _ in range(10 * MAX_OPEN):
             stack.push(socket.create_connection((HOST, rank.record["port"])).__exit__)
         client = await attach(rank)
         await stops(client)
         await client.disconnect(timeout=LIMIT)
+    await ends_well(rank, done)
+
+
+COUNTS_FILES: Final = """\
+import os, resource, sys, time
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+rounds = 0
+while not os.path.exists(sys.argv[1]):
+    with open(__file__) as one, open(__file__) as two:
+        assert one.read() == two.read()
+    rounds += 1
+print("counted", rounds)
+"""
+
+
+async def test_strangers_take_nothing_that_the_program_needs(
+    start: Start, tmp_path: Path, done: Path
+) -> None:
+    """Each with a valid `initialize`, hundreds at a time, while a debugger is attached."""
+    program = tmp_path / "counts.py"
+    program.write_text(COUNTS_FILES)
+    line = COUNTS_FILES.splitlines().index("    rounds += 1") + 1
+    rank = await start("--no-wait", "--port", str(proc_net.free_ports(1)), str(program), str(done))
+    folder = Path(f"/proc/{rank.process.pid}")
+    most = {"fd": 0, "task": 0}
+
+    def look() -> dict[str, int]:
+        return {name: len(list((folder / name).iterdir())) for name in most}
+
+    async with session([rank.record["port"]], settings=EAGER) as running:
+        driver = await Driver.attach(running, breakpoints={str(program): [line]})
+        await driver.stopped(line, 1, within=LIMIT)
+        before = look()
+        for _ in range(0, rounds(5000), STRANGERS):
+            await asyncio.gather(*(_initializes(rank.record["port"]) for _ in range(STRANGERS)))
+            most = {name: max(most[name], seen) for name, seen in look().items()}
+        assert most["fd"] <= before["fd"] + 8
+        assert most["task"] <= before["task"] + 4
+        await steps_on(driver, 0, [0])
+        await driver.leave()
+    await ends_well(rank, done)
+    assert "Traceback" not in rank.text()
+
+
+async def _initializes(port: int) -> None:
+    """Nothing but being refused, or closed at once, can happen to this one."""
+    try:
+        reader, writer = await asyncio.open_connection(HOST, port)
+    except ConnectionError:
+        return
+    request = {"seq": 1, "type": "request", "command": "initialize", "arguments": {}}
+    body = json.dumps(request).encode()
+    writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    heard = b""
+    with suppress(ConnectionError):
+        heard = await asyncio.wait_for(reader.read(), LIMIT)
+    assert not heard or BUSY.encode() in heard
+    writer.close()
+
+
+async def test_the_last_descriptors_are_left_to_the_program(
+    start: Start, tmp_path: Path, done: Path
+) -> None:
+    program = tmp_path / "counts.py"
+    program.write_text(
+        "import os, resource, sys, time\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "files = [open(__file__) for _ in range(64 - 12 - len(os.listdir('/proc/self/fd')))]\n"
+        "print('all open', flush=True)\n"
+        "while not os.path.exists(sys.argv[1]):\n"
+        "    time.sleep(0.01)\n"
+        "files.append(open(__file__))\n"
+        "print('counted')\n"
+    )
+    rank = await start("--no-wait", "--port", str(proc_net.free_ports(1)), str(program), str(done))
+    await until(lambda: "all open" in rank.text(), within=LIMIT, what="all open")
+    with pytest.raises((ConnectionLost, ConnectionError)):
+        await attach(rank)
     await ends_well(rank, done)
 
 
