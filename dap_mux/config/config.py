@@ -66,6 +66,7 @@ class Config(Struct, frozen=True):
     settle: float
     step_grace: float
     request_timeout: float
+    release_after: float
     max_message: int
     token_file: Path | None
     tls_cert: Path | None

@@ -33,6 +33,7 @@ class Settings(Struct, frozen=True):
     breakpoint_timeout: float = 5.0
     greeting_timeout: float = 3.0
     silence_timeout: float = 60.0
+    release_after: float = 0.0  # s without a word of ours, in which ranks run on; 0: never
     barrier_timeout: float = 5.0  # after which users are told who is missing at a barrier
     reconnect_gap: float = 0.3
     backoff_first: float = 0.25

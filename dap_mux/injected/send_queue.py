@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any
 
 URGENT_EVENTS = frozenset({"stopped", "continued", "thread", "dapMuxHeld"})
-MAX_WAITING_OUTPUT = 256 << 20  # bytes; then lines are left out and counted, until half is sent
+MAX_WAITING_OUTPUT = 64 << 20  # bytes; then the oldest lines are left out, until half is left
 MARK = "dapMuxMark"
 """The event whose `bytes` are to be confirmed: how much has been printed before it. An `evaluate`
 of this and the number confirms it."""
@@ -115,7 +115,7 @@ class SendQueue:
         self._later: deque[Any] = deque()
         self._window = Window()
         self._waiting_output = 0
-        self._left_out: int | None = None  # lines; none: nothing
+        self._left_out = 0  # lines
 
     # For pydevd
 
@@ -147,7 +147,7 @@ class SendQueue:
     def empty(self) -> bool:
         """Whether nothing waits."""
         with self._changed:
-            return not (self._comes_first() or self._later or self._leaves_out)
+            return not (self._comes_first() or self._later or self._left_out)
 
     # For the session
 
@@ -171,13 +171,13 @@ class SendQueue:
     def _has_next(self) -> bool:
         if self._comes_first():
             return True
-        return bool(self._later or self._leaves_out) and not self._window.is_shut()
+        return bool(self._later or self._left_out) and not self._window.is_shut()
 
     def _goes_first(self, command: Any) -> bool:
         """Whether nothing is to be sent before it."""
         if self._busy or self._comes_first():
             return False
-        waits = self._later or self._leaves_out or self._window.is_shut()
+        waits = self._later or self._left_out or self._window.is_shut()
         return not waits or _is_urgent(command)
 
     def _take(self) -> Any:
@@ -188,7 +188,7 @@ class SendQueue:
             return self._earlier.get_nowait()
         if self._urgent:
             return self._urgent.popleft()
-        if not self._later:
+        if self._left_out:  # older than all that waits
             return self._note()
         command = self._later.popleft()
         if _event(command) != "output":
@@ -200,25 +200,25 @@ class SendQueue:
         if _is_urgent(command):
             self._urgent.append(command)
             return
-        if _event(command) == "output":
-            size = _size(command)
-            limit = MAX_WAITING_OUTPUT // 2 if self._leaves_out else MAX_WAITING_OUTPUT
-            if self._waiting_output + size > limit:
-                self._left_out = (self._left_out or 0) + _lines(command)
-                return
-            self._waiting_output += size
-        if self._leaves_out:
-            note = self._note()
-            self._waiting_output += _size(note)
-            self._later.append(note)
         self._later.append(command)
+        if _event(command) == "output":
+            self._waiting_output += _size(command)
+            if self._waiting_output > MAX_WAITING_OUTPUT:
+                self._leave_out()
 
-    @property
-    def _leaves_out(self) -> bool:
-        return self._left_out is not None
+    def _leave_out(self) -> None:
+        kept = []
+        while self._waiting_output > MAX_WAITING_OUTPUT // 2:
+            command = self._later.popleft()
+            if _event(command) == "output":
+                self._waiting_output -= _size(command)
+                self._left_out += _lines(command)
+            else:
+                kept.append(command)
+        self._later.extendleft(reversed(kept))
 
     def _note(self) -> Any:
-        count, self._left_out = self._left_out or 0, None
+        count, self._left_out = self._left_out, 0
         text = f"({count:,} lines of output left out: the connection is too slow for them)\n"
         return self._debugger.cmd_factory.make_io_message(text, 2)
 

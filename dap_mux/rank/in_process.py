@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,12 @@ from dap_mux.injected import child_processes
 
 # The system closes an idle connection after 14 s without an answer; not one with unsent data.
 KEEPALIVE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3))
+NO_WAIT = getattr(socket, "MSG_DONTWAIT", 0)  # Windows has none, nor is silence noticed there
+SESSION = "dapMux"
+"""The argument of `initialize` by which a session makes itself known: an object with `key` and
+`silence`, and `children` where child processes are to be debugged, or `child` on the way to one."""
+CHECK_INTERVAL_S = 1.0
+SHORTEST_SILENCE_S = 1.0
 READER = "pydevd.Reader"  # the name of the thread that reads what a debugger sends
 
 
@@ -40,6 +47,7 @@ class Connection(socket.socket):
         super().__init__(plain.family, plain.type, plain.proto, fileno=plain.detach())
         self.over = threading.Event()
         self._read = read
+        self._heard = time.monotonic()
 
     def recv(self, *arguments: int) -> bytes:
         """As ever; but who waits for the end hears of it."""
@@ -53,7 +61,23 @@ class Connection(socket.socket):
             raise
         if not data:
             self.over.set()
+        self._heard = time.monotonic()
         return data
+
+    def silent_for(self) -> float:
+        """For how long (s) nothing has come; what has come and is not read yet counts as now."""
+        if not NO_WAIT:
+            return 0.0
+        with suppress(BlockingIOError):
+            self.recv_into(bytearray(1), 1, socket.MSG_PEEK | NO_WAIT)
+            self._heard = time.monotonic()
+        return time.monotonic() - self._heard
+
+    def hang_up(self) -> None:
+        """End it, whoever reads or writes."""
+        with suppress(OSError):
+            self.shutdown(socket.SHUT_RDWR)
+        self.over.set()
 
 
 class Source(ABC):
@@ -66,6 +90,7 @@ class Source(ABC):
         self.ready = threading.Event()
         self._closed = threading.Event()
         self._connection: Connection | None = None
+        self._silence = 0.0
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._in_forked_child)
 
@@ -95,7 +120,7 @@ class Source(ABC):
         """
         if self._connection is not None:
             _tell_when_nobody_reads(self._connection)
-            self._connection.over.wait()
+            self._wait_for_the_end_of(self._connection)
             if not self._closed.is_set():
                 _run_on()
                 self._connection.close()
@@ -107,6 +132,22 @@ class Source(ABC):
             self._closed.wait()  # debugpy would ask again at once
             raise
         return self._connection, self.getsockname()
+
+    def allow_silence(self, seconds: object) -> None:
+        """Run on where the debugger has sent nothing for so long; 0: never.
+
+        A session that is stopped or hangs is silent: its system goes on acknowledging, and answers
+        the probes of `keep_alive`.
+        """
+        allowed = isinstance(seconds, (int, float)) and seconds >= SHORTEST_SILENCE_S
+        self._silence = float(str(seconds)) if allowed else 0.0
+
+    def _wait_for_the_end_of(self, connection: Connection) -> None:
+        while not connection.over.wait(CHECK_INTERVAL_S):
+            with suppress(OSError):  # whoever reads meets it, too
+                if self._silence and connection.silent_for() > self._silence:
+                    connection.hang_up()
+        self._silence = 0.0
 
     def released(self) -> None:
         """The last debugger is gone, and the program runs on."""
@@ -128,6 +169,7 @@ def listen_to(source: Source, address: tuple[str, int]) -> None:
         debugpy.listen(address, in_process_debug_adapter=True)  # noqa: T100
     _pause_all_threads()
     _log_no_broken_messages()
+    _learn_allowed_silence(source)
 
 
 def hide_from_debugger(thread: threading.Thread) -> threading.Thread:
@@ -194,6 +236,22 @@ def _pause_all_threads() -> None:
         api: Any = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
         usual = api.request_suspend_thread
         api.request_suspend_thread = lambda self, debugger, thread_id="*": usual(self, debugger)
+
+
+def _learn_allowed_silence(source: Source) -> None:
+    """A session says at `initialize` how long its ranks wait for it (`engine.ranks.heartbeat`)."""
+    with suppress(Exception):
+        kind: Any = import_module(
+            "_pydevd_bundle.pydevd_process_net_command_json"
+        ).PyDevJsonCommandProcessor
+        initialize = kind.on_initialize_request
+
+        def learn_and_initialize(self: object, debugger: object, request: Any) -> object:
+            with suppress(Exception):
+                source.allow_silence(request.arguments.kwargs[SESSION].get("silence"))
+            return initialize(self, debugger, request)
+
+        kind.on_initialize_request = learn_and_initialize
 
 
 def _log_no_broken_messages() -> None:

@@ -28,6 +28,7 @@ import debugpy  # noqa: T100
 from dap_mux.rank.dap_message import write_message
 from dap_mux.rank.door import Door, Visitor
 from dap_mux.rank.in_process import (
+    SESSION,
     Connection,
     Source,
     hide_from_debugger,
@@ -36,9 +37,6 @@ from dap_mux.rank.in_process import (
 )
 from dap_mux.rank.stock_adapter import NoAdapter, StockAdapter, trust
 
-SESSION = "dapMux"
-"""The argument of `initialize` by which a session makes itself known: an object with `key`, and
-`children` where child processes are to be debugged, or `child` on the way to one."""
 SERVED = "dapMuxServed"
 """The event by which it learns that there is no adapter; its body has debugpy's version."""
 FREE_WITHIN_S = 2.0  # of a connection that has ended, as debugpy may be busy with its last request
@@ -187,9 +185,7 @@ class OwnPort(Source):
     def _end_holder(self) -> None:
         holder = self._holder
         if holder is not None:
-            with suppress(OSError):
-                holder.shutdown(socket.SHUT_RDWR)
-            holder.over.set()
+            holder.hang_up()
 
     def _admit(self, connection: Connection, key: bytes) -> None:
         keep_alive(connection)

@@ -144,6 +144,7 @@ def settings_of(
         settle=config.settle,
         step_grace=config.step_grace,
         request_timeout=config.request_timeout,
+        release_after=config.release_after,
         owns_job=owns_job,
         ranks_from_client=ranks_from_client,
         redirect_output=owns_job,

@@ -16,8 +16,8 @@ from typing import Final
 
 from dap_mux.shell.timers import Timer, Timers
 
-CHECK_INTERVAL_S: Final = 4.0
-ACK_TIMEOUT_S: Final = 12.0  # a dead peer is noticed within 20 s altogether
+CHECK_INTERVAL_S: Final = 3.0
+ACK_TIMEOUT_S: Final = 9.0  # a dead peer is noticed within 15 s altogether
 # struct tcp_info of linux/tcp.h: tcpi_probes; tcpi_unacked and tcpi_last_ack_recv (ms)
 _INFO: Final = struct.Struct("=3xB4x4x4x4x4xI4x4x4x4x4x4x4xI")
 _TCP_INFO: Final = getattr(socket, "TCP_INFO", None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.rank.own_port import SESSION
+from dap_mux.rank.in_process import SESSION
 from tests.doctor.conftest import Doctor, user
 from tests.doctor.subjects import PROGRAM, tunnel
 from tests.real.driving import let_end

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dap_mux.config.options import BY_NAME
+from dap_mux.engine.ranks import heartbeat
+from dap_mux.rank import in_process
 from dap_mux.rank.in_process import keep_alive
 from dap_mux.shell import liveness, sockets
 from dap_mux.shell.liveness import LivenessMonitor, unacknowledged_for
@@ -55,12 +58,12 @@ def fill(sock: socket.socket) -> None:
 
 
 def test_the_limits_keep_the_promise() -> None:
-    """A dead peer: within 20 s, on idle connections (keepalive) and on busy ones."""
+    """A dead peer: within 15 s, on idle connections (keepalive) and on busy ones."""
     option = dict(sockets._KEEPALIVE)
     probes = option[socket.TCP_KEEPINTVL] * option[socket.TCP_KEEPCNT]
     idle = option[socket.TCP_KEEPIDLE] + probes
-    assert idle <= 20
-    assert liveness.ACK_TIMEOUT_S + liveness.CHECK_INTERVAL_S <= 20
+    assert idle <= 14
+    assert liveness.ACK_TIMEOUT_S + 2 * liveness.CHECK_INTERVAL_S <= 15  # it is seen at two looks
 
 
 def test_a_rank_notices_a_session_that_is_gone_without_a_word() -> None:
@@ -73,6 +76,14 @@ def test_a_rank_notices_a_session_that_is_gone_without_a_word() -> None:
             for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
         )
     assert idle + interval * count <= 14
+
+
+def test_a_rank_notices_a_session_that_says_nothing() -> None:
+    """The session says so often enough, and the rank looks often enough."""
+    allowed = BY_NAME["release_after"].default
+    assert isinstance(allowed, float)
+    assert allowed + in_process.CHECK_INTERVAL_S <= 15
+    assert heartbeat.BEATS >= 3
 
 
 async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

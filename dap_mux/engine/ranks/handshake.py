@@ -24,6 +24,7 @@ from dap_mux.engine.ranks.attach_expression import (
     YES,
 )
 from dap_mux.engine.ranks.attach_request import AttachRequest
+from dap_mux.engine.ranks.heartbeat import Heartbeat
 from dap_mux.engine.ranks.patching import Patching, evaluate
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.source_files.path_mappings import arguments_for
@@ -96,6 +97,7 @@ class Handshake:
         self._outcome = outcome
         self._watcher = watcher
         self._patching = Patching(core, request)
+        self._heartbeat = Heartbeat(core)
         self._offers: dict[bytes, Body] = {}  # by what ranks have answered to `initialize`
 
     def begin(self, rank: Rank) -> None:
@@ -112,6 +114,8 @@ class Handshake:
             lambda said, reply: self._initialized(rank, said, reply),
             limit,
         )
+        if rank.connection.direct:
+            self._heartbeat.begin()
         # In one write where that is safe: a session that ends in between would cost the rank its
         # port.
         if rank.connection.adapter_ready and rank.phase is Phase.GREETING:
@@ -124,12 +128,15 @@ class Handshake:
         """
         key = self._key_of(rank) if self._core.settings.key else ""
         about: Body = {"key": key, "children": self._request.debugs_children}
+        if silence := self._core.settings.release_after:
+            about["silence"] = silence
         told = msgspec.json.encode({"child": rank.endpoint.pid} if rank.main else about)
         return Raw(b'%b,"%b":%b}' % (_INITIALIZE[:-1], SESSION.encode(), told))
 
     def served(self, rank: Rank, debugpy: str) -> None:
         """The rank has no adapter: what the adapter would do is ours to do."""
         rank.connection.direct, rank.debugpy = True, debugpy
+        self._heartbeat.begin()
         self.adapter_is_ready(rank)
 
     def _initialized(self, rank: Rank, said: Body | None, reply: Reply) -> None:

@@ -76,6 +76,7 @@ class Connection(Struct, eq=False):
     compares: bool = False  # it was sent what lets it wait in conditions (`injected.comparisons`)
     refusal: str = ""  # why the rank is left again as soon as it is attached
     threads: set[int] = field(default_factory=set)  # started and not exited, by its events
+    beats: bool = False  # it has been told that we are alive, and has not answered yet
     program_over: bool = False  # the rank has reported the end of its main thread
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.rank.door import MAX_OPEN
-from dap_mux.rank.own_port import SESSION
+from dap_mux.rank.in_process import SESSION
 from tests.conftest import rounds
 from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on

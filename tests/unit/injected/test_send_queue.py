@@ -159,6 +159,7 @@ async def test_what_is_too_much_is_left_out_and_counted(
             break
     assert len(lines) < MANY
     assert lines == sorted(lines)
+    assert lines[-1] == MANY - 1, "the oldest are left out"
     assert notes <= 1 + MANY * len(LINE) // (limit // 2)
     connection.prints("the next one")
     assert next(connection.heard()) == "the next one"
