@@ -148,7 +148,7 @@ LAYERS: dict[str, Layer] = {
     "lsp": Layer(
         ours=(
             *("backoff", "client", "errors", "lookups", "printable", "rank_rows", "rank_sets"),
-            *("rank_values", "session_files", "suggestions"),
+            *("rank_values", "session_files", "suggestions", "user_files"),
         ),
         theirs=("lsprotocol", "pygls", "tree_sitter", "tree_sitter_json"),
     ),

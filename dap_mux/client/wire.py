@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from dap_mux.client.failures import ConnectionLost
+from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer, encode_frame
 
 Json = dict[str, Any]
@@ -60,8 +61,15 @@ class Wire:
     async def _read(self) -> None:
         while data := await self._reader.read(_CHUNK):
             for body in self._framer.feed(data):
-                self._receive(msgspec.json.decode(body, type=Json))
+                self._take(body)
         raise ConnectionLost("the server closed the connection")
+
+    def _take(self, body: bytes) -> None:
+        try:
+            self._receive(msgspec.json.decode(body, type=Json))
+        except (msgspec.MsgspecError, AttributeError, KeyError, TypeError) as error:
+            shape = f"{type(error).__name__}: {error}"
+            raise PeerFault(f"a message of unexpected shape ({shape})") from error
 
     def _receive(self, message: Json) -> None:
         if self._tap is not None:

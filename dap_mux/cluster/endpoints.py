@@ -130,6 +130,8 @@ def _ranks_of(text: str, word: str) -> list[RankRecord]:
     if address is None:
         _refuse(text, word)
     host = address["bracketed"] or address["host"] or LOCALHOST
+    if "=" in host:
+        raise UsageError(f"{word!r}: write the name of a group before `=`, a letter and more")
     return [RankRecord(host=host, port=port) for port in _ports_of(address, word)]
 
 

@@ -12,6 +12,7 @@ import anyio
 
 from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.cluster.source import reach_directly
+from dap_mux.errors import UsageError
 
 POLL_INTERVAL_S: Final = 1.0
 # A file that was changed this recently can change again with the same mtime.
@@ -32,11 +33,14 @@ class RanksFile:
 
     async def discover(self) -> Sequence[RankRecord]:
         """Read the file. Raises `UsageError`, naming file and entry."""
-        self._ranks, self._read = None, self._state()
+        self._read = self._state()
         self._fresh = (
             self._read is not None and time.time() - self._read[0] / 1e9 < MTIME_GRANULARITY_S
         )
+        first = self._ranks is None
         self._ranks = [_identified(one) for one in read_ranks_file(self._path)]
+        if first and not self._ranks:
+            raise UsageError(f"{self._path}: no ranks are in it")
         return self._ranks
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:

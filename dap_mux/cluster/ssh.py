@@ -17,7 +17,7 @@ from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
 
 BASE_PORT: Final = 5678
 _NAME: Final = re.compile(
-    r"(?P<target>(?!-)(?:[^@\s:]+@)?(?:[^@\s:+\[\]]+|\[[^\]\s]+\]))"
+    r"(?P<target>(?!-)(?:[\w.\\%+-]+@)?(?:[\w.%-]+|\[[\w.:%-]+\]))"
     r"(?::(?P<first>\d+))?(?:(?<=\d)-(?P<last>\d+)|\+(?P<count>[1-9]\d*))?",
     re.ASCII,
 )

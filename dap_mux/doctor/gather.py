@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session_files import SessionFile, find, running
 
 PID: Final = "pid:"
+NUMBER: Final = re.compile(r"[0-9]{1,9}")
 RECHECK_DELAY_S: Final = 1.0  # s
 EXITED_STATES: Final = ("exited",)
 CLOSED_OUTCOMES: Final = ("hung up", "refused")
@@ -105,15 +107,17 @@ async def _records(word: str) -> Sequence[RankRecord]:
 
 def _pids(word: str) -> list[int]:
     numbers = word.removeprefix(PID).split(",")
-    if not all(number.isdigit() for number in numbers):
+    if not all(NUMBER.fullmatch(number) for number in numbers):
         raise UsageError(f"{word!r}: write pid:1234, the id of a running process")
     return [int(number) for number in numbers]
 
 
 def _place(text: str, folder: Path) -> FilePlace:
     path, _, line = text.rpartition(":")
-    if path and line.isdigit():
+    if path and NUMBER.fullmatch(line):
         return FilePlace(str((folder / path).absolute()), int(line))
+    if not (folder / text).exists():
+        raise UsageError(f"--file {text}: there is no such file")
     return FilePlace(str((folder / text).absolute()), None)
 
 
@@ -166,7 +170,7 @@ def _of_session(snapshot: SessionSnapshot, entry: Json) -> Subject:
     there = process(entry["pid"]) if entry["pid"] and is_loopback(host) else None
     return Subject(
         host,
-        int(port) if port.isdigit() else 0,
+        int(port) if NUMBER.fullmatch(port) else 0,
         _named(snapshot),
         rank=id_of(entry),
         default_group=snapshot.default_group,
@@ -289,7 +293,7 @@ def _started_for(port: int) -> Process | None:
 
 def _port_of(address: str) -> int:
     last = address.rpartition(":")[2]
-    return int(last) if last.isdigit() else 0
+    return int(last) if NUMBER.fullmatch(last) else 0
 
 
 async def _probed(subject: Subject) -> Subject:

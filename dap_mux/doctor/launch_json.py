@@ -34,7 +34,7 @@ class Configuration:
         connect = self.values.get("connect")
         place = connect if isinstance(connect, dict) else self.values
         host, port = place.get("host", "127.0.0.1"), place.get("port")
-        if isinstance(port, str) and port.isdigit():
+        if isinstance(port, str) and re.fullmatch(r"[0-9]{1,5}", port):
             port = int(port)
         if self.values.get("request") != "attach" or not isinstance(port, int):
             return None

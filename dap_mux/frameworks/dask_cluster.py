@@ -81,8 +81,11 @@ def _where(endpoint: str) -> dict[str, str]:
     """The arguments of `Client` for this endpoint."""
     if not endpoint.startswith("@"):
         return {"address": endpoint}
+    path = Path(endpoint[1:])
     try:
-        return {"address": str(json.loads(Path(endpoint[1:]).read_text("utf-8"))["address"])}
+        if path.exists() and not path.is_file():  # a FIFO would keep us waiting
+            raise OSError("it is not a regular file")
+        return {"address": str(json.loads(path.read_text("utf-8"))["address"])}
     except (OSError, ValueError, KeyError, TypeError) as error:
         fail(
             f"{endpoint[1:]} is not a scheduler file: {error}",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dap_mux.user_files import open_regular
+
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _ADVICE: Final = "so dap-mux cannot add path mappings to it: save it as UTF-8"
 
@@ -21,7 +23,8 @@ class EncodingProblem:
 def encoding_problem(path: str) -> EncodingProblem | None:
     """Return what is wrong with the encoding of a file; None for UTF-8, and without a file."""
     try:
-        raw = Path(path).read_bytes()
+        with open_regular(Path(path)) as file:
+            raw = file.read()
     except (OSError, ValueError):
         return None
     name = Path(path).name

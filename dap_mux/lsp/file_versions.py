@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.lsp.line_map import line_map
+from dap_mux.user_files import open_regular
 
 MAX_VERSIONS: Final = 50
 
@@ -40,7 +41,8 @@ class FileVersions:
             if stamp == self._stamp:
                 return
             # As the editor has it: line ends are not translated, and the mark is left out.
-            text = self._path.read_bytes().decode("utf-8-sig")
+            with open_regular(self._path) as file:
+                text = file.read().decode("utf-8-sig")
         except (OSError, ValueError):
             return
         self._stamp = stamp

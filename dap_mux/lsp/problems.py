@@ -17,7 +17,7 @@ from dap_mux.lsp.launch_json import NAME
 from dap_mux.lsp.positions import Positions
 from dap_mux.lsp.rank_state import same_file
 from dap_mux.lsp.server import SOURCE, Server
-from dap_mux.printable import printable
+from dap_mux.printable import one_line, printable
 from dap_mux.session_files import SessionFile
 
 KINDS: Final = (types.CodeActionKind.QuickFix, types.CodeActionKind.Empty)
@@ -160,7 +160,7 @@ def _action(
     title: str, edit: types.WorkspaceEdit, configuration: str, *, preferred: bool = True
 ) -> types.CodeAction:
     return types.CodeAction(
-        title,
+        one_line(title),
         types.CodeActionKind.QuickFix,
         is_preferred=preferred or None,
         edit=edit,

@@ -21,7 +21,7 @@ def mark(standing: StoppedRanks) -> str:
     ranks = standing.label
     if len(ranks) > _MAX_MARK_LENGTH:
         ranks = f"{ranks[:_MAX_MARK_LENGTH].rsplit(',', 1)[0]},… ({len(standing.ids)})"
-    return f"● {ranks}"
+    return one_line(f"● {ranks}")
 
 
 def why(standing: StoppedRanks) -> str:

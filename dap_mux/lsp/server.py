@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
 from dap_mux.lsp.session_watch import Wanted
+from dap_mux.user_files import check_regular
 
 SOURCE: Final = "dap-mux"  # of diagnostics
 REFRESH: Final = "refresh"
@@ -127,6 +129,7 @@ class Server(LanguageServer):
             return opened
         document = self.workspace.get_text_document(uri)
         try:
+            check_regular(path := Path(document.path), path.stat())
             text = document.source
         except (OSError, ValueError):  # for example, not UTF-8
             return None

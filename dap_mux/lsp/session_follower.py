@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.backoff import Backoff
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.errors import DapMuxError
 from dap_mux.lsp.rank_state import RankState
 from dap_mux.lsp.session_watch import ONLY, SessionWatch, Wanted
 from dap_mux.session_files import SessionFile
@@ -74,7 +73,7 @@ class SessionFollower:
             return None
         try:
             return await self._client.request(command, arguments, timeout=timeout_s)
-        except (DapMuxError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - see `_visit`
             log.info("%s: %s", command, error)
             return None
 
@@ -86,8 +85,8 @@ class SessionFollower:
                 return None
             async with self._join(session) as client:
                 await self._stay(session, client)
-        except (DapMuxError, OSError, TimeoutError) as error:
-            log.info("%s", error)
+        except Exception as error:  # noqa: BLE001 - whatever it says, the next one is followed
+            log.info("%s: %s", type(error).__name__, error)
             return self._left()
         return self._left()
 

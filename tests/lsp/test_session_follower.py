@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -78,6 +78,36 @@ class Late(Peer):
         return super()._answer(request, known) if self._times > 1 else b""
 
 
+class Odd(Peer):
+    """Once, of a session, something that no session says."""
+
+    def __init__(self, command: str, said: bytes) -> None:
+        super().__init__()
+        self._command, self._said = command, said
+
+    @property
+    def has_said_it(self) -> bool:
+        return not self._said
+
+    def _answer(self, request: Json, body: Json) -> bytes:
+        if request["command"] != self._command or not self._said:
+            return super()._answer(request, body)
+        same = {"request_seq": request["seq"], "command": request["command"]}
+        response = {"seq": 1, "type": "response", "success": True, **same}
+        said, self._said = self._said, b""
+        return encode_frame(json.dumps(response).encode()[:-1] + said)
+
+
+ODD: Final = {
+    "a list without ranks": ("list", b', "body": {}}'),
+    "ranks that are none": ("list", b', "body": {"ranks": [7, null]}}'),
+    "a body that is none": ("list", b', "body": 7}'),
+    "JSON that is cut off": ("list", b', "body": {"ranks'),
+    "no JSON object": ("list", b"}}}"),
+    "no breakpoints": ("breakpoints", b', "body": {}}'),
+}
+
+
 @asynccontextmanager
 async def serving(peer: Peer) -> AsyncIterator[str]:
     """Yield its address."""
@@ -113,11 +143,28 @@ async def test_what_moves_right_behind_the_list_is_not_undone_by_it(
 ) -> None:
     async with serving(Peer()) as address:
         await follower.prefer(Wanted(address))
+        await stands(follower)
 
-        def lines() -> list[int]:
-            return [one.line for one in follower.ranks.stopped_in(PROGRAM)]
 
-        await until(lambda: lines() == [7], within=LIMIT, what="the rank stands")
+async def stands(follower: SessionFollower) -> None:
+    """It knows where the rank of the peer stands."""
+
+    def lines() -> list[int]:
+        return [one.line for one in follower.ranks.stopped_in(PROGRAM)]
+
+    await until(lambda: lines() == [7], within=LIMIT, what="the rank stands")
+
+
+@pytest.mark.parametrize("what", ODD)
+async def test_an_odd_session_does_not_keep_it_from_the_next(
+    follower: SessionFollower, what: str
+) -> None:
+    peer = Odd(*ODD[what])
+    async with serving(peer) as odd, serving(Peer()) as other:
+        await follower.prefer(Wanted(odd))
+        await until(lambda: peer.has_said_it, within=LIMIT, what="it is said")
+        await follower.prefer(Wanted(other))
+        await stands(follower)
 
 
 async def test_another_one_is_preferred_while_one_is_being_joined(

@@ -13,7 +13,7 @@ from dap_mux.cluster.kubernetes.pod_failures import MAX_NAMED, PodFailures
 from dap_mux.cluster.kubernetes.pod_ranks import ranks_of
 from dap_mux.cluster.kubernetes.pod_source import read
 from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of
-from dap_mux.cluster.kubernetes.tool import Tool, tool_for
+from dap_mux.cluster.kubernetes.tool import POD_NAME, Tool, tool_for
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError
 
@@ -398,3 +398,14 @@ def test_a_job_of_a_thousand_fails_in_one_way() -> None:
     *named, more = news.take()
     assert len(named) == MAX_NAMED
     assert more == f"{1000 - MAX_NAMED} more pods have failed or crashed"
+
+
+@pytest.mark.parametrize("name", ["train-0", "a.b-c"])
+def test_the_name_of_a_pod(name: str) -> None:
+    assert POD_NAME.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["-i", "--token=x", "a/b", "A", "a\n", "x" * 254, ""])
+def test_what_is_no_name_of_a_pod(name: str) -> None:
+    """It would be an argument of `kubectl exec`."""
+    assert not POD_NAME.fullmatch(name)

@@ -12,6 +12,7 @@ import pytest
 from dap_mux.cluster import ranks_file
 from dap_mux.cluster.ranks_file import RanksFile
 from dap_mux.cluster.records import RankRecord, read_ranks_file
+from dap_mux.errors import UsageError
 
 AHEAD = time.time_ns() + 10**12  # by a clock that is ahead: no pause of ours makes the file old
 
@@ -44,3 +45,11 @@ async def test_a_change_that_its_time_does_not_show_is_read(
         assert [one.port for one in ranks] == [5679]
         break
     assert len(reads) == 4
+
+
+async def test_a_file_without_ranks_is_refused(tmp_path: Path) -> None:
+    """At the beginning: who would wait for it would see nothing of a wrong file."""
+    path = tmp_path / "ranks.json"
+    path.write_text("[]")
+    with pytest.raises(UsageError, match="no ranks are in it"):
+        await RanksFile(str(path)).discover()

@@ -57,7 +57,18 @@ def test_a_host_for_ssh(rest: str, target: str, addresses: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "rest", ["", "-oProxyCommand=id", "node1:0", "node1:70000", "node1:2-1", "no de", "a@b@c"]
+    "rest",
+    [
+        "",
+        "-oProxyCommand=id",
+        "node1:0",
+        "node1:70000",
+        "node1:2-1",
+        "no de",
+        "a@b@c",
+        "a;id",
+        "$(id)",
+    ],
 )
 def test_not_a_host_for_ssh(rest: str) -> None:
     """A word that begins with a dash would be an option of ssh."""

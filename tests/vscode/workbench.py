@@ -105,9 +105,11 @@ class Window(Editing):
         """Name and state of each thread in CALL STACK."""
         found = {}
         for row in await self.rows(CALL_STACK):
-            thread = re.fullmatch(r"Thread (.*?) (Running|Paused.*|At barrier.*)", row.label)
+            thread = re.fullmatch(
+                r"Thread (.*?) (Running|Paused.*|At (?:barrier|differ).*)", row.label
+            )
             if thread:
-                found[thread[1]] = thread[2].split()[0].lower()
+                found[thread[1]] = "running" if thread[2] == "Running" else "paused"
         return found
 
     async def shows(self, *states: str) -> None:

@@ -14,6 +14,7 @@ import { registerLaunchCommand } from './commands/launch';
 import { registerWalkthroughCommand } from './commands/walkthrough';
 import { registerAdapterFactory } from './debug/adapterFactory';
 import { registerConfigurationProvider } from './debug/configurationProvider';
+import { InstallStep } from './installStep';
 import { LanguageServer } from './languageClient';
 import { log } from './log';
 import { RankSessions } from './ranks/rankSession';
@@ -23,7 +24,10 @@ import { registerRanks } from './views/index';
 export function activate(context: vscode.ExtensionContext): void {
   const sessions = new RankSessions();
   const server = new LanguageServer(context, sessions);
-  const terminals = new TerminalCommand(context);
+  const step = new InstallStep(context);
+  const terminals = new TerminalCommand(context, (installed) => {
+    step.set(installed);
+  });
   context.subscriptions.push(
     log,
     sessions,

@@ -6,13 +6,16 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import * as vscode from 'vscode';
-import { ContextKey } from './constants';
 import { log } from './log';
 import { terminalScript } from './logic/terminalScript';
 import { lookForDapMux, pythonToInstallInto } from './python';
 
 export class TerminalCommand {
-  constructor(private readonly context: vscode.ExtensionContext) {}
+  /** `found` is told whether dap-mux is installed. */
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly found: (installed: boolean) => void,
+  ) {}
 
   /** Writes the command anew, in the background: called again when dap-mux has been installed. */
   update(): void {
@@ -24,7 +27,7 @@ export class TerminalCommand {
   private async write(): Promise<void> {
     const folder = vscode.workspace.workspaceFolders?.[0];
     const found = await lookForDapMux(folder);
-    await vscode.commands.executeCommand('setContext', ContextKey.installed, found !== undefined);
+    this.found(found !== undefined);
     if (process.platform === 'win32') return; // the script is one of sh
     const python = found && found.length > 1 ? found[0] : await pythonToInstallInto(folder);
     const bin = path.join((this.context.storageUri ?? this.context.globalStorageUri).fsPath, 'bin');

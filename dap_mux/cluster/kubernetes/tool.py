@@ -21,6 +21,7 @@ from dap_mux.user_files import parse_json
 
 PREFERRED: Final = {"k8s": ("kubectl", "oc"), "oc": ("oc", "kubectl")}
 LISTEN: Final = "0A"  # the state of a listening socket in /proc/net/tcp
+POD_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")  # it becomes an argument of `exec`
 SOCKETS: Final = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) \S+ ([0-9A-F]{2}) ", re.MULTILINE)
 
 # Error messages (in any case), and advice.
@@ -94,7 +95,7 @@ class Tool:
             raise self._complaint("get pods", answer)
         try:
             pods: list[Json] = parse_json(answer.out)["items"]
-            return [pod for pod in pods if pod["metadata"]["name"]]
+            return [pod for pod in pods if _names_a_pod({"object": pod})]
         except (ValueError, KeyError, TypeError):
             raise UsageError(f"{self.name} get pods: malformed response") from None
 
@@ -182,6 +183,13 @@ class Tool:
         return NothingToConnect(text)
 
 
+def _names_a_pod(event: Json) -> bool:
+    """Whether it is about a pod whose name can be one; also True of the end of a watch."""
+    about = event.get("object")
+    name = about.get("metadata", {}).get("name") if isinstance(about, dict) else None
+    return name is None or (isinstance(name, str) and POD_NAME.fullmatch(name) is not None)
+
+
 class Changes:
     """The events of a watch as the tool prints them: JSON on one line, or indented."""
 
@@ -203,6 +211,7 @@ class Changes:
                         event: Json = json.loads("\n".join(self._text))
                     except ValueError:
                         continue
-                    return event
+                    if _names_a_pod(event):
+                        return event
             self.over = True
         return None

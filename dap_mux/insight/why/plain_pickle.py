@@ -19,7 +19,10 @@ PLAIN: Final = frozenset({
 })  # fmt: skip
 """Names of opcodes that make lists, tuples, dicts, numbers and texts."""
 PLACES: Final = frozenset({"BINPUT", "LONG_BINPUT"})
+TAKEN: Final = {"APPEND": 1, "SETITEM": 2, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+"""How many values these take from the stack."""
 MAX_OPCODES: Final = 8_000_000
+MAX_TUPLE: Final = 10_000_000
 MAGIC: Final = b"\x80"
 
 
@@ -39,6 +42,7 @@ def plain_values(data: bytes) -> Any:
 
 
 def _check(data: bytes) -> None:
+    sizes = _Sizes()
     for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
         if count > MAX_OPCODES:
             raise NotPlain(f"a pickle of more than {MAX_OPCODES} steps")
@@ -47,3 +51,42 @@ def _check(data: bytes) -> None:
         # The table of values is made as long as the highest place.
         if opcode.name in PLACES and argument is not None and argument > len(data):
             raise NotPlain("a pickle with places far beyond its length")
+        sizes.step(opcode.name, argument)
+
+
+class _Sizes:
+    """How many values the tuples on pickle's stack have, each counted as often as it is there.
+
+    A tuple of two of the same tuple, and so on: 60 steps, and the hash of it as a key of a dict
+    goes through all 2 ** 60.
+    """
+
+    def __init__(self) -> None:
+        self._stack: list[int] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, int] = {}
+
+    def step(self, name: str, argument: Any) -> None:
+        stack = self._stack
+        if name == "MARK":
+            self._marks.append(len(stack))
+        elif name == "MEMOIZE":
+            self._memo[len(self._memo)] = stack[-1]
+        elif name in PLACES:
+            self._memo[argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(self._memo[argument])
+        elif name in ("APPENDS", "SETITEMS", "TUPLE"):
+            self._take(self._marks.pop(), pushes=name == "TUPLE")
+        elif name in TAKEN:
+            self._take(len(stack) - TAKEN[name], pushes=name.startswith("TUPLE"))
+        elif name not in ("FRAME", "PROTO", "STOP"):
+            stack.append(1)
+
+    def _take(self, start: int, *, pushes: bool) -> None:
+        size = 1 + sum(self._stack[start:])
+        if size > MAX_TUPLE:
+            raise NotPlain(f"a tuple of more than {MAX_TUPLE} values")
+        del self._stack[start:]
+        if pushes:
+            self._stack.append(size)

@@ -110,7 +110,8 @@ def _members(groups: Any) -> Iterator[tuple[str, list[int]]]:
     """Yield the ranks of each group that has a name; they are a text such as `[0, 1]`."""
     for key, group in groups.items() if isinstance(groups, dict) else ():
         if isinstance(group, dict):
-            name, ranks = one_line(str(group.get("name") or key)[:MAX_CHARS]), group.get("ranks")
+            name, ranks = group.get("name") or key, group.get("ranks")
+            name = one_line(name[:MAX_CHARS]) if isinstance(name, str) else ""
             text = ranks if isinstance(ranks, str) else ""
             found = [int(each) for each in re.findall(r"\d{1,7}", text)[:MAX_MEMBERS]]
             if name and found:

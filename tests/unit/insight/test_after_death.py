@@ -280,6 +280,38 @@ def test_lists_that_are_inside_of_each_other_many_times() -> None:
     assert time.process_time() - began < 2
 
 
+def _doubled(value: Any, times: int) -> Any:
+    for _ in range(times):
+        value = (value, value)
+    return value
+
+
+def _deep(times: int) -> Any:
+    value: Any = 1
+    for _ in range(times):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [{"0": {"name": _doubled(1, 60)}}, {"0": {"name": _deep(200)}}, {_doubled(1, 2): {}}],
+    ids=["doubled", "nested", "a tuple"],
+)
+def test_a_groups_name_that_is_no_text_is_none(groups: Any) -> None:
+    said = {**dump(entry(2)), "pg_config": {**groups, "9": {"name": "own", "ranks": "[0, 1]"}}}
+    try:
+        assert read_dump(pickle.dumps(said)).members == {"own": [0, 1]}
+    except NotADump as error:
+        assert "a tuple of more than" in str(error)
+
+
+def test_a_key_that_takes_for_ever_is_refused_before_it_is_made() -> None:
+    key = pickle.dumps(_doubled(1, 60), protocol=2)[:-1]  # making it a key here takes as long
+    with pytest.raises(NotADump, match="a tuple of more than"):
+        read_dump(key[:2] + b"}" + key[2:] + b"K\x01s.")
+
+
 def test_long_texts_and_control_characters_are_made_harmless() -> None:
     said = dump(entry(2, "nccl:\x1b[31m" + "x" * 9999))
     (found,) = read_dump(pickle.dumps(said)).entries
