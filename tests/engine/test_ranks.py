@@ -163,6 +163,23 @@ def test_a_line_that_breaks_again_and_again(play: Play) -> None:
     assert states(client) == ["running", "running"]
 
 
+def test_a_line_that_breaks_before_its_rank_is_attached(play: Play) -> None:
+    """As of a tunnel to somewhere that is not ready: tried ever less often, and told of so."""
+    book = play(2)
+    book.rank(1).silent.add("attach")
+    client = book.client()
+    with book.quietly("rank 0 is attached"):
+        attach(client)
+    with book.quietly("what rank 1 has answered is not worth much"):
+        for _ in range(60):
+            book.lose(1)
+            book.wait(0.5)
+    book.lose(1)
+    book.wait(5)
+    tries = book.transcript.text().count("rank 1 < initialize")
+    assert tries <= 1
+
+
 def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
     """A rank that was attached is tried every second, for half a minute."""
     book = play(2)

@@ -276,10 +276,8 @@ class Lifecycle:
     def down(self, rank: Rank, how: LinkDown) -> None:
         """The connection failed or ended.
 
-        A line that breaks again and again works in between: no reason to try it ever less often.
+        One that breaks before the rank is attached, again and again, is tried ever less often.
         """
-        if rank.connection.offers is not None:
-            rank.attempts = 0
         self._connector.forget(rank, how.reason)
         if rank.phase.leaving:
             self._left(rank)

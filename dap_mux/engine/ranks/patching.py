@@ -57,7 +57,12 @@ class Patching:
         )
 
     def _patched(self, rank: Rank, said: Evaluated | None, reply: Reply) -> None:
-        """Verified by what the socket itself says; where it fails the rank just stays slow."""
+        """Verified by what the socket itself says; where it fails the rank just stays slow.
+
+        Of a connection that has ended meanwhile the loss is told, and the next one is asked again.
+        """
+        if said is None and rank.link is None:
+            return
         told = said.result if said else ""
         no_delay, children, rank.process = f"{told}  ".split(" ", 2)
         rank.process = rank.process.strip()
