@@ -185,8 +185,7 @@ async def converse(
 ) -> None:
     """Handle lines until they, or the console, end.
 
-    Without `prompts` the input is a script, which stops at a failed `wait`. `first` is a line
-    that has been read already.
+    Without `prompts` the input is a script. `first` is a line that has been read already.
     """
     if prompts is None:
         await _follow(console, next_line, first)
@@ -212,11 +211,11 @@ async def _answer(console: Console, next_line: NextLine, prompts: PromptWriter, 
 
 
 async def _follow(console: Console, next_line: NextLine, first: str) -> None:
-    """Handle the lines of a script. The rest of it relies on the state that a `wait` waited for."""
+    """Handle the lines of a script, all of them: to leave after a failed `wait` releases ranks."""
     ended = asyncio.ensure_future(console.ended.wait())
     try:
         await console.handle(first)
-        while not console.ended.is_set() and not console.failed:
+        while not console.ended.is_set():
             line = await _line_or_end(next_line(), ended)
             if line is None:
                 break
