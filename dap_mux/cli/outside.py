@@ -45,6 +45,8 @@ def _is_endpoint(word: str) -> bool:
     """Whether a word names ranks that a source finds, or ports of several ranks."""
     from dap_mux.cluster.endpoints import has_source
 
+    if re.fullmatch(r"(?:dask|ray):[0-9][0-9,-]*", word):  # ranks of the group of that name
+        return False
     several = re.fullmatch(r"(?:@.*\.json|.*:\d+[-+]\d+)", word)
     return several is not None or has_source(word)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
 
 from dap_mux.console.command import no_arguments
 from dap_mux.console.context import REQUEST_TIMEOUT_S, SESSION_TIMEOUT_S, Context
 from dap_mux.console.results import show_cast
 from dap_mux.errors import UsageError
-from dap_mux.rank_sets import split_leading, with_group
+from dap_mux.rank_sets import RankId, split_leading, with_group
+
+PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
 
 
 async def attach(console: Context, rest: str) -> None:
@@ -61,6 +66,22 @@ async def pause(console: Context, rest: str) -> None:
         raise UsageError("none of these ranks is running")
     requests = [{"threadId": row["threadId"], "singleThread": True} for row in running]
     await asyncio.gather(*(console.client.request("pause", each) for each in requests))
+    ids = [(row["group"], row["rank"]) for row in running]
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_until_paused(console, ids), PAUSE_TIMEOUT_S)
+    if late := _pausing(console, ids):
+        who = console.client.ranks.name(late)
+        console.screen.say(f"{who} will stop as soon as Python code runs there", "note")
+
+
+async def _until_paused(console: Context, ids: Iterable[RankId]) -> None:
+    while _pausing(console, ids):
+        await console.client.wait_for_change()
+
+
+def _pausing(console: Context, ids: Iterable[RankId]) -> list[RankId]:
+    rows = console.client.ranks.rows
+    return [id for id in ids if id in rows and rows[id]["state"] == "pausing"]
 
 
 async def release(console: Context, rest: str) -> None:

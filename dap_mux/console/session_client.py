@@ -125,7 +125,8 @@ class SessionClient:
             filters = {"filters": default_filters(body["capabilities"])}
             self._dap.send("setExceptionBreakpoints", filters)
         elif name == "terminated":
-            self._end("the session has ended: all ranks are gone")
+            gone = all(row["state"] == "exited" for row in self.ranks.rows.values())
+            self._end(f"the session has ended{': all ranks are gone' if gone else ''}")
 
     def _tell(self, changes: list[Change]) -> None:
         if changes:

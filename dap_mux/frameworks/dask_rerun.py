@@ -6,7 +6,9 @@ cluster runs on: this is one more client of it, which gathers the inputs.
 
 from __future__ import annotations
 
+import logging
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from distributed import Client
@@ -17,6 +19,7 @@ MAX_KEYS = 10
 
 def main(address: str, key: str, check: str = "") -> None:
     """Run the task to its end; with `check` only see whether it is there."""
+    sys.path[0] = str(Path.cwd())  # where the task's modules are, rather than our own
     try:
         client = Client(address, timeout=CONNECT_TIMEOUT_S)
     except (OSError, ValueError) as error:
@@ -56,7 +59,14 @@ def task_with_inputs(client: Client, task: Any) -> tuple[Any, dict[Any, Any]]:
     pickled = sys.modules.get("dap_mux.rank.pickled_code")
     if pickled is not None:
         pickled.keep_file_names()
-    node = client.sync(client.scheduler.get_runspec, key=task)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # it prints all of the failure
+    try:
+        node = client.sync(client.scheduler.get_runspec, key=task)
+    except (ImportError, AttributeError) as error:
+        _fail(
+            f"the code of {task} cannot be loaded here ({error}): call this where its driver was "
+            "started, or set PYTHONPATH"
+        )
     gathered = client.sync(client.scheduler.gather, keys=[*node.dependencies])
     if gathered["status"] != "OK":
         _fail(f"the cluster has lost inputs of {task}: {', '.join(map(str, gathered['keys']))}")

@@ -44,7 +44,7 @@ Every mistake is a `RankSetError` that points at the column.
 from __future__ import annotations
 
 from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
-from dap_mux.rank_sets.fold import fold
+from dap_mux.rank_sets.fold import fold, name_ranks
 from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.texts import (
     complete,
@@ -69,6 +69,7 @@ __all__ = [
     "complete",
     "fold",
     "is_name",
+    "name_ranks",
     "parse",
     "split_condition",
     "split_leading",

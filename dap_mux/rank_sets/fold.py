@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from dap_mux.rank_sets.world import RankId
 
@@ -21,6 +21,15 @@ def fold(ranks: Iterable[RankId], default_group: str = "job") -> str:
         return "".join(map(fold_numbers, groups.values()))
     order = sorted(groups, key=lambda group: (group != default_group, group))
     return "; ".join(f"{group}:{fold_numbers(groups[group])}" for group in order)
+
+
+def name_ranks(ranks: Collection[RankId], default_group: str) -> str:
+    """`rank 3`, `ranks 0-3,7`, or `rank driver:0` where plain numbers mean another group."""
+    groups = {group for group, _ in ranks}
+    text = fold(ranks, default_group)
+    if len(groups) == 1 and default_group not in groups:
+        text = f"{groups.pop()}:{text}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {text}"
 
 
 def fold_numbers(numbers: Iterable[int]) -> str:

@@ -161,11 +161,13 @@ class LauncherRanks:
     async def _until_ended(self, job: Job) -> int:
         """Wait for the launcher's end, and again after each restart."""
         while True:
+            self._session.launcher = self._launched.pid
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(job.stop_for_restart)
                 tasks.start_soon(self._warn_without_ranks)
                 code = await self._launched.ended()
                 tasks.cancel_scope.cancel()
+            self._session.launcher_ended(code)
             if not job.restarting:
                 return code if code >= 0 else 128 - code
             if not await job.restart():
@@ -237,7 +239,7 @@ class LauncherRanks:
                 self._session.rank_known(*id, Endpoint(LOOPBACK[0], port, announces=True))
 
     async def _watch(self, job: Job, id: RankId, process: ForeignProcess) -> None:
-        """Report the end of a rank's process; only the launcher knows its exit code."""
+        """Report the end of a rank's process; its exit code is known where it is the launcher."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._report_failures, id, process)
             await process.ended()
@@ -245,7 +247,9 @@ class LauncherRanks:
         if self._ranks[id] is process:
             self._failures.look(id, self._launched.failure_file(process))
             reason = self._exit_reasons.if_killed_for_memory(process.pid)
-            self._session.driver.feed(inputs.RankExited(id, None, reason, job.ending))
+            own = process.pid == self._launched.pid
+            code = await self._launched.ended() if own else None
+            self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
 
     async def _report_failures(self, id: RankId, process: ForeignProcess) -> None:
         while True:

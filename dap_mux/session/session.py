@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dap_mux.addresses import is_loopback
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.open_files import raise_limit, shortage
 from dap_mux.private_files import new_token, own_folder
-from dap_mux.rank_sets import Mesh
+from dap_mux.rank_sets import Mesh, RankId
 from dap_mux.session.access import access_of, beyond_loopback
 from dap_mux.session.entry_line import entry_line
 from dap_mux.session.injected_sources import injected_sources
@@ -53,6 +54,8 @@ class Session:
         self.file = file
         self._signals = signals
         self._warned: set[str] = set()
+        self.launcher = 0  # the pid of the command that `run` has started
+        self._launcher_rank: RankId | None = None
 
     @property
     def address(self) -> str:
@@ -70,7 +73,16 @@ class Session:
         for record in records:
             assert record.rank is not None
             endpoint = replace(endpoint_of(record), way_down=down, host_name=host_name)
+            if record.pid and record.pid == self.launcher and is_loopback(record.host):
+                endpoint = replace(endpoint, watched=True)
+                self._launcher_rank = record.group, record.rank
             self.rank_known(record.group, record.rank, endpoint)
+
+    def launcher_ended(self, code: int) -> None:
+        """The launcher has ended: with it that rank which is the same process, if any."""
+        if self._launcher_rank is not None:
+            self.driver.feed(inputs.RankExited(self._launcher_rank, code))
+        self._launcher_rank = None
 
     def expect(self, ranks: int, *, files: int = 1) -> None:
         """Expect this many ranks; warn if they need more open files than the limit allows.

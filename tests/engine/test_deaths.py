@@ -113,6 +113,20 @@ def test_an_end_that_we_have_asked_for(play: Play) -> None:
     assert told_by_us(client) == []
 
 
+def test_ranks_that_vanish_as_their_job_ends_well(play: Play) -> None:
+    """As workers do whose driver has ended; where it has failed they are told of, by their group."""
+    for code in (0, 1):
+        book = play(1, owns_job=True, lingers=1000.0)
+        client = attached(book)
+        book.absent.add(("job", 0))
+        book.lose(0)
+        with book.happens():
+            book.feed(inputs.JobEnded(code))
+        book.pump()
+        book.wait(0.5)
+        assert bool(told_by_us(client)) is bool(code)
+
+
 def test_started_again(play: Play) -> None:
     """Nothing of the old process is said of the new one."""
     book = ours(play)

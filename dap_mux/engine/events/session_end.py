@@ -17,7 +17,7 @@ from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.rank_sets import fold
+from dap_mux.rank_sets import name_ranks
 
 MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
 WAITS: Final = (
@@ -112,7 +112,7 @@ class SessionEnd:
 
     def _still_ends(self) -> None:
         late = [rank.rank_id for rank in self._ending()]
-        ranks = f"rank{'s' if len(late) > 1 else ''} {fold(late, self._core.default_group())}"
+        ranks = name_ranks(late, self._core.default_group())
         self._notices.notice(
             f"the program of {ranks} has ended, but not the process: the session waits for it"
         )

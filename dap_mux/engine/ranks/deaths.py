@@ -14,7 +14,7 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
-from dap_mux.rank_sets import RankId, fold
+from dap_mux.rank_sets import RankId, name_ranks
 
 COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
 UNSEEN_END: Final = "ended for an unknown reason"
@@ -52,7 +52,9 @@ class Deaths:
         self._timer = None
         untold, self._untold = self._untold, {}
         for text, ranks in untold.items():
-            who = f"rank{'s' if len(ranks) > 1 else ''} {fold(ranks, self._core.default_group())}"
+            if self._core.flow.job_code == 0 and text.startswith(UNSEEN_END):
+                continue  # the job has ended well: that is the reason
+            who = name_ranks(ranks, self._core.default_group())
             self._core.out.append(Tell(f"{who} {text}"))
             self._notice(f"{who} {text}")
 

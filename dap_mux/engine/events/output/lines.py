@@ -13,6 +13,7 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 LINE_COST: Final = 128
 """What a line costs beside its text, in characters, so that empty ones are not free."""
 
+RAY_MARKS: Final = (":actor_name:", ":task_name:", ":job_id:")
 _RANK_COST: Final = 8
 
 
@@ -41,7 +42,12 @@ class LineQueue:
         return len(self.lines)
 
     def add(self, line: Line) -> None:
-        """Fold `line` (of one rank) into an equal one, or put it last."""
+        """Fold `line` (of one rank) into an equal one, or put it last.
+
+        What Ray's workers print for Ray, not for a reader, is left out.
+        """
+        if line.text.startswith(RAY_MARKS) and line.rest is None:
+            return
         place = self._equal(line) if line.rest is None and not line.final else None
         if place is None:
             self._append(line)
