@@ -13,6 +13,7 @@ from dap_mux.engine.state.stop import Frame, Stop
 from dap_mux.engine.stops.user_threads import UserThreads
 from dap_mux.protocol.rank_messages import ExceptionInfo, Stack, StackFrame, Threads
 
+CURRENT = " (Current frame)"  # what debugpy appends to the frame that raised
 NOT_OWN = frozenset({"subtle", "label"})
 
 
@@ -35,7 +36,8 @@ def _shared(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 def _frame(said: StackFrame) -> Frame:
     path = said.source.path if said.source else None
-    return Frame(path or "", str(said.name), said.line or 0)
+    name = str(said.name).removesuffix(CURRENT)
+    return Frame(path or "", name, said.line or 0)
 
 
 def _own(frames: list[StackFrame]) -> int:
