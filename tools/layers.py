@@ -188,6 +188,7 @@ LAYERS: dict[str, Layer] = {
             "session",
             "session_files",
             "shell.auth",
+            *("shell.liveness", "shell.sockets", "shell.timers"),
             "user_files",
         ),
         theirs=("anyio", "msgspec", "shtab", "uvloop"),

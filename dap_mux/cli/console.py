@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,6 +121,21 @@ async def open_client(session: SessionFile, config: Config, entry: EntryLines) -
 # Served
 
 
+@contextmanager
+def _watched(writer: asyncio.StreamWriter) -> Iterator[None]:
+    """End this connection if its peer is gone without a word, as the session does with its own."""
+    from dap_mux.shell import liveness, sockets
+    from dap_mux.shell.timers import Timers
+
+    sock = sockets.tcp_of(writer.transport)
+    sockets.prepare(sock)
+    ends = liveness.LivenessMonitor(sock, lambda _: writer.transport.abort(), Timers())
+    try:
+        yield
+    finally:
+        ends.stop()
+
+
 async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
     from dap_mux.cli.join import observer
     from dap_mux.console import server as console_server
@@ -133,7 +150,7 @@ async def _serve(target: tuple[SessionFile, Config, Address]) -> int:
 
     async with observer(session, config, "dap-mux console --serve") as watch:
         try:
-            server = await console_server.serve(host, port, join, Guard().trusts)
+            server = await console_server.serve(host, port, join, Guard().trusts, _watched)
         except OSError as error:
             raise DapMuxError(f"cannot listen on {host}:{port}: {error.strerror}") from None
         where = Address(host, server.port)

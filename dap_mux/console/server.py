@@ -13,6 +13,7 @@ import logging
 import re
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
 
 from dap_mux.console.command import lookup, split_command
@@ -28,14 +29,17 @@ NOT_TYPED: Final = re.compile(rb"[^\t\r\n\x1b\x20-\x7e\x80-\xff]")  # bytes no t
 HEADER: Final = re.compile(r".*\bHTTP/\d|[a-z]+(?:-[a-z]+)*:", re.IGNORECASE)
 Join: TypeAlias = Callable[[str], Awaitable[SessionClient]]
 """Joins the session with a new client, whose first command has this name."""
+Watch: TypeAlias = Callable[[asyncio.StreamWriter], AbstractContextManager[None]]
 
 
 class Server:
     """Serves consoles on one port until it is closed."""
 
-    def __init__(self, join: Join, trusts: Callable[[socket.socket], bool]) -> None:
+    def __init__(self, join: Join, trusts: Callable[[socket.socket], bool], watch: Watch) -> None:
         self._join = join
         self._trusts = trusts
+        self._watch = watch
+        self._has_refused = False
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -70,12 +74,16 @@ class Server:
         """Serve one connection to its end; its failures must not affect the others."""
         try:
             if trusted:
-                await _run_console(reader, writer, self._join)
+                with self._watch(writer):
+                    await _run_console(reader, writer, self._join)
             else:
-                logger.warning(
+                # Once: whoever wants to fill the log can come again and again.
+                logger.log(
+                    logging.INFO if self._has_refused else logging.WARNING,
                     "refused a console to another user, or to a peer that closed the connection "
-                    "before its user could be determined"
+                    "before its user could be determined",
                 )
+                self._has_refused = True
         except _NotTyped:
             logger.warning("closed a console connection: its input was not typed by a person")
         except (OSError, ValueError, DapMuxError) as error:
@@ -87,13 +95,15 @@ class Server:
 
 
 async def serve(
-    host: str, port: int, join: Join, trusts: Callable[[socket.socket], bool]
+    host: str, port: int, join: Join, trusts: Callable[[socket.socket], bool], watch: Watch
 ) -> Server:
     """Listen; `trusts` decides whether the peer of a connection may have a console.
 
+    `watch` ends a connection whose peer is gone without a word: it would hold ranks for good.
+
     Raises OSError if the port is taken.
     """
-    server = Server(join, trusts)
+    server = Server(join, trusts, watch)
     await server.listen(host, port)
     return server
 

@@ -114,7 +114,7 @@ def test_an_end_that_we_have_asked_for(play: Play) -> None:
 
 
 def test_ranks_that_vanish_as_their_job_ends_well(play: Play) -> None:
-    """As workers do whose driver has ended; where it has failed they are told of, by their group."""
+    """As workers do whose driver has ended; where it has failed they are told of."""
     for code in (0, 1):
         book = play(1, owns_job=True, lingers=1000.0)
         client = attached(book)

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from dap_mux.console.console import BANNER
+from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes.commands import LIMIT, User, line_of, listed, user
 from tests.support.processes.netcat import PROMPT, Netcat, served
 from tests.support.processes.run_command import COUNT, LAUNCH, start
@@ -108,6 +109,37 @@ async def test_a_person_has_a_prompt_at_once_and_joins_with_a_command(user: User
     await person.close()
     assert (await command.ends()).code == 0, "who has typed nothing does not hold it up"
     await idle.close()
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not possible(), reason="only root may have a network of its own")
+@pytest.mark.parametrize("hears", [False, True], ids=["idle", "in the middle of a word"])
+async def test_a_person_whose_line_is_down_holds_no_rank(user: User, *, hears: bool) -> None:
+    """It was the only debugger, and its ranks stand."""
+    far = "127.0.0.9"
+    with private_network() as network:
+        run = await start(user, user.script(COUNT), n=1)
+        await run.session()
+        _, port = await served(user)
+        person = await Netcat.connect(port, local=far)
+        await person.until(PROMPT)
+        await person.does("break train.py:1")
+        await until_stopped(user)
+        if hears:
+            person.types("list")
+        network.lose(far)
+        if hears:
+            await user.does("cast", "all", "p 1")
+        assert (await run.ends(within=4 * LIMIT)).code == 0, "released"
+        await person.close()
+
+
+async def until_stopped(user: User) -> None:
+    """The rank stands, as a command of its own sees it: it asks again until it does."""
+    for _ in range(100):
+        if "stopped" in (await user.does("list")).out:
+            return
+    raise AssertionError("the rank does not stand")
 
 
 async def test_another_user_is_not_let_in(user: User) -> None:

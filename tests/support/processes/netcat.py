@@ -20,8 +20,9 @@ class Netcat:
         self._writer = writer
 
     @classmethod
-    async def connect(cls, port: int) -> Netcat:
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+    async def connect(cls, port: int, *, local: str = "127.0.0.1") -> Netcat:
+        streams = await asyncio.open_connection("127.0.0.1", port, local_addr=(local, 0))
+        return cls(*streams)
 
     async def until(self, end: bytes) -> str:
         """Read up to these bytes."""
