@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from dap_mux.errors import Refused, UsageError
 from dap_mux.private_files import startable
 from dap_mux.user_files import parse_json, read_regular
 
+logger = logging.getLogger("dap_mux.session")
 POLL_INTERVAL_S: Final = 0.1
 
 
@@ -48,7 +50,12 @@ async def met_clusters(rendezvous: Path) -> AsyncIterator[MetCluster]:
     while True:
         for path in _named(rendezvous) - seen:
             seen.add(path)
-            yield _read(path)
+            try:
+                found = _read(path)
+            except (OSError, ValueError, UsageError) as error:  # a program of the job wrote it
+                logger.warning("no cluster is named in %s: %s", path.name, error)
+                continue
+            yield found
         await anyio.sleep(POLL_INTERVAL_S)
 
 
@@ -58,8 +65,8 @@ def _named(rendezvous: Path) -> set[Path]:
 
 def _read(path: Path) -> MetCluster:
     entry = parse_json(read_regular(path))
-    if not isinstance(entry, dict):
-        raise UsageError(f"{path}: must be an object")
+    if not isinstance(entry, dict) or not isinstance(entry.get("endpoint"), str):
+        raise UsageError("it is not an object with an endpoint")
     joined = path.with_suffix(".joined")
     scheme, _, address = str(entry.get("endpoint")).partition(":")
     options = {"driver": entry.get("pid"), "joined": str(joined)}

@@ -13,6 +13,7 @@ import pytest
 
 from dap_mux.cluster.framework_python import python_with
 from dap_mux.cluster.framework_source import FrameworkSource
+from dap_mux.cluster.met_clusters import met_clusters
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 
@@ -138,3 +139,14 @@ async def test_no_report_in_time_is_an_error(
     monkeypatch.setattr("dap_mux.cluster.framework_source.FIRST_REPORT_TIMEOUT_S", 0.1)
     with pytest.raises(NothingToConnect, match=r"no response within 0\.1 s"):
         await engine(WAITS_FOR_ITS_END).discover()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}" * 2, "\0"])
+async def test_a_file_that_names_no_cluster_keeps_nobody_from_the_next(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "a.cluster").write_text(text)
+    (tmp_path / "b.cluster").write_text('{"endpoint": "ray:127.0.0.1:1", "python": "/bin/python"}')
+    async for cluster in met_clusters(tmp_path):
+        assert cluster.python == Path("/bin/python")
+        break
