@@ -488,3 +488,16 @@ def test_before_the_first_client_ranks_are_held(play: Play) -> None:
 def configured(book: Playbook, number: int) -> int:
     """How often a rank was told to run on."""
     return book.rank(number).heard.count("configurationDone")
+
+
+def test_a_rank_is_released_before_it_has_started(play: Play) -> None:
+    """It is told to run on: its wait for a debugger would never end."""
+    book = play(1)
+    client = book.client()
+    with book.quietly("attached, and not configured"):
+        introduce(client)
+        client.send("attach", justMyCode=True)
+        book.pump()
+    client.ask("release", ranks="0")
+    assert "rank 0 < configurationDone" in book.transcript.text()
+    client.ask("configurationDone")

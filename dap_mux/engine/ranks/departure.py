@@ -15,7 +15,7 @@ from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.ranks.handshake import Handshake
 from dap_mux.engine.ranks.transitions import Transitions, Watcher
-from dap_mux.engine.state.phases import Phase, Signal
+from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 
@@ -47,9 +47,10 @@ class Departure:
     def begin(self, rank: Rank) -> None:
         """Let it run on, and disconnect as soon as that does no harm."""
         was_live, stop = rank.phase.live, rank.stop
-        # A child that was never told to run waits for ever.
+        # A child that was never told to run waits for ever, and so does who is released.
+        released = rank.after_leaving is not AfterLeaving.RETURN
         runs_on = rank.phase in (Phase.STARTING, Phase.LIVE) or (
-            rank.phase is Phase.CONFIGURING and rank.main is not None
+            rank.phase is Phase.CONFIGURING and (rank.main is not None or released)
         )
         self._transitions.to(rank, Signal.LEAVE)
         if runs_on:
