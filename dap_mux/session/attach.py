@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -20,17 +21,24 @@ from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import say, set_up_log
 
+LATE_S: Final = 2.0  # a cluster's workers may take ten times as long to import what they need
 MAX_NAMED: Final = 4  # endpoints in a line on the terminal
 
 
 async def attach_ranks(options: AttachOptions) -> int:
     """Serve the ranks at `options.endpoints` until all are gone or a signal arrives; return 0."""
     where = shortened(options.endpoints)
-    async with session_over(options) as (session, count):
-        say(f"one session for {count} ranks ({where}) on {session.address}")
-        if not await announce(session.file, where):
-            say("attach an editor to it; Ctrl-C releases every rank")
-        await serve(session)
+    loop = asyncio.get_running_loop()
+    late = loop.call_later(LATE_S, say, f"asking for the ranks of {where}")
+    try:
+        async with session_over(options) as (session, count):
+            late.cancel()
+            say(f"one session for {count} ranks ({where}) on {session.address}")
+            if not await announce(session.file, where):
+                say("attach an editor to it; Ctrl-C releases every rank")
+            await serve(session)
+    finally:
+        late.cancel()
     return 0
 
 

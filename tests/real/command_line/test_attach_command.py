@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -283,3 +284,13 @@ def cells(lines: list[str]) -> list[list[str]]:
     """The rows of a printed table, its head first."""
     rows = (line for line in lines if line.startswith("| "))
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in rows]
+
+
+async def test_a_cluster_that_takes_long_to_answer_is_named(user: User) -> None:
+    """Before there is a session; who waits would see nothing for up to half a minute."""
+    python = Path(user.script("#!/bin/sh\nexec sleep 600\n", "python"))
+    python.chmod(0o755)  # noqa: ASYNC240
+    attach = await user.start("attach", "--python", str(python), "dask:tcp://127.0.0.1:1")
+    await attach.says("asking for the ranks of dask:tcp://127.0.0.1:1")
+    attach.process.terminate()
+    await attach.ends()
