@@ -73,6 +73,7 @@ each_too_old = pytest.mark.parametrize(
 async def test_a_session(start_ranks: StartRanks, files: Files, python: str) -> None:
     """Patched, stopped, asked, stepped, paused and left; the rank's own log has none of it."""
     (rank,) = await start_ranks(1, PROGRAM, wait=False, arguments=files.arguments, python=python)
+    await until(lambda: "early" in files.told, within=LIMIT, what="the thread runs")
     async with session([rank.port]) as running:
         driver = await Driver.attach(running, breakpoints={PROGRAM: [MAIN]})
         await driver.states("stopped")

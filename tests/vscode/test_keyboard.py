@@ -215,6 +215,8 @@ async def _loses_a_rank(keys: Keyboard, server: CodeServer) -> None:
     await keys.press_in_dialog("Release rank 2?", "Release")
     await window.has(RANKS, "rank 2, running: released")
     os.kill(_rank_process(server, 1), signal.SIGSEGV)
+    # Rank 0 was pausing in a call that waited for rank 1; its stop takes the keys once more.
+    await window.stands_at(example_line("if not line:"))
     await keys.press_in_toast("rank 1 died: SIGSEGV", "Show Log")
     focused = window.page.locator(f"{CONSOLE} :focus")
     await focused.wait_for(timeout=LIMIT * 1000)
