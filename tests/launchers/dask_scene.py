@@ -77,13 +77,17 @@ class DaskCluster:
         """`tcp://HOST:PORT` of its scheduler."""
         return str(json.loads(self.file.read_text("utf-8"))["address"])
 
+    def _is_named(self) -> bool:
+        """Dask writes into the file that is there already."""
+        return self.file.exists() and self.file.read_text("utf-8").endswith("}")
+
     async def begin(self, **config: str) -> None:
         """Start it; `config` are Dask's settings, as variables. Each host has some workers."""
         file = ("--scheduler-file", str(self.file))
         first, page = self.hosts[0], ("--dashboard-address", "127.0.0.1:0")
         words = ("-m", "dask", "scheduler", "--port", "0", "--host", first.address, *page, *file)
         await self._start("scheduler", *words, on=first, **config)
-        await until(self.file.exists, within=LIMIT, what="a scheduler file")
+        await until(self._is_named, within=LIMIT, what="a whole scheduler file")
         for host in self.hosts:
             name = ("--name", f"{host.name}-w" if host.name else "w", "--host", host.address)
             each = ("--nworkers", str(WORKERS // len(self.hosts)), "--nthreads", "1")
