@@ -41,6 +41,9 @@ def process(folder: Path, user: int, program: Path = Path("/bin/sleep")) -> Iter
     words = [str(folder / "python"), "60"]
     with subprocess.Popen(words, executable=program, user=user) as one:
         try:
+            # `Popen` returns as the files are closed that exec closes; the words come after that.
+            while not Path(f"/proc/{one.pid}/cmdline").read_bytes():
+                pass
             yield one.pid
         finally:
             one.kill()

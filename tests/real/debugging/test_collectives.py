@@ -70,6 +70,7 @@ async def end_well(ranks: list[Rank]) -> None:
         assert f"total {TOTAL}" in rank.output
 
 
+@pytest.mark.heavy
 async def test_stepping_over_an_all_reduce_twenty_times(ranks: list[Rank], driver: Driver) -> None:
     for done in range(TIMES):
         for line in (REDUCE, COUNT):

@@ -34,6 +34,7 @@ SECONDS: Final = float(os.environ.get("DAP_MUX_SOAK_SECONDS", rounds(120)))
 SEED: Final = int(os.environ.get("DAP_MUX_SOAK_SEED", "1"))
 LIMIT: Final = 60.0
 pytestmark = [
+    pytest.mark.heavy,
     pytest.mark.real,
     pytest.mark.slow,
     pytest.mark.long,

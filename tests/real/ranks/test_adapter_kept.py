@@ -83,6 +83,7 @@ async def given_ours(driver: Driver, rank: Rank) -> int:
     return proc_net.listener(rank.port) or 0
 
 
+@pytest.mark.heavy
 async def test_an_adapter_ends_again_and_again(start_ranks: StartRanks, tmp_path: Path) -> None:
     """The rank runs on each time, is attached again, and stops with the others."""
     done = tmp_path / "done"

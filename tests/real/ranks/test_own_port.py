@@ -335,6 +335,7 @@ print("counted", rounds)
 """
 
 
+@pytest.mark.heavy
 async def test_strangers_take_nothing_that_the_program_needs(
     start: Start, tmp_path: Path, done: Path
 ) -> None:
