@@ -238,6 +238,7 @@ def big_launch_json() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.heavy
 async def test_a_big_launch_json_holds_up_nothing(user: User, tmp_path: Path) -> None:
     """Other requests are answered before it has been read: as it is opened, and as it is typed."""
     laptop = Laptop(tmp_path)

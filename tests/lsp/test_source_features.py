@@ -149,6 +149,7 @@ async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -
         await shown.until_hints(uri, {})
 
 
+@pytest.mark.heavy
 async def test_a_session_that_is_named(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
@@ -196,6 +197,7 @@ async def test_run_all_here_brings_the_others(user: User) -> None:
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_settings_name_another_session(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")

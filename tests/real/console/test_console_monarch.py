@@ -65,6 +65,7 @@ def at(function: str, line: int, ranks: Iterable[int]) -> dict[int, Place]:
     return dict.fromkeys(ranks, (f"my_actors.{function}", line))
 
 
+@pytest.mark.heavy
 async def test_list_attach_detach(monarch: PipedConsole) -> None:
     assert table(await monarch.does("list")) == at("to_debug", CALL, range(16))
 

@@ -109,6 +109,7 @@ async def test_a_slow_tunnel_is_not_filled(start_ranks: StartRanks, done: Path) 
         await ends_well(ranks, done)
 
 
+@pytest.mark.heavy
 async def test_a_pause_and_a_continue_meanwhile(start_ranks: StartRanks, done: Path) -> None:
     """What was said before the stop is told before it."""
     ranks = await start_ranks(2, PROGRAM, arguments=[str(done), str(TOTAL)])
