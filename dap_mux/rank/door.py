@@ -1,7 +1,7 @@
 """The door of a rank's port: it reads the first requests of a few connections at a time.
 
-Whoever connects is a guest in the program's own process. With a thread and a descriptor for each,
-1,170 strangers took all 1,024 descriptors, and the program ended (measured). So all are read by one
+Connections are served inside the program's own process. With a thread and a descriptor for each,
+1,170 strangers used up its descriptors, and the program ended (measured). So all are read by one
 thread, few are open at a time, and the process's last descriptors are left to the program.
 """
 

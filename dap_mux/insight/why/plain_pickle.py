@@ -22,7 +22,7 @@ PLACES: Final = frozenset({"BINPUT", "LONG_BINPUT"})
 TAKEN: Final = {"APPEND": 1, "SETITEM": 2, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 """How many values these take from the stack."""
 MAX_OPCODES: Final = 8_000_000
-MAX_TUPLE: Final = 10_000_000
+MAX_HASHED: Final = 20_000_000  # values of all tuples and keys, each as often as it is there
 MAGIC: Final = b"\x80"
 
 
@@ -65,6 +65,7 @@ class _Sizes:
         self._stack: list[int] = []
         self._marks: list[int] = []
         self._memo: dict[int, int] = {}
+        self._total = 0
 
     def step(self, name: str, argument: Any) -> None:
         stack = self._stack
@@ -85,8 +86,9 @@ class _Sizes:
 
     def _take(self, start: int, *, pushes: bool) -> None:
         size = 1 + sum(self._stack[start:])
-        if size > MAX_TUPLE:
-            raise NotPlain(f"a tuple of more than {MAX_TUPLE} values")
+        self._total += size
+        if self._total > MAX_HASHED:
+            raise NotPlain(f"tuples of more than {MAX_HASHED} values")
         del self._stack[start:]
         if pushes:
             self._stack.append(size)

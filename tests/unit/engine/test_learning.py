@@ -1,4 +1,4 @@
-"""What is kept of a stop's stack."""
+"""The frames that a stop keeps of its stack."""
 
 from __future__ import annotations
 

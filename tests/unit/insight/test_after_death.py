@@ -303,13 +303,20 @@ def test_a_groups_name_that_is_no_text_is_none(groups: Any) -> None:
     try:
         assert read_dump(pickle.dumps(said)).members == {"own": [0, 1]}
     except NotADump as error:
-        assert "a tuple of more than" in str(error)
+        assert "tuples of more than" in str(error)
 
 
 def test_a_key_that_takes_for_ever_is_refused_before_it_is_made() -> None:
     key = pickle.dumps(_doubled(1, 60), protocol=2)[:-1]  # making it a key here takes as long
-    with pytest.raises(NotADump, match="a tuple of more than"):
+    with pytest.raises(NotADump, match="tuples of more than"):
         read_dump(key[:2] + b"}" + key[2:] + b"K\x01s.")
+
+
+def test_a_key_that_takes_long_many_times_is_refused_as_well() -> None:
+    """Each is small enough; a thousand of them are not."""
+    key = pickle.dumps(_doubled(1, 18), protocol=2)[2:-1]
+    with pytest.raises(NotADump, match="tuples of more than"):
+        read_dump(b"\x80\x02}" + key + b"r\x64\0\0\0K\x01s" + b"h\x64K\x01s" * 1000 + b".")
 
 
 def test_long_texts_and_control_characters_are_made_harmless() -> None:
