@@ -255,7 +255,7 @@ def _learn_allowed_silence(source: Source) -> None:
 
 
 def _log_no_broken_messages() -> None:
-    """Keep errors about a peer's messages out of the program's stderr; pydevd's debug file has them."""
+    """Keep errors about a peer's messages out of the program's stderr, but in pydevd's log file."""
     with suppress(Exception):
         log: Any = import_module("_pydev_bundle.pydev_log")
         comm: Any = import_module("_pydevd_bundle.pydevd_comm")
