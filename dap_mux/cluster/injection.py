@@ -22,6 +22,7 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.open_files import restore_limit
 from dap_mux.private_files import startable
+from dap_mux.python_command import module_command
 
 INJECTION_TIMEOUT_S: Final = 60.0  # gdb reads the symbols of all loaded libraries
 POLL_INTERVAL_S: Final = 0.05
@@ -74,7 +75,14 @@ def injector_command(process: RunningPython, host: str, port: int, debugger: str
         module = "dap_mux.rank.inject" if debugger == "lldb" else module
     elif process.version != sys.version_info[:2]:
         python = str(_own_python(process.pid))
-    return [python, "-m", module, "--listen", f"{host}:{port}", "--pid", str(process.pid)]
+    return [
+        python,
+        *module_command(module),
+        "--listen",
+        f"{host}:{port}",
+        "--pid",
+        str(process.pid),
+    ]
 
 
 def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> dict[str, str]:

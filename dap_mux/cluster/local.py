@@ -27,6 +27,7 @@ from dap_mux.cluster.flight_recorder import recorder_variables
 from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
+from dap_mux.python_command import module_command
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
@@ -77,7 +78,8 @@ class LocalJob:
             options.append("--stop-on-entry")
         if self.timeout is not None:
             options += ["--timeout", str(self.timeout)]
-        return [self.python, *self.python_args, "-m", "dap_mux.rank", *options, *self.command]
+        agent = [self.python, *self.python_args, *module_command("dap_mux.rank")]
+        return [*agent, *options, *self.command]
 
     def environment(self, rank: int, master_port: int) -> dict[str, str]:
         """Return the environment of one rank, as torchrun on one node would set it."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
+from dap_mux.python_command import runs_module
 
 OUR_ADAPTER: Final = "--server-access-token"  # among its arguments where a rank of ours started it
 _HALTED_STATES: Final = "TtZ"
@@ -46,7 +47,7 @@ class Process:
     @property
     def is_rank(self) -> bool:
         """Whether it runs under our agent, and so listens by itself."""
-        return self.words[1:3] == ("-m", "dap_mux.rank")
+        return runs_module(self.words, "dap_mux.rank")
 
     @property
     def is_python(self) -> bool:
@@ -66,7 +67,7 @@ class Process:
     @property
     def is_ours(self) -> bool:
         """Whether it is a dap-mux."""
-        return self.name == "dap-mux" or self.words[1:3] == ("-m", "dap_mux")
+        return self.name == "dap-mux" or runs_module(self.words, "dap_mux")
 
     @property
     def is_halted(self) -> bool:

@@ -28,11 +28,11 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
     # As it was written, dots and all: `python` itself does no more.
     absolute = path if Path(path).is_absolute() else f"{Path.cwd()}{os.sep}{path}"
     if pkgutil.get_importer(path) is not None:
-        _set_script_folder(absolute)
+        _set_first_entry(absolute)
         _new_main()
         run_as_main("__main__", alter_argv=False)
         return
-    _set_script_folder(str(Path(path).resolve().parent))
+    _set_first_entry(str(Path(path).resolve().parent))
     main = _new_main(
         __file__=absolute,
         __cached__=None,
@@ -47,8 +47,9 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
 
 
 def run_module(name: str, arguments: Sequence[str]) -> None:
-    """`python -m NAME ARGUMENTS`; the working directory is on the path already."""
+    """`python -m NAME ARGUMENTS`."""
     sys.argv[:] = ["-m", *arguments]
+    _set_first_entry(str(Path.cwd()))
     _new_main()
     run_as_main(name, alter_argv=True)
 
@@ -82,8 +83,8 @@ def _code_of(path: str) -> CodeType:
         return compile(file.read(), path, "exec", dont_inherit=True)
 
 
-def _set_script_folder(entry: str) -> None:
-    """Put `entry` where `python -m` has put the working directory, if it has."""
+def _set_first_entry(entry: str) -> None:
+    """Put `entry` where Python puts the folder of a program, if it does."""
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = entry
 

@@ -10,6 +10,7 @@ import pytest
 
 from dap_mux.config import Config
 from dap_mux.errors import UsageError
+from dap_mux.python_command import module_command
 from dap_mux.session.launch_attributes import launch_job, launcher_job
 
 
@@ -69,7 +70,7 @@ def test_variables_of_a_file_stand_below_those_of_env(tmp_path: Path) -> None:
 def test_options_of_python_come_before_the_rank(tmp_path: Path, given: object) -> None:
     arguments = launch(tmp_path, pythonArgs=given, console="internalConsole")
     command = launch_job(Config.load(), arguments).agent_command(tmp_path / "ready")
-    assert command[:5] == [sys.executable, "-X", "dev", "-m", "dap_mux.rank"]
+    assert command[:5] == [sys.executable, "-X", "dev", *module_command("dap_mux.rank")]
     with pytest.raises(UsageError, match="`pythonArgs` is for ranks without a launcher"):
         launcher_job(Config.load(), {**arguments, "launcher": [sys.executable]})
 

@@ -16,6 +16,7 @@ from dap_mux.cluster import injection, python_process
 from dap_mux.cluster.injection import debugger_for, injector_command, injector_environment
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
+from dap_mux.python_command import module_command
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
 SAYS_AND_WAITS = "print('here', flush=True); import sys; sys.stdin.read()"
@@ -142,8 +143,8 @@ def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
     other = RunningPython(os.getpid(), (3, 99))
     command = injector_command(other, "127.0.0.1", 5678, "lldb")
     assert command == [
-        str(Path(sys.executable).resolve()), "-m", "debugpy", "--listen", "127.0.0.1:5678",
-        "--pid", str(os.getpid()),
+        str(Path(sys.executable).resolve()), *module_command("debugpy"),
+        "--listen", "127.0.0.1:5678", "--pid", str(os.getpid()),
     ]  # fmt: skip
     environment = injector_environment(other, {"PYTHONPATH": "x", "PATH": "/usr/bin"})
     assert (Path(environment["PYTHONPATH"]) / "debugpy").is_dir()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { adapterArguments, candidates, installCommand, installPython } from '../src/logic/adapterCommand';
+import { adapterArguments, candidates, installCommand, installPython, RUN } from '../src/logic/adapterCommand';
 
-const MODULE = ['-m', 'dap_mux'];
+const MODULE = ['-c', RUN];
 
 describe('which Python runs dap-mux', () => {
   test('one that the user has named is the only one', () => {

@@ -2,7 +2,7 @@
 
 import type { Attributes } from './adapterLocation';
 
-/** A command that takes the arguments of `dap-mux`: `['/usr/bin/python3', '-m', 'dap_mux']`. */
+/** A command that takes the arguments of `dap-mux`: a Python's, or `['dap-mux']`. */
 export type Command = readonly [string, ...string[]];
 
 /**
@@ -55,8 +55,12 @@ export function candidates(found: Interpreters): Command[] {
   return [...[...pythons].map(ofPython), ['dap-mux']];
 }
 
+/** As `-m dap_mux`, but what lies in the working directory is not on Python's path (dap_mux/python_command.py). */
+export const RUN =
+  "import sys; sys.path[0] = sys.path[0] or sys.path[1]; import runpy; runpy._run_module_as_main('dap_mux')";
+
 function ofPython(python: string): Command {
-  return [python, '-m', 'dap_mux'];
+  return [python, '-c', RUN];
 }
 
 /** The Python of the first candidate: that is where dap-mux is installed. */

@@ -1,0 +1,20 @@
+"""Command lines of modules that are installed, whatever lies in the working directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+_PLACE = Path("rank", "start", "run_module.py")
+_FILE = Path(__file__).absolute().parent / _PLACE
+
+
+def module_command(module: str) -> list[str]:
+    """Return what follows a Python's own options to run this module; see `run_module.py`."""
+    return [str(_FILE), module]
+
+
+def runs_module(words: Sequence[str], module: str) -> bool:
+    """Whether a Python's command line runs this module, as above or by `-m`."""
+    way, *what = words[1:3] if len(words) > 2 else ("", "")
+    return what == [module] and (way == "-m" or way.endswith(str(_PLACE)))
