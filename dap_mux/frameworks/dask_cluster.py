@@ -28,7 +28,6 @@ from dap_mux.frameworks.dask_remote import (
     keep_silent_workers,
     leave,
     machine,
-    report_of,
 )
 from dap_mux.frameworks.lines import (
     fail,
@@ -103,6 +102,7 @@ class Cluster:
         self._name = f"dap-mux-{uuid.uuid4().hex[:8]}"
         self._ranks = DaskRanks(machine(), options.get("driver"))
         self._reports: dict[str, Report] = {}
+        self._read = 0  # reports so far
         self._scheduler: list[dict[str, Any]] = []
         self._reported: list[dict[str, Any]] | None = None
         self._told: set[str] = set()
@@ -173,8 +173,8 @@ class Cluster:
 
     async def _look(self) -> None:
         """Report the ranks if they have changed. Raises OSError once the scheduler has gone."""
+        await self._read_reports()  # first: of a worker that the scheduler knows
         workers = await self._workers()
-        await self._ask([each for each in workers if each not in self._reports])
         for gone in self._reports.keys() - workers.keys():
             del self._reports[gone]
         if self._reported is None and self._reports.keys() < workers.keys():
@@ -191,14 +191,12 @@ class Cluster:
         workers: dict[str, dict[str, Any]] = identity["workers"]
         return workers
 
-    async def _ask(self, addresses: list[str]) -> None:
-        """Ask new workers where they listen."""
-        if not addresses:
-            return
-        replies = await self._client.run(
-            report_of, self._name, workers=addresses, on_error="ignore"
-        )
-        self._reports.update({each: reply for each, reply in replies.items() if reply})
+    async def _read_reports(self) -> None:
+        """Read where new workers say that they listen."""
+        events = await self._client.get_events(self._name)
+        for _, report in events[self._read :]:
+            self._reports[report["address"]] = report
+        self._read = len(events)
 
     def _tell(self, text: str) -> None:
         if text not in self._told:

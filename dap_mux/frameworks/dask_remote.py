@@ -11,6 +11,7 @@ import asyncio
 import builtins
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,15 +38,18 @@ class RankPlugin(WorkerPlugin):  # type: ignore[misc]
         self.name = name
         self._bundle = bundle
         self._wait_s = wait_s
-        self.report: dict[str, Any] = {}
 
     async def setup(self, worker: Any) -> None:
         """Listen, and let the debugger attach before the worker gets tasks."""
         vars(builtins)[WORKER] = worker
-        self.report = {**listening(self._bundle), "threads": task_threads(worker)}
-        if not self.report["problem"]:
+        earlier = visits()
+        report = {**listening(self._bundle), "threads": task_threads(worker)}
+        # Nobody can ask a worker that starts: it answers once its plugins are set up.
+        message = {**report, "address": worker.address}
+        await worker.scheduler.log_event(topic=self.name, msg=message)
+        if not report["problem"]:
             with heartbeats(worker):
-                await debugged(self._wait_s)
+                await debugged(self._wait_s, earlier)
 
     def teardown(self, worker: Any) -> None:
         """Close the port, unless another worker of this process is still debugged."""
@@ -114,19 +118,25 @@ def _namespace(kind: str) -> str:
     return str(Path(f"/proc/self/ns/{kind}").readlink())
 
 
-async def debugged(within_s: float) -> None:
-    """Wait until a debugger is attached and configured, at most so many seconds."""
+def visits() -> int:
+    """Return how many debuggers have attached to this process and configured it so far."""
+    waiting = sys.modules.get("dap_mux.rank.debugger_wait")
+    return waiting.visits() if waiting is not None else 0
+
+
+async def debugged(within_s: float, earlier: int) -> None:
+    """Wait until a debugger is attached and configured, at most so many seconds.
+
+    Or has been since those `earlier` ones: a session that nobody uses any more attaches for
+    milliseconds, to let the worker run on.
+    """
     import debugpy  # noqa: PLC0415, T100
 
     until = time.monotonic() + within_s
-    while not debugpy.is_client_connected() and time.monotonic() < until:  # noqa: ASYNC110  (debugpy tells of it nowhere)
+    while not debugpy.is_client_connected() and visits() <= earlier:
+        if time.monotonic() >= until:
+            return
         await asyncio.sleep(POLL_INTERVAL_S)
-
-
-def report_of(name: str, dask_worker: Any = None) -> dict[str, Any]:
-    """Return what the plugin of this name has reported in a worker; empty before it has."""
-    plugin = dask_worker.plugins.get(name)
-    return dict(plugin.report) if plugin is not None else {}
 
 
 def enter(name: str, client: str, bundle: bytes, dask_scheduler: Any = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ray.core.generated.gcs_pb2 import ActorTableData, WorkerTableData
 
 from dap_mux.frameworks import arming, ray_arming
 from dap_mux.frameworks.bundle import rank_bundle
+from dap_mux.frameworks.ray_numbers import group_of
 
 ANSWER_LIMIT_S = 0.5  # of an actor that is idle; then it is taken for a busy one
 LOOPBACK = "127.0.0.1"
@@ -49,7 +50,7 @@ class Actors:
         actors = [each for each in self._table() if self._is_users(each)]
         by_worker = {each.address.worker_id: each for each in actors}
         for each in actors:
-            self._number(each.class_name, each.actor_id, each.name)
+            self._number(group_of(each.class_name), each.actor_id, each.name)
             self._ask(each)
         self._take_answers()
         self._forget_all_but(set(by_worker))
@@ -142,8 +143,8 @@ class Actors:
 
     def _actor(self, actor: Any, paused: Any | None) -> dict[str, Any]:
         rank = {
-            "group": actor.class_name,
-            "rank": self._numbers[actor.class_name][actor.actor_id],
+            "group": group_of(actor.class_name),
+            "rank": self._numbers[group_of(actor.class_name)][actor.actor_id],
             "pid": actor.pid,
             "incarnation": actor.address.worker_id.hex(),
             "userThreads": True,

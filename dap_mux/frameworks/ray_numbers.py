@@ -42,6 +42,11 @@ def number_of(actor: str, class_name: str, name: str) -> int:
     return _number(actor, class_name, name) if number is None else int(number)
 
 
+def group_of(class_name: str) -> str:
+    """Return the group of actors of a class, whose name has the function that it is defined in."""
+    return class_name.rpartition(".")[2]
+
+
 def claim(group: str, owner: str, first: int = 0) -> int:
     """Return the lowest number from `first` that nothing else in the group has."""
     number = first
@@ -73,7 +78,7 @@ def _actor_key(actor: str) -> str:
 
 def _class_name(handle: Any) -> str:
     descriptor = handle._ray_actor_creation_function_descriptor  # noqa: SLF001
-    return str(descriptor.class_name).rpartition(".")[2]
+    return group_of(str(descriptor.class_name))
 
 
 def _put(key: str, value: str) -> bool:

@@ -75,8 +75,9 @@ def _place() -> Place:
         number = ray_numbers.claim(TASK, context.get_worker_id())
         return Place(rank=number, launcher="Ray", group=TASK)
     table = _actor_table(actor)
-    number = ray_numbers.number_of(actor, table.class_name, table.name)
-    return Place(rank=number, launcher="Ray", group=table.class_name, coords=_coords())
+    group = ray_numbers.group_of(table.class_name)
+    number = ray_numbers.number_of(actor, group, table.name)
+    return Place(rank=number, launcher="Ray", group=group, coords=_coords())
 
 
 def _coords() -> dict[str, int] | None:

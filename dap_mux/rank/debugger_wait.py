@@ -65,6 +65,11 @@ def note_debugger_visits() -> None:
         debugger.on_configuration_done = note
 
 
+def visits() -> int:
+    """Return how many debuggers have attached to this process and configured it so far."""
+    return len(_visits)
+
+
 def wait_or_end(
     place: Place, timeout: float | None, on_timeout: OnTimeout, *, since_start: bool = False
 ) -> bool:

@@ -36,7 +36,7 @@ def read_registration(said: Mapping[str, Any]) -> Registration:
     pid, coords = said.get("pid"), said.get("coords") or {}
     size = said.get("world_size") or 0
     if not (isinstance(group, str) and re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", group)):
-        raise ValueError("invalid group")
+        raise ValueError(f"invalid group {str(group)[:80]!r}")
     if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
         raise ValueError("invalid host")
     if not (rank is None or _is_number(rank, MAX_RANKS)) or not _is_number(pid, 2**32):

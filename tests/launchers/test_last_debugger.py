@@ -1,0 +1,148 @@
+"""The last debugger leaves before, while and after the ranks of a job come: no rank waits on.
+
+With every launcher and engine that `dap-mux run` starts on this machine; SLURM's are in test_slurm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dap_mux.client import DapClient
+from tests.launchers.launching import STARTS, documented, launch, line
+from tests.launchers.named_ranks import AWAY, ranks
+from tests.launchers.ray_scene import ray_cluster
+from tests.launchers.tools import environment
+from tests.support.processes.commands import LIMIT, Command, User, user
+from tests.support.processes.mpi import mpi_environ
+from tests.support.processes.proc_net import free_ports
+
+__all__ = ["user"]
+
+pytestmark = pytest.mark.timeout(300)
+MOMENTS: Final = ("before", "while", "after")
+LATE: Final = Path(__file__).with_name("scripts") / "late_ranks.py"
+RANKS: Final = 4
+DRIVERS: Final = ("client:0", "driver:0", "scheduler:0")
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What it needs, the words that only its command in the documentation has, and a line."""
+
+    environments: tuple[str, ...]
+    documented: str
+    here: str
+    ranks: int = RANKS
+    dial: tuple[str, ...] = ()
+
+    def program(self, user: User) -> Path:
+        """The ranks' program."""
+        (program,) = (each for each in documented(self.documented) if each.endswith("train.py"))
+        return user.folder / program
+
+    def words(self, user: User) -> list[str]:
+        """The command."""
+        (user.folder / "hosts").write_text(f"localhost:{RANKS}\n", "utf-8")
+        words = documented(self.documented)
+        if "accelerate" in words:
+            place = words.index("--cpu")
+            words[place:place] = ["--main_process_port", str(free_ports(1))]
+        if "examples/spawn/train.py" in words:
+            words += ["--port", str(free_ports(1))]
+        return [words[0], *self.dial, *words[1:]]
+
+
+BACKWARD, REDUCE, ZERO = "loss.backward()", "comm.allreduce(gradient)", "optimizer.zero_grad()"
+LAUNCHERS: Final = {
+    "torchrun": Launcher(("torch",), "PyTorch", BACKWARD),
+    "torchrun-calls": Launcher(("torch",), "PyTorch", BACKWARD, dial=("--dial",)),
+    "openmpi": Launcher(("openmpi",), "Open MPI", REDUCE),
+    "mpich": Launcher(("mpich",), "MPICH", REDUCE),
+    "spawn": Launcher(("torch",), "torch.multiprocessing.spawn", ZERO),
+    "lightning": Launcher(("torch",), "Lightning", 'self.log("loss", loss)', ranks=2),
+    "accelerate": Launcher(("torch", "mpich"), "Accelerate", ZERO),
+}
+
+
+async def came(client: DapClient, count: int) -> None:
+    """Wait until at least so many ranks, beside a driver, are connected."""
+    end = asyncio.get_running_loop().time() + STARTS
+    while True:
+        found = {name: each["state"] for name, each in (await ranks(client)).items()}
+        there = [name for name, state in found.items() if state not in AWAY]
+        if len({*there} - {*DRIVERS}) >= count:
+            return
+        assert asyncio.get_running_loop().time() < end, found
+        await asyncio.sleep(0.02)
+
+
+async def leave(client: DapClient) -> None:
+    await client.request("disconnect", {"terminateDebuggee": False}, timeout=LIMIT)
+
+
+async def ends(user: User, run: Command) -> str:
+    """The job ends by itself; what it has printed."""
+    done = await run.ends(within=STARTS)
+    assert done.code == 0, done.err
+    assert "Traceback" not in done.err, done.err
+    await user.nothing_is_left(within=LIMIT)
+    return done.out
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("name", LAUNCHERS)
+async def test_the_ranks_of_a_launcher(user: User, name: str, moment: str) -> None:
+    job = LAUNCHERS[name]
+    path = os.pathsep.join(str(environment(each)) for each in job.environments)
+    environ = {
+        **mpi_environ(user.folder),
+        "OMP_NUM_THREADS": "1",
+        "DAP_MUX_DIAL_LISTEN": "127.0.0.1:0",
+        "MASTER_PORT": str(free_ports(1)),
+    }
+    run = await launch(user, Path(path), job.words(user), **environ)
+    client = await run.client()
+    program = job.program(user)
+    held = {str(program): [line(program, job.here)]} if moment == "after" else {}
+    await client.handshake({"justMyCode": True}, breakpoints=held, timeout=STARTS)
+    await came(client, {"before": 0, "while": 1, "after": job.ranks}[moment])
+    if held:
+        await client.wait_event("stopped", timeout=STARTS)
+    await leave(client)
+    await ends(user, run)
+
+
+@pytest.fixture
+def cluster() -> Iterator[dict[str, str]]:
+    with ray_cluster() as variables:
+        yield variables
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("dial", [(), ("--dial",)], ids=["listens", "calls"])
+@pytest.mark.parametrize("engine", ["ray", "dask", "monarch"])
+async def test_the_ranks_of_an_engine(
+    user: User, cluster: dict[str, str], engine: str, dial: tuple[str, ...], moment: str
+) -> None:
+    """Those that come once it has left, too: restarted actors, more workers, another mesh."""
+    words = ["run", *dial, "--", "python", str(LATE), engine]
+    environ = {**cluster, "DAP_MUX_DIAL_LISTEN": "127.0.0.1:0"} if dial else cluster
+    run = await launch(user, environment(engine), words, **environ)
+    client = await run.client()
+    await client.handshake({"justMyCode": True}, timeout=STARTS)
+    go, more = (user.folder / name for name in ("go", "more"))
+    if moment != "before":
+        go.touch()
+        await came(client, {"while": 1, "after": RANKS}[moment])
+    await leave(client)
+    go.touch()
+    more.touch()
+    counts = [each for each in (await ends(user, run)).splitlines() if each.startswith("answered")]
+    assert counts == [f"answered {RANKS}", f"answered {2 * RANKS if engine == 'dask' else RANKS}"]
