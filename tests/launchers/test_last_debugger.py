@@ -22,6 +22,7 @@ from tests.launchers.tools import environment
 from tests.support.processes.commands import LIMIT, Command, User, user
 from tests.support.processes.mpi import mpi_environ
 from tests.support.processes.proc_net import free_ports
+from tests.support.processes.waiting import until
 
 __all__ = ["user"]
 
@@ -135,7 +136,35 @@ async def test_the_ranks_of_an_engine(
     words = ["run", *dial, "--", "python", str(LATE), engine]
     environ = {**cluster, "DAP_MUX_DIAL_LISTEN": "127.0.0.1:0"} if dial else cluster
     run = await launch(user, environment(engine), words, **environ)
-    client = await run.client()
+    await left(user, run, moment)
+    assert answered(await ends(user, run)) == [RANKS, 2 * RANKS if engine == "dask" else RANKS]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("engine", ["ray", "dask"])
+async def test_the_ranks_of_a_cluster(
+    user: User, cluster: dict[str, str], engine: str, moment: str
+) -> None:
+    """The same of a job that others have started; the session stays."""
+    python = environment(engine) / "python"
+    job = await asyncio.create_subprocess_exec(
+        str(python), str(LATE), engine,
+        cwd=user.folder, env={**user.environ, **cluster}, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    user.others.append(job)
+    address = user.folder / "address"
+    await until(address.exists, within=STARTS, what="a cluster")
+    words = ["attach", f"{engine}:{address.read_text('utf-8')}", "--python", str(python)]
+    await left(user, await user.start(*words, env=cluster), moment)
+    output, _ = await asyncio.wait_for(job.communicate(), STARTS)
+    assert job.returncode == 0
+    counts = answered(output.decode())
+    assert counts == [RANKS, 2 * RANKS if engine == "dask" else RANKS]
+
+
+async def left(user: User, session: Command, moment: str) -> None:
+    """Attach to a session, leave at this moment, and let all ranks come that have not yet."""
+    client = await session.client()
     await client.handshake({"justMyCode": True}, timeout=STARTS)
     go, more = (user.folder / name for name in ("go", "more"))
     if moment != "before":
@@ -144,5 +173,8 @@ async def test_the_ranks_of_an_engine(
     await leave(client)
     go.touch()
     more.touch()
-    counts = [each for each in (await ends(user, run)).splitlines() if each.startswith("answered")]
-    assert counts == [f"answered {RANKS}", f"answered {2 * RANKS if engine == 'dask' else RANKS}"]
+
+
+def answered(output: str) -> list[int]:
+    """How many ranks have, each time."""
+    return [int(each.split()[1]) for each in output.splitlines() if each.startswith("answered")]

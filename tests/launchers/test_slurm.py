@@ -209,17 +209,8 @@ async def test_a_job_that_dap_mux_runs_inside_an_allocation(
     user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
     command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])  # $ means what it does
     job = slurm.submit("-n4", f"-N{nodes}", "--wrap", command, cwd=user.folder, env=user.environ)
-    sessions = user.sessions
-    await until(
-        lambda: [*sessions.glob("*.json")] or "FAILED" in slurm.state(job),
-        within=2 * LIMIT,
-        what="a session",
-    )
-    assert sessions.exists(), output(user.folder, job)
-    (file,) = sessions.glob("*.json")
     conversation = Conversation("editor")
-    streams = await asyncio.open_unix_connection(json.loads(file.read_text("utf-8"))["unix"])
-    client = DapClient.over(*streams, tap=conversation.tap)
+    client = await editor(user, slurm, job, conversation)
     await tour.attach(client, str(tour.PROGRAM))
     await tour.two_held(client)
     await tour.ask_and_step(client)
@@ -228,3 +219,35 @@ async def test_a_job_that_dap_mux_runs_inside_an_allocation(
     tour.check_result(output(user.folder, job))
     await client.close()
     conversation.finish(expect_all_answered=True)
+
+
+async def editor(
+    user: User, slurm: SlurmCluster, job: int, conversation: Conversation
+) -> DapClient:
+    """Connect to the session of a job, by its unix socket."""
+    sessions = user.sessions
+    await until(
+        lambda: [*sessions.glob("*.json")] or "FAILED" in slurm.state(job),
+        within=2 * LIMIT,
+        what="a session",
+    )
+    assert sessions.exists(), output(user.folder, job)
+    (file,) = sessions.glob("*.json")
+    streams = await asyncio.open_unix_connection(json.loads(file.read_text("utf-8"))["unix"])
+    return DapClient.over(*streams, tap=conversation.tap)
+
+
+async def test_the_last_debugger_leaves_before_its_ranks_come(
+    user: User, slurm: SlurmCluster
+) -> None:
+    """Nobody waits for another one."""
+    (words,) = typed("slurm.md", 3)
+    user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
+    command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])
+    job = slurm.submit("-n4", "-N1", "--wrap", command, cwd=user.folder, env=user.environ)
+    client = await editor(user, slurm, job, Conversation("editor"))
+    await client.handshake({"justMyCode": True}, timeout=LIMIT)
+    await client.request("disconnect", {"terminateDebuggee": False}, timeout=LIMIT)
+    assert await slurm.ends(job) == "COMPLETED", output(user.folder, job)
+    tour.check_result(output(user.folder, job))
+    await client.close()
