@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,7 @@ from tests.real.driving import Driver, line_of, script
 from tests.real.faults.test_ranks_come_and_go import EAGER, steps_on
 from tests.real.ranks.agents import Agent, Start, attach, attach_again, start
 from tests.support.faults import Orphan, proxied
+from tests.support.hosts.private_network import possible, private_network
 from tests.support.processes import proc_net
 from tests.support.processes.ranks import HOST
 from tests.support.processes.waiting import until
@@ -336,44 +338,56 @@ print("counted", rounds)
 
 
 @pytest.mark.heavy
+@pytest.mark.skipif(not possible(), reason="only root may have a network of its own")
 async def test_strangers_take_nothing_that_the_program_needs(
     start: Start, tmp_path: Path, done: Path
 ) -> None:
-    """Each with a valid `initialize`, hundreds at a time, while a debugger is attached."""
+    """Each with a valid `initialize`, hundreds at a time, while a debugger is attached.
+
+    They come from many addresses, in a network of their own.
+    """
     program = tmp_path / "counts.py"
     program.write_text(COUNTS_FILES)
     line = COUNTS_FILES.splitlines().index("    rounds += 1") + 1
-    rank = await start("--no-wait", "--port", str(proc_net.free_ports(1)), str(program), str(done))
-    folder = Path(f"/proc/{rank.process.pid}")
-    most = {"fd": 0, "task": 0}
+    with private_network():
+        rank = await start(
+            "--no-wait", "--port", str(proc_net.free_ports(1)), str(program), str(done)
+        )
+        folder = Path(f"/proc/{rank.process.pid}")
+        most = {"fd": 0, "task": 0}
 
-    def look() -> dict[str, int]:
-        return {name: len(list((folder / name).iterdir())) for name in most}
+        def look() -> dict[str, int]:
+            now = {name: len(list((folder / name).iterdir())) for name in most}
+            most.update({name: max(most[name], seen) for name, seen in now.items()})
+            return now
 
-    async with session([rank.record["port"]], settings=EAGER) as running:
-        driver = await Driver.attach(running, breakpoints={str(program): [line]})
-        await driver.stopped(line, 1, within=LIMIT)
-        before = look()
-        for _ in range(0, rounds(5000), STRANGERS):
-            await asyncio.gather(*(_initializes(rank.record["port"]) for _ in range(STRANGERS)))
-            most = {name: max(most[name], seen) for name, seen in look().items()}
-        assert most["fd"] <= before["fd"] + 8
-        assert most["task"] <= before["task"] + 4
-        await steps_on(driver, 0, [0])
-        await driver.leave()
-    await ends_well(rank, done)
-    assert "Traceback" not in rank.text()
+        async with session([rank.record["port"]], settings=EAGER) as running:
+            driver = await Driver.attach(running, breakpoints={str(program): [line]})
+            await driver.stopped(line, 1, within=LIMIT)
+            before = look()
+            for _ in range(0, rounds(5000), STRANGERS):
+                port = rank.record["port"]
+                strangers = (_initializes(port, each, look) for each in range(STRANGERS))
+                await asyncio.gather(*strangers)
+            assert most["fd"] <= before["fd"] + 8
+            assert most["task"] <= before["task"] + 4
+            await steps_on(driver, 0, [0])
+            await driver.leave()
+        await ends_well(rank, done)
+        assert "Traceback" not in rank.text()
 
 
-async def _initializes(port: int) -> None:
+async def _initializes(port: int, number: int, look: Callable[[], object]) -> None:
     """Nothing but being refused, or closed at once, can happen to this one."""
     try:
-        reader, writer = await asyncio.open_connection(HOST, port)
+        mine = (f"127.1.1.{number % 250 + 1}", 0)
+        reader, writer = await asyncio.open_connection(HOST, port, local_addr=mine)
     except ConnectionError:
         return
     request = {"seq": 1, "type": "request", "command": "initialize", "arguments": {}}
     body = json.dumps(request).encode()
     writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    look()
     heard = b""
     with suppress(ConnectionError):
         heard = await asyncio.wait_for(reader.read(), LIMIT)
