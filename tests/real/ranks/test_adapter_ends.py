@@ -103,8 +103,9 @@ async def test_a_forked_child_holds_the_rank_s_connection(
             await driver.live(1, within=LIMIT)
             await driver.leave()
     Path(f"{done}-fork").touch()
-    await until(lambda: "child " in rank.output, within=LIMIT, what="a child")
-    (child,) = map(int, re.findall(r"^child (\d+)$", rank.output, re.MULTILINE))
+    line = re.compile(r"^child (\d+)\n", re.MULTILINE)  # its beginning may be there before its end
+    await until(lambda: line.search(rank.output), within=LIMIT, what="a child")
+    (child,) = map(int, line.findall(rank.output))
     rank.kill()
     await is_gone(adapter)
     assert procfs.command_line(child)
