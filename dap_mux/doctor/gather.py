@@ -114,11 +114,11 @@ def _pids(word: str) -> list[int]:
 
 def _place(text: str, folder: Path) -> FilePlace:
     path, _, line = text.rpartition(":")
-    number = int(line) if path and NUMBER.fullmatch(line) else None
-    place = folder / (text if number is None else path)
-    if not place.exists():
+    if path and NUMBER.fullmatch(line):
+        return FilePlace(str((folder / path).absolute()), int(line))
+    if not (folder / text).exists():
         raise UsageError(f"--file {text}: there is no such file")
-    return FilePlace(str(place.absolute()), number)
+    return FilePlace(str((folder / text).absolute()), None)
 
 
 # Sessions

@@ -67,8 +67,8 @@ class Actors:
     def release(self, limit: float) -> None:
         """Let every actor close its port, within `limit` seconds."""
         asked = [
-            self._handles[worker].__ray_call__.remote(ray_arming.disarm_actor)
-            for worker in self._asked
+            self._handles[worker].__ray_call__.remote(ray_arming.disarm_actor, armed)
+            for worker, armed in self._asked.items()
         ]
         if asked:
             ray.wait(asked, num_returns=len(asked), timeout=limit)

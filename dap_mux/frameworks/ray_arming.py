@@ -21,8 +21,11 @@ def arm_actor(_actor: Any, bundle: bytes) -> dict[str, Any]:
     return armed
 
 
-def disarm_actor(_actor: Any) -> None:
-    """Close this actor's port again, and say so to Ray."""
+def disarm_actor(_actor: Any, _armed: Any) -> None:
+    """Close this actor's port again, and say so to Ray; `_armed`: what `arm_actor` has returned.
+
+    An actor with several threads would overtake a call of that which still goes on.
+    """
     import ray  # noqa: PLC0415
 
     disarm()

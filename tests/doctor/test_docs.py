@@ -38,7 +38,6 @@ def test_the_page_shows_commands() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_every_command_runs(user: User, command: str) -> None:
     """On ports where nobody is."""
-    user.script("")
     words = [HERE.get(word, word) for word in shlex.split(command)]
     done = await user.does(*words)
     leads_nowhere = any(word.startswith(("127.", "pid:")) for word in words)

@@ -77,14 +77,14 @@ class Both:
         output, _ = await asyncio.wait_for(self._alone.communicate(), STARTS)
         return output
 
-    async def list(self, count: int) -> tuple[dict[int, tuple[str, int]], ...]:
-        """`list`, once as many stand as are to: who takes long over a step runs at first."""
+    async def list(
+        self, theirs: dict[int, tuple[str, int]], ours: dict[int, tuple[str, int]] | None = None
+    ) -> None:
+        """`list` until it shows these: who is told to step stands where it stood for a while."""
         end = asyncio.get_running_loop().time() + STARTS
-        while True:
-            theirs, ours = map(ranks_at, map(table, await self.type("list")))
-            if len(theirs) == len(ours) == count:
-                return theirs, ours
-            assert asyncio.get_running_loop().time() < end, (theirs, ours)
+        expected = (theirs, theirs if ours is None else ours)
+        while (shown := tuple(map(ranks_at, map(table, await self.type("list"))))) != expected:
+            assert asyncio.get_running_loop().time() < end, (shown, expected)
 
 
 PROMPT: Final = rb"(?:monarch_dbg> |\(Pdb\) )$"
@@ -131,8 +131,7 @@ def at(function: str, line: int, *ranks: int) -> dict[int, tuple[str, int]]:
 
 async def test_the_page(both: Both, run: Command) -> None:
     """Listing, attaching, casting and leaving, in the page's order."""
-    theirs, ours = await both.list(COUNT)
-    assert theirs == ours == at("to_debug", CALL, *range(COUNT))
+    await both.list(at("to_debug", CALL, *range(COUNT)))
     await attach_detach_attach(both)
     for line in (
         "cast debugee ranks(0,1) n",
@@ -142,9 +141,9 @@ async def test_the_page(both: Both, run: Command) -> None:
         for shown in await both.type(line):
             assert "rror" not in shown
     stand = at("to_debug", CALL + 1, 0, 1) | at("to_debug", CALL, 3, 5, 7, 8, 12)
-    theirs, ours = await both.list(len(stand) + 3)
-    assert theirs == stand | at("inner_function", DEF, 2, 4, 6)
-    assert ours == stand | at("inner_function", BODY, 2, 4, 6)
+    await both.list(
+        stand | at("inner_function", DEF, 2, 4, 6), stand | at("inner_function", BODY, 2, 4, 6)
+    )
     await the_grammar(both)
     assert await both.leave() == RESULT.encode()
     done = await run.ends(within=STARTS)
@@ -171,14 +170,12 @@ async def attach_detach_attach(both: Both) -> None:
         assert "Detaching from debug session for " in shown
         assert "Detached from debug session for " in shown
     others = at("to_debug", CALL, *(rank for rank in range(COUNT) if rank != 13))
-    theirs, ours = await both.list(COUNT)
-    assert theirs == ours == others | at("inner_function", BODY + 1, 13)
+    await both.list(others | at("inner_function", BODY + 1, 13))
     for shown, last in zip(await both.type("attach debugee 13"), value, strict=True):
         assert f"{last}\n" in shown
     for shown in await both.type("continue"):
         assert "Detached from debug session for " in shown
-    theirs, ours = await both.list(COUNT - 1)
-    assert theirs == ours == others
+    await both.list(others)
 
 
 async def the_grammar(both: Both) -> None:

@@ -396,7 +396,6 @@ def test_where_a_console_stops_first(quiet_place: Path, source: str, line: int) 
         (["doctor", "pid:²"], 2, "write pid:1234"),
         (["doctor", "pid:99999999999999999999"], 2, "write pid:1234"),
         (["doctor", "--file", "no-such-file.py"], 2, "there is no such file"),
-        (["doctor", "--file", "no-such-file.py:3"], 2, "there is no such file"),
         (["attach", "=localhost:1"], 2, "the name of a group before `=`"),
         (["console", "127.0.0.1:5677", "--serve", "0.0.0.0:9"], 4, "refused to serve consoles on"),
         (["console", "127.0.0.1:5677", "--serve", "x"], 2, "--serve 'x': expected [HOST:]PORT"),
