@@ -27,7 +27,8 @@ def dump() -> None:
     thread = threading.Thread(target=beyond, daemon=True)
     if RANK != CULPRIT:
         thread.start()
-    while RANK != CULPRIT and len(recorded()) < 2:
+    # A moment after a call has returned it is recorded as over; dumps are written minutes later.
+    while len(recorded()) < (1 if RANK == CULPRIT else 2) or not recorded()[0]["retired"]:
         pass
     if HOW == "pickle":
         FOLDER.joinpath(f"trace_rank_{RANK}").write_bytes(_distributed_c10d._dump_fr_trace())
@@ -40,9 +41,11 @@ def dump() -> None:
     os._exit(0)
 
 
-def recorded() -> list[object]:
+def recorded() -> list[dict[str, object]]:
     """What the recorder has."""
-    entries: list[object] = json.loads(_distributed_c10d._dump_fr_trace_json())["entries"]
+    entries: list[dict[str, object]] = json.loads(_distributed_c10d._dump_fr_trace_json())[
+        "entries"
+    ]
     return entries
 
 
