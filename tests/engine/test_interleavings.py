@@ -24,6 +24,7 @@ STEP = st.integers(min_value=0, max_value=len(ACTIONS) * 256 - 1)
 OPENING = [Storm.guest_comes, *[Storm.connect] * 4, *[Storm.ask_rank, Storm.hear_rank] * 12]
 
 
+@pytest.mark.heavy
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(max_examples=RUNS, deadline=None, suppress_health_check=list(HealthCheck))

@@ -137,6 +137,7 @@ class Slow(int):
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_an_observer_neither_holds_ranks_nor_keeps_a_session(user: User) -> None:
     path = user.script(TRAIN.replace("1_000_000", "20"))
     here = line_of(path, "here")

@@ -45,6 +45,7 @@ def test_without_failures(project: Path) -> None:
     assert (second.returncode, second.stdout) == (0, "unstable: none\n")
 
 
+@pytest.mark.heavy
 def test_passes_the_second_time(project: Path) -> None:
     (project / "test_unstable.py").write_text(UNSTABLE)
     assert look(project, "first", "report", "test_unstable.py").returncode == 0
@@ -59,6 +60,7 @@ def test_passes_the_second_time(project: Path) -> None:
     assert (kept / "second.txt").read_text().endswith("passed\n")
 
 
+@pytest.mark.heavy
 def test_fails_twice(project: Path) -> None:
     (project / "test_broken.py").write_text(BROKEN)
     assert look(project, "first", "report", "test_broken.py", "test_fine.py").returncode == 0

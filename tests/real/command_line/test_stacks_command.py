@@ -83,6 +83,7 @@ async def in_place(user: User, run: Command) -> None:
             assert run.process.returncode is None
 
 
+@pytest.mark.heavy
 async def test_where_all_ranks_are(user: User) -> None:
     path = user.script(PROGRAM)
     run = await start(user, path, n=4)

@@ -56,6 +56,7 @@ async def test_typing_outlasts_ctrl_c(tmux: Tmux, user: User) -> None:
     (user.folder / "go").touch()
 
 
+@pytest.mark.heavy
 async def test_an_empty_line_brings_the_prompt_back_over_a_connection(user: User) -> None:
     path = user.script(WAITS)
     line = line_of(path, "wait")

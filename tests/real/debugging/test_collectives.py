@@ -86,6 +86,7 @@ async def test_stepping_over_an_all_reduce_twenty_times(ranks: list[Rank], drive
     await end_well(ranks)
 
 
+@pytest.mark.heavy
 async def test_one_rank_alone_is_shown_as_it_is_and_release_frees_all(
     ranks: list[Rank], driver: Driver
 ) -> None:

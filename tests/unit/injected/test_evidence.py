@@ -377,6 +377,7 @@ def place(path: str = "train.py") -> Place:
     return Place(names["frame"])
 
 
+@pytest.mark.heavy
 def test_a_long_answer_loses_the_oldest_collectives_and_then_threads() -> None:
     collectives = [{"group": "x" * 1000, "number": n, "kind": "send"} for n in range(100)]
     few = fitting({"collectives": collectives}, [({"name": "a", "main": True}, [])], Found)
