@@ -16,6 +16,7 @@ from dap_mux.client import DapClient
 from dap_mux.client.client import default_filters
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint, read_traits
+from dap_mux.engine.settings import Settings
 from tests.real.driving import LIMIT, Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks
 from tests.support.session import Session, session
@@ -29,8 +30,12 @@ DEFAULTS: Final = ["uncaught", "userUnhandled"]
 
 @asynccontextmanager
 async def job(done: Path) -> AsyncIterator[tuple[Session, list[Rank]]]:
-    """Two ranks of a source that knows of it."""
-    async with debugpy_ranks(2, PROGRAM, arguments=[str(done)]) as ranks, session() as running:
+    """Two ranks of a source that knows of it, however far apart a busy machine lets them stop."""
+    settings = Settings(settle=2.0, late_settle=2.0)
+    async with (
+        debugpy_ranks(2, PROGRAM, arguments=[str(done)]) as ranks,
+        session(settings=settings) as running,
+    ):
         for number, rank in enumerate(ranks):
             endpoint = Endpoint("127.0.0.1", rank.port, ready=True, traits=SWALLOWING)
             running.driver.feed(inputs.RankKnown(("job", number), endpoint))
