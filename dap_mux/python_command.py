@@ -15,6 +15,13 @@ def module_command(module: str) -> list[str]:
 
 
 def runs_module(words: Sequence[str], module: str) -> bool:
-    """Whether a Python's command line runs this module, as above or by `-m`."""
-    way, *what = words[1:3] if len(words) > 2 else ("", "")
-    return what == [module] and (way == "-m" or way.endswith(str(_PLACE)))
+    """Whether a Python's command line runs this module: as above, by `-m`, or as VS Code does."""
+    way, what = words[1:3] if len(words) > 2 else ("", "")
+    if way == "-c":  # vscode-extension/src/logic/adapterCommand.ts
+        return what.endswith(f"_run_module_as_main({module!r})")
+    return what == module and (way == "-m" or is_starter(way))
+
+
+def is_starter(word: str) -> bool:
+    """Whether it is the file by which a module is run."""
+    return word.endswith(str(_PLACE))

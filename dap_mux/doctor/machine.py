@@ -11,7 +11,7 @@ from typing import Final
 
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
-from dap_mux.python_command import runs_module
+from dap_mux.python_command import is_starter, runs_module
 
 OUR_ADAPTER: Final = "--server-access-token"  # among its arguments where a rank of ours started it
 _HALTED_STATES: Final = "TtZ"
@@ -33,7 +33,7 @@ class Process:
     def name(self) -> str:
         """The name of the program, or of the script or module that a Python runs."""
         words = self.words[1:] if self.is_python else self.words
-        if words[:1] == ("-m",):
+        if words and (words[0] == "-m" or is_starter(words[0])):
             words = words[1:]
         named = words[0] if words and not words[0].startswith("-") else (*self.words, "?")[0]
         return Path(named).name

@@ -44,7 +44,7 @@ class RankPlugin(WorkerPlugin):  # type: ignore[misc]
         vars(builtins)[WORKER] = worker
         earlier = visits()
         report = {**listening(self._bundle), "threads": task_threads(worker)}
-        # Nobody can ask a worker that starts: it answers once its plugins are set up.
+        # A worker that is starting answers no requests before its plugins are set up.
         message = {**report, "address": worker.address}
         await worker.scheduler.log_event(topic=self.name, msg=message)
         if not report["problem"]:

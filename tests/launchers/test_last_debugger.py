@@ -35,7 +35,7 @@ DRIVERS: Final = ("client:0", "driver:0", "scheduler:0")
 
 @dataclass(frozen=True)
 class Launcher:
-    """What it needs, the words that only its command in the documentation has, and a line."""
+    """Its environments, what identifies its documented command, and a line of the program."""
 
     environments: tuple[str, ...]
     documented: str

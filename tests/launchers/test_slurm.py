@@ -240,7 +240,7 @@ async def editor(
 async def test_the_last_debugger_leaves_before_its_ranks_come(
     user: User, slurm: SlurmCluster
 ) -> None:
-    """Nobody waits for another one."""
+    """No rank waits for a debugger that may never come."""
     (words,) = typed("slurm.md", 3)
     user.script(TRAIN.format(address=slurm.nodes[0].address, program=tour.PROGRAM))
     command = " ".join(f'"{word}"' for word in [*words, *tour.OPTIONS])

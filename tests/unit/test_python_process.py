@@ -16,7 +16,7 @@ from dap_mux.cluster import injection, python_process
 from dap_mux.cluster.injection import debugger_for, injector_command, injector_environment
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
-from dap_mux.python_command import module_command
+from dap_mux.python_command import module_command, runs_module
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
 SAYS_AND_WAITS = "print('here', flush=True); import sys; sys.stdin.read()"
@@ -168,3 +168,18 @@ def test_the_processs_own_python_goes_in_by_remote_exec() -> None:
 def test_what_the_injector_said_is_why(said: str, message: str) -> None:
     with pytest.raises(DapMuxError, match=message):
         raise injection._failure(RunningPython(12, (3, 11)), said)
+
+
+@pytest.mark.parametrize(
+    ("words", "runs"),
+    [
+        (["python", *module_command("dap_mux.rank"), "--port", "1"], True),
+        (["python", "-m", "dap_mux.rank"], True),
+        (["python", "-c", "import runpy; runpy._run_module_as_main('dap_mux.rank')"], True),
+        (["python", *module_command("dap_mux")], False),
+        (["python", "dap_mux.rank"], False),
+        (["python"], False),
+    ],
+)
+def test_which_module_a_python_runs(words: list[str], runs: bool) -> None:
+    assert runs_module(words, "dap_mux.rank") is runs

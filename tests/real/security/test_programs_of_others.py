@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -94,7 +94,7 @@ class Trap:
 
 
 def as_user(user: int) -> list[str]:
-    """What comes before the words of a command of this user's.
+    """Return the words that run the command behind them as this user.
 
     It may look into the folder where root's Python is, such as /root; else it is an ordinary user.
     """
@@ -140,9 +140,9 @@ def killed(process: subprocess.Popen[bytes]) -> Iterator[None]:
         process.kill()
 
 
-def until(holds: object, what: str) -> None:
+def until(holds: Callable[[], object], what: str) -> None:
     end = time.monotonic() + LIMIT
-    while not holds():  # type: ignore[operator]
+    while not holds():
         assert time.monotonic() < end, what
         time.sleep(0.02)
 
