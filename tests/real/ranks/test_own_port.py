@@ -235,6 +235,35 @@ async def test_a_session_takes_its_own_place(rank: Agent, done: Path) -> None:
     await ends_well(rank, done)
 
 
+COUNTS_METADATA: Final = """\
+import sys
+
+read = []
+
+def note(event, words):
+    if event == "open" and str(words[0]).endswith("METADATA"):
+        read.append(words[0])
+
+sys.addaudithook(note)
+"""
+
+
+async def test_installed_packages_are_read_for_a_log_alone(start: Start, tmp_path: Path) -> None:
+    """Which takes a rank longer than all the rest of its start, where many are installed."""
+    program, logs = tmp_path / "program.py", tmp_path / "logs"
+    program.write_text("import sitecustomize\nprint('read:', bool(sitecustomize.read))\n")
+    (tmp_path / "sitecustomize.py").write_text(COUNTS_METADATA)
+    rank = await start("--no-wait", str(program), PYTHONPATH=str(tmp_path))
+    assert await rank.ends() == 0
+    assert "read: False" in rank.text()
+    environ = {"PYTHONPATH": str(tmp_path), "DEBUGPY_LOG_DIR": str(logs)}
+    rank = await start("--no-wait", str(program), **environ)
+    assert await rank.ends() == 0
+    assert "read: True" in rank.text()
+    (log,) = logs.glob("debugpy.server-*.log")
+    assert "Installed packages:" in log.read_text("utf-8")
+
+
 async def test_17_mb_from_a_rank(rank: Agent, done: Path) -> None:
     """More than a message may have: that request fails, and the rank is attached again."""
     async with session([rank.record["port"]], settings=EAGER) as running:

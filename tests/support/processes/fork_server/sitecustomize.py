@@ -17,12 +17,14 @@ import sys
 from typing import Any
 
 _before = set(os.environ)
+import debugpy.common.log as debugpy_log  # noqa: E402
 import debugpy.server.cli as debugpy_cli  # noqa: E402
 from debugpy.server import api  # noqa: E402, F401 - imports pydevd
 
 _set_by_import = {name: os.environ[name] for name in set(os.environ) - _before}
 
 read_arguments = debugpy_cli.parse_args
+describe = debugpy_log.describe_environment
 
 
 def read_arguments_of_a_request() -> None:
@@ -89,4 +91,11 @@ def _become(request: dict[str, Any], output: int) -> None:
     sys.argv[1:] = request["argv"]
 
 
+def describe_for_a_log(header: str) -> None:
+    """In each rank debugpy reads the metadata of every installed package twice, for its log."""
+    if debugpy_log.log_dir is not None or "info" in debugpy_log.stderr.levels:
+        describe(header)  # type: ignore[no-untyped-call]
+
+
 debugpy_cli.parse_args = read_arguments_of_a_request
+debugpy_log.describe_environment = describe_for_a_log
