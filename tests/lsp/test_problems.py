@@ -117,6 +117,7 @@ async def test_a_missing_mapping_is_told_and_written(user: User, tmp_path: Path)
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_without_a_launch_json_one_is_offered_to_who_can_create_it(
     user: User, tmp_path: Path
 ) -> None:

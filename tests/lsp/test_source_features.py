@@ -78,6 +78,7 @@ async def test_hints_and_values_come_and_go_with_the_ranks(user: User) -> None:
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_only_the_function_of_the_ranks_is_asked_and_nothing_is_called(user: User) -> None:
     path = user.script(TRAIN)
     here, inside = line_of(path, "here"), line_of(path, "inside")
@@ -291,6 +292,7 @@ async def test_hints_stay_with_their_lines_while_the_text_is_edited(user: User) 
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")
@@ -310,6 +312,7 @@ async def test_run_all_here_means_the_line_that_the_ranks_have(user: User) -> No
     run.process.terminate()
 
 
+@pytest.mark.heavy
 async def test_ranks_that_are_started_again_run_what_was_saved(user: User) -> None:
     path = user.script(TRAIN)
     here = line_of(path, "here")

@@ -28,7 +28,7 @@ Kind = tuple[str, CodeServer]
 LOSSES: Final = "{0}: 3.25288… | {1}: 2.65551… | {2}: 3.37324… | {3}: 2.55322…"
 
 
-@pytest.fixture(params=["debugpy", "dap-mux"])
+@pytest.fixture(params=[pytest.param("debugpy", marks=pytest.mark.heavy), "dap-mux"])
 def kind(request: pytest.FixtureRequest) -> Kind:
     """A debugger type, and the VS Code that has it."""
     server = {"debugpy": "stock_server", "dap-mux": "own_server"}[request.param]

@@ -48,6 +48,7 @@ async def test_the_ranks_the_status_bar_and_the_rank_that_is_wrong(
     await _sums_up(window, "4 ranks · 1 stopped · 3 exited", "scope: auto")
 
 
+@pytest.mark.heavy
 async def test_the_views_are_there_before_the_session(
     user: User, own_server: CodeServer, open_window: OpenWindow, free_port: int
 ) -> None:
@@ -57,6 +58,7 @@ async def test_the_views_are_there_before_the_session(
     await window.page.locator(RANKS).wait_for()
 
 
+@pytest.mark.heavy
 async def test_they_are_there_before_the_next_session_of_type_debugpy(
     user: User, both_server: CodeServer, open_window: OpenWindow
 ) -> None:

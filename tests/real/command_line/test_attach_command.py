@@ -99,6 +99,7 @@ async def gone(attach: Command) -> None:
     assert not attach.session_path.exists()
 
 
+@pytest.mark.heavy
 async def test_a_mesh_of_four_ranks_and_the_one_shots_beside_it(user: User, job: Job) -> None:
     ranks = await job.start(4)
     first, last = ranks[0].port, ranks[3].port

@@ -15,6 +15,7 @@ __all__ = ["user"]
 pytestmark = pytest.mark.real
 
 
+@pytest.mark.heavy
 async def test_none_one_or_two_sessions(user: User) -> None:
     done = await user.does("list", "--json")
     assert (done.code, done.out) == (3, "")

@@ -163,6 +163,7 @@ async def test_no_wait_runs_without_a_debugger(user: User) -> None:
     assert "listens for a debugger" not in done.out
 
 
+@pytest.mark.heavy
 async def test_a_module(user: User) -> None:
     user.script("import sys\nprint(__name__, sys.argv[1:])\n", "program.py")
     run = await start(user, "--no-wait", "-m", "program", "-n", "7", n=1)

@@ -161,6 +161,7 @@ async def test_asyncio_tasks_are_one_tree_of_all_ranks(user: User) -> None:
     await run.ends()
 
 
+@pytest.mark.heavy
 async def test_watch_shows_the_tree_again_when_it_has_changed(user: User) -> None:
     run = await start(user, user.script(PROGRAM), n=4)
     await run.session()

@@ -21,6 +21,7 @@ __all__ = ["user"]
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 
+@pytest.mark.heavy
 async def test_two_people_with_nc(user: User) -> None:
     path = user.script(COUNT)
     loss = line_of(path, "loss")

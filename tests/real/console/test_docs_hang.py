@@ -37,6 +37,7 @@ def shown_here(lines: list[str]) -> list[str]:
     return [line for line in lines if "<listcomp>" not in line]
 
 
+@pytest.mark.heavy
 async def test_every_line_of_the_page(user: User, start: Start, tmp_path: Path) -> None:
     for name in ("data_parallel.py", "hang.py"):
         shutil.copy(ROOT / "examples" / name, tmp_path)

@@ -103,7 +103,8 @@ async def test_a_missing_rank_is_named_and_a_dead_one_is_not_waited_for() -> Non
         assert len(driver.events("stopped")) == 1
 
 
-@pytest.mark.parametrize("style", ["agent", pytest.param("module", marks=pytest.mark.heavy)])
+@pytest.mark.heavy
+@pytest.mark.parametrize("style", ["agent", "module"])
 async def test_a_loss_that_differs_is_found(style: Style) -> None:
     """At step 137 of 1,000, and nowhere else; nobody is left behind in the all-reduce."""
     differ = {"line": COUNT, "condition": f"differ: {LOSS}"}
@@ -125,7 +126,9 @@ async def test_a_loss_that_differs_is_found(style: Style) -> None:
 
 
 @pytest.mark.parametrize("condition", ["barrier", "differ: RANK"])
-@pytest.mark.parametrize("step", [0.001, 0.002, 0.05])
+@pytest.mark.parametrize(
+    "step", [0.001, *(pytest.param(step, marks=pytest.mark.heavy) for step in (0.002, 0.05))]
+)
 async def test_set_into_a_job_that_runs(step: float, condition: str) -> None:
     """Some ranks have passed the line then, and wait for the others: all meet at the next step."""
     async with (

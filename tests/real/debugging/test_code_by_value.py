@@ -73,7 +73,9 @@ async def breakpoint_is(driver: Driver, wanted: Callable[[Json], bool]) -> None:
 
 
 @pytest.mark.parametrize("name", ["mapped", "its own"])
-@pytest.mark.parametrize("later", [False, True], ids=["before", "later"])
+@pytest.mark.parametrize(
+    "later", [False, pytest.param(True, marks=pytest.mark.heavy)], ids=["before", "later"]
+)
 async def test_a_breakpoint_in_it_hits(job: Job, name: str, later: bool) -> None:
     """Under the name that the mapping gives the file in the rank, or the one that it has here."""
     path = f"{ELSEWHERE}/driver.py" if name == "mapped" else str(job.driver)

@@ -103,6 +103,7 @@ async def test_one_rank_alone_is_shown_as_it_is_and_release_frees_all(
     await end_well(ranks)
 
 
+@pytest.mark.heavy
 async def test_a_step_that_waits_for_held_ranks_says_so(ranks: list[Rank], driver: Driver) -> None:
     await step(driver)
     await driver.stopped(REDUCE)

@@ -156,6 +156,7 @@ async def test_an_adapter_is_killed(start_ranks: StartRanks, done: Path) -> None
         await ends_well(ranks, done)
 
 
+@pytest.mark.heavy
 async def test_an_adapter_is_killed_and_then_the_program_ends(
     start_ranks: StartRanks, done: Path
 ) -> None:
@@ -222,6 +223,7 @@ async def test_already_being_debugged(
         await ends_well(ranks, done)
 
 
+@pytest.mark.heavy
 async def test_a_rank_that_is_silent(start_ranks: StartRanks, done: Path) -> None:
     """SIGSTOP: a merged answer comes in time and names it; what it owes comes when it can."""
     ranks = await four(start_ranks, done)

@@ -206,6 +206,7 @@ async def test_nobody_is_asked_for_a_child_that_is_not_there(rank: Agent, done: 
     await ends_well(rank, done)
 
 
+@pytest.mark.heavy
 async def test_a_session_waits_for_a_stock_client(rank: Agent, done: Path) -> None:
     client = await attach(rank)
     async with session([rank.record["port"]], settings=EAGER) as running:

@@ -123,6 +123,7 @@ async def test_what_was_said_before_comes_first(connection: Connection) -> None:
     assert [next(heard) for _ in range(101)] == [*(f"line {n}" for n in range(100)), "answer 1"]
 
 
+@pytest.mark.heavy
 async def test_answers_and_stops_overtake_what_is_printed(connection: Connection) -> None:
     queue = await patched(connection)
     for number in range(MANY):
