@@ -2,12 +2,19 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { RefreshGate } from '../src/logic/refreshGate';
 
 let refreshed = 0;
+let settled = 0;
 let gate: RefreshGate;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  refreshed = 0;
-  gate = new RefreshGate(() => refreshed++);
+  refreshed = settled = 0;
+  gate = new RefreshGate(
+    () => refreshed++,
+    async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      settled++;
+    },
+  );
 });
 
 afterEach(() => {
@@ -15,7 +22,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('the first change is told at once, those while the view reads once, after it has read', () => {
+test('the first change is told at once, those while the view reads once, after it has read', async () => {
   gate.schedule();
   expect(refreshed).toBe(1);
   vi.advanceTimersByTime(150);
@@ -25,28 +32,42 @@ test('the first change is told at once, those while the view reads once, after i
   vi.advanceTimersByTime(150);
   gate.read(); // the ranks of one, late
   vi.advanceTimersByTime(150);
-  expect(refreshed).toBe(1);
-  vi.advanceTimersByTime(100);
-  expect(refreshed).toBe(2);
+  expect([refreshed, settled]).toEqual([1, 0]);
+  await vi.advanceTimersByTimeAsync(75);
+  expect([refreshed, settled]).toEqual([1, 0]);
+  await vi.advanceTimersByTimeAsync(50);
+  expect([refreshed, settled]).toEqual([2, 1]);
 });
 
-test('what is read without a change leads to nothing', () => {
+test('a view that reads again before all is settled is told afterwards', async () => {
+  gate.schedule();
   gate.read();
-  vi.runAllTimers();
-  expect(refreshed).toBe(0);
+  gate.schedule();
+  await vi.advanceTimersByTimeAsync(225);
+  gate.read();
+  await vi.advanceTimersByTimeAsync(200);
+  expect([refreshed, settled]).toEqual([1, 1]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect([refreshed, settled]).toEqual([2, 2]);
 });
 
-test('a view that does not read is told again, but seldom', () => {
+test('what is read without a change leads to no refresh', async () => {
+  gate.read();
+  await vi.runAllTimersAsync();
+  expect([refreshed, settled]).toEqual([0, 1]);
+});
+
+test('a view that does not read is told again, but seldom', async () => {
   for (let ms = 0; ms < 4_500; ms += 100) {
     gate.schedule();
-    vi.advanceTimersByTime(100);
+    await vi.advanceTimersByTimeAsync(100);
   }
   expect(refreshed).toBe(3);
 });
 
-test('without a change meanwhile it is told no more', () => {
+test('without a change meanwhile it is told no more', async () => {
   gate.schedule();
   gate.read();
-  vi.runAllTimers();
+  await vi.runAllTimersAsync();
   expect(refreshed).toBe(1);
 });

@@ -13,7 +13,11 @@ export class RefreshGate {
   private timer: NodeJS.Timeout | undefined;
   private pending = false;
 
-  constructor(private readonly refresh: () => void) {}
+  /** `settled`: the view has read all that it shows, and is told nothing before this is done. */
+  constructor(
+    private readonly refresh: () => void,
+    private readonly settled: () => PromiseLike<void>,
+  ) {}
 
   /** The data have changed. */
   schedule(): void {
@@ -25,9 +29,9 @@ export class RefreshGate {
     this.refresh();
   }
 
-  /** The view has asked for some of them. */
+  /** The view has asked for some of them, told or not. */
   read(): void {
-    if (this.timer) this.openAfter(QUIET_MS);
+    this.openAfter(QUIET_MS);
   }
 
   dispose(): void {
@@ -38,10 +42,15 @@ export class RefreshGate {
 
   private openAfter(ms: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => {
-      const { pending } = this;
-      this.dispose();
-      if (pending) this.schedule();
-    }, ms);
+    const timer = setTimeout(() => void this.open(timer), ms);
+    this.timer = timer;
+  }
+
+  private async open(timer: NodeJS.Timeout): Promise<void> {
+    await this.settled();
+    if (this.timer !== timer) return; // it reads again, or is disposed of
+    const { pending } = this;
+    this.dispose();
+    if (pending) this.schedule();
   }
 }

@@ -63,9 +63,12 @@ function itemOf(kind: 'class' | 'rank', labels: Labels, row: Row): vscode.TreeIt
 
 export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<undefined>();
-  private readonly gate = new RefreshGate(() => {
-    this.emitter.fire(undefined);
-  });
+  private readonly gate = new RefreshGate(
+    () => {
+      this.emitter.fire(undefined);
+    },
+    () => this.layOut(),
+  );
   private readonly tree: vscode.TreeView<Node>;
   private readonly disposables: vscode.Disposable[];
   private filter = '';
@@ -137,6 +140,28 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     else void vscode.commands.executeCommand(`${View.ranks}.focus`, { preserveFocus: true });
   }
 
+  /**
+   * Have VS Code lay the list out. It does not do so by itself when it has made the view, and draws no
+   * row then; it does when a message is set, also the same one. But laid out while it reads the rows
+   * anew it may draw some that it has forgotten ("Data tree node not found"), and then draws none until
+   * the view is resized: 1 of 16 windows on a busy machine (measured with 1.100).
+   */
+  private async layOut(): Promise<void> {
+    await this.tellFilter(); // answered once VS Code has handled what was read before
+    this.tree.message = this.tree.message ?? '';
+    await this.tellFilter();
+  }
+
+  private tellMatches(matching: number, all: number): void {
+    const found = vscode.l10n.t('Search “{0}”: {1} of {2}', this.filter, matching, countedRanks(all));
+    const message = this.filter && found;
+    if (message !== this.tree.message) this.tree.message = message;
+  }
+
+  private async tellFilter(): Promise<void> {
+    await vscode.commands.executeCommand('setContext', ContextKey.searching, this.filter !== '');
+  }
+
   private refresh(): void {
     const session = this.sessions.current;
     if (session) this.open();
@@ -144,9 +169,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     // no badge: VS Code would add it to the number of debug sessions, 5 for four ranks
     this.tree.description = session ? summary(countsOf(rows)) : '';
     const matching = search(rows, this.filter);
-    this.tree.message =
-      this.filter &&
-      vscode.l10n.t('Search “{0}”: {1} of {2}', this.filter, matching.length, countedRanks(rows.length));
+    this.tellMatches(matching.length, rows.length);
     // a row that is redrawn between mouse down and mouse up loses the click
     const shown = JSON.stringify([session?.debugSession.id, matching]);
     if (shown !== this.shown) this.gate.schedule();
@@ -177,7 +200,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
 
   private show(filter: string): void {
     this.filter = filter.trim();
-    void vscode.commands.executeCommand('setContext', ContextKey.searching, this.filter !== '');
+    void this.tellFilter();
     this.refresh();
   }
 
