@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -41,15 +42,17 @@ async def press(
 ) -> None:
     """Press a row's own button until a rank is so: a row that is drawn anew swallows the click.
 
-    The window shows a move too late: a rank that ran on may be back at its line by then.
+    The window shows a move too late: a rank that ran on may be back at its line by then. A rank's
+    button is seen to work by that rank alone: another, which runs, may be named anew meanwhile.
     """
     row = window.page.locator(f'{RANKS} .monaco-list-row[aria-label^="{label}"]')
     await row.first.wait_for()
     seen = len(bodies(observer, "ranks"))
+    one = re.match(r"rank (\d+)", label)
 
     def moved() -> bool:
         changed = [rank for body in bodies(observer, "ranks")[seen:] for rank in body["changed"]]
-        return any(effect(rank) for rank in changed)
+        return any(effect(rank) for rank in changed if one is None or rank["rank"] == int(one[1]))
 
     while not moved():
         with suppress(Late, TimeoutError):
