@@ -74,6 +74,7 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
   private filter = '';
   private shown = '';
   private attempts = 0;
+  private laidOut = false; // since the view was shown last
   readonly onDidChangeTreeData = this.emitter.event;
 
   constructor(
@@ -83,6 +84,10 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
     this.tree = vscode.window.createTreeView(View.ranks, { treeDataProvider: this, canSelectMany: true });
     this.disposables = [
       this.tree,
+      this.tree.onDidChangeVisibility(() => {
+        this.laidOut = false;
+        this.gate.read();
+      }),
       sessions.onDidChange(() => {
         this.refresh();
       }),
@@ -147,6 +152,8 @@ export class RanksTree implements vscode.TreeDataProvider<Node>, vscode.Disposab
    * the view is resized: 1 of 16 windows on a busy machine (measured with 1.100).
    */
   private async layOut(): Promise<void> {
+    if (this.laidOut || !this.tree.visible) return; // a message moves the focus, too
+    this.laidOut = true;
     await this.tellFilter(); // answered once VS Code has handled what was read before
     this.tree.message = this.tree.message ?? '';
     await this.tellFilter();
