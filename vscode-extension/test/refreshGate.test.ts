@@ -71,3 +71,15 @@ test('without a change meanwhile it is told no more', async () => {
   await vi.runAllTimersAsync();
   expect(refreshed).toBe(1);
 });
+
+test('what fails once all is read keeps no change back', async () => {
+  const failing = new RefreshGate(
+    () => refreshed++,
+    () => Promise.reject(new Error('a command of VS Code has failed')),
+  );
+  failing.schedule();
+  failing.schedule();
+  await vi.advanceTimersByTimeAsync(2_100);
+  expect(refreshed).toBe(2);
+  failing.dispose();
+});

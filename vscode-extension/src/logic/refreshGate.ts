@@ -13,7 +13,7 @@ export class RefreshGate {
   private timer: NodeJS.Timeout | undefined;
   private pending = false;
 
-  /** `settled`: the view has read all that it shows, and is told nothing before this is done. */
+  /** `settled`: the view has read all that it shows, and is told nothing before this is done, or has failed. */
   constructor(
     private readonly refresh: () => void,
     private readonly settled: () => PromiseLike<void>,
@@ -42,12 +42,16 @@ export class RefreshGate {
 
   private openAfter(ms: number): void {
     clearTimeout(this.timer);
-    const timer = setTimeout(() => void this.open(timer), ms);
+    const timer = setTimeout(() => {
+      const open = () => {
+        this.open(timer);
+      };
+      void this.settled().then(open, open);
+    }, ms);
     this.timer = timer;
   }
 
-  private async open(timer: NodeJS.Timeout): Promise<void> {
-    await this.settled();
+  private open(timer: NodeJS.Timeout): void {
     if (this.timer !== timer) return; // it reads again, or is disposed of
     const { pending } = this;
     this.dispose();
