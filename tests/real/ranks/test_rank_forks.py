@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real
 
 # All that a program could see of its start.
 PROGRAM = """\
-import os, signal, sys, threading, traceback
+import os, signal, sys, threading, time, traceback
 
 seen = [
     sys.argv,
@@ -34,6 +34,8 @@ seen = [
 for each in seen:
     print(each)
 print("said", file=sys.stderr)
+while not os.path.exists("seen_to_listen"):
+    time.sleep(0.01)
 sys.exit(int(sys.argv[1]))
 """
 
@@ -49,7 +51,10 @@ async def _ended(program: Path, *, forked: bool) -> tuple[int, str]:
     async with debugpy_ranks(
         1, program, wait=False, arguments=["7"], folder=program.parent, forked=forked
     ) as (rank,):
-        return await rank.ended(), rank.output
+        (program.parent / "seen_to_listen").touch()
+        outcome = await rank.ended(), rank.output
+    (program.parent / "seen_to_listen").unlink()
+    return outcome
 
 
 async def test_its_program_sees_no_difference(program: Path) -> None:
