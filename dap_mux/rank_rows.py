@@ -1,4 +1,4 @@
-"""Rows of the request `list`, as every table of ranks shows them: in Monarch's columns."""
+"""Rows of the request `list`: kept up to date by clients, and shown in Monarch's columns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 
 Row: TypeAlias = Mapping[str, Any]
 """One entry of the request `list`; every key is present."""
+Change: TypeAlias = "tuple[Row | None, Row]"
+"""A rank's row before, if it was known, and now."""
 
 COLUMNS: Final = (
     "Actor Name",
@@ -22,6 +24,40 @@ COLUMNS: Final = (
 )
 FOLD_ABOVE: Final = 32
 """Above this many rows, a table has one row for each class."""
+
+
+class KeptRows:
+    """The rows of a session's ranks, kept up to date by the request `list` and the event `ranks`.
+
+    `all`: by rank or worker. A worker that has ended is in no list, so its last row is not kept.
+    """
+
+    def __init__(self) -> None:
+        self.all: dict[DebuggeeId, Row] = {}
+        self._listed: list[Row] | None = None  # given to `replace`, and no row has come since
+
+    def replace(self, rows: list[Row]) -> list[Change]:
+        """Store the rows of all that there are, and forget those that have left the session."""
+        if rows == self._listed:  # nearly always: someone looks again
+            return []
+        present = {id_of(row) for row in rows}
+        self.all = {id: row for id, row in self.all.items() if id in present}
+        changes = self.update(rows)
+        self._listed = rows
+        return changes
+
+    def update(self, rows: Iterable[Row]) -> list[Change]:
+        """Store rows; return those that are new or different, each with the one before it."""
+        self._listed = None
+        changes = [(self._store(row), row) for row in rows]
+        return [(before, now) for before, now in changes if before != now]
+
+    def _store(self, row: Row) -> Row | None:
+        id = id_of(row)
+        before, self.all[id] = self.all.get(id), row
+        if row["worker"] is not None and row["state"] == "exited":
+            del self.all[id]
+        return before
 
 
 def id_of(row: Row) -> DebuggeeId:

@@ -4,57 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import TypeAlias
 
-from dap_mux.rank_rows import Row, id_of
+from dap_mux.rank_rows import Change, KeptRows, Row, id_of
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
-Change: TypeAlias = "tuple[Row | None, Row]"
-"""A rank's row before, if it was known, and now."""
 
+class RankTracker(KeptRows):
+    """The rows by rank, and what is said about them."""
 
-class RankTracker:
-    """The rows by rank, kept up to date by the request `list` and the event `ranks`."""
-
-    def __init__(self) -> None:
-        self.rows: dict[RankId, Row] = {}
-        self.workers: dict[DebuggeeId, Row] = {}
-        self._all: list[Row] | None = None  # given to `replace`, and no row has come since
-
-    def replace(self, rows: list[Row]) -> list[Change]:
-        """Store the rows of all that there are, and forget those that have left the session."""
-        if rows == self._all:  # nearly always: someone looks again
-            return []
-        present = {id_of(row) for row in rows}
-        self.rows = {id: row for id, row in self.rows.items() if id in present}
-        self.workers = {id: row for id, row in self.workers.items() if id in present}
-        changes = self.update(rows)
-        self._all = rows
-        return changes
-
-    def update(self, rows: Iterable[Row]) -> list[Change]:
-        """Store rows; return those that are new or different, each with the one before it."""
-        self._all = None
-        changes = [(self._store(row), row) for row in rows]
-        return [(before, now) for before, now in changes if before != now]
-
-    def _store(self, row: Row) -> Row | None:
-        """Store a row and return the one before; workers that have exited are dropped."""
-        if row["worker"] is None:
-            rank = row["group"], row["rank"]
-            before, self.rows[rank] = self.rows.get(rank), row
-            return before
-        id = id_of(row)
-        before = self.workers.pop(id, None)
-        if row["state"] != "exited":
-            self.workers[id] = row
-        return before
+    @property
+    def rows(self) -> dict[RankId, Row]:
+        """The rows of ranks, without their workers."""
+        mains = (row for row in self.all.values() if row["worker"] is None)
+        return {(row["group"], row["rank"]): row for row in mains}
 
     @property
     def groups(self) -> list[str]:
         """The groups' names."""
-        return sorted({group for group, _ in self.rows})
+        return sorted({id[0] for id in self.all})
 
     def name(self, ranks: Iterable[DebuggeeId]) -> str:
         """Return `rank 3`, `ranks 0-3,7`, or with several groups `ranks trainer:0-3; eval:0`.
@@ -73,7 +41,7 @@ class RankTracker:
 
     def counts(self) -> str:
         """Return `12 stopped, 4 running`."""
-        states = [row["state"] for row in (*self.rows.values(), *self.workers.values())]
+        states = [row["state"] for row in self.all.values()]
         order = sorted(set(states), key=lambda state: (state != "stopped", state))
         return ", ".join(f"{states.count(state)} {state}" for state in order)
 

@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from dap_mux.client import ConnectionLost, DapClient
 from dap_mux.client.client import DEFAULT_FILTERS, default_filters
-from dap_mux.console.rank_tracker import Change, RankTracker
+from dap_mux.console.rank_tracker import RankTracker
 from dap_mux.errors import DapMuxError
-from dap_mux.rank_rows import Row
+from dap_mux.rank_rows import Change, Row
 
 DEFAULT_TIMEOUT_S: Final = 10.0
 FILTERS_KEY: Final = "exceptionBreakpointFilters"

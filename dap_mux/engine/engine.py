@@ -42,7 +42,8 @@ from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.code_texts import CodeTexts
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
-from dap_mux.engine.state.listeners import RankMoves
+from dap_mux.engine.state.listeners import RowsChanged
+from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import BarrierRound
@@ -54,6 +55,7 @@ from dap_mux.engine.stops.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message
+from dap_mux.rank_sets import RankId
 
 # After the answer to one of these a rank has no reason to say more by itself.
 QUESTIONS = frozenset({"completions", "evaluate", "scopes", "stackTrace", "threads", "variables"})
@@ -89,32 +91,28 @@ class Engine:
         self._rank_events.actor_told.add(Actors(core, self.meshes, self.edits).told)
 
     def _add_listeners(self) -> None:
-        """Those that follow the ranks' moves, and what moves them."""
+        """Those that follow what ranks do, and what moves them."""
         core = self.core
-        ranks_event = RanksEvent(core, self.view)
         self.stop_waiters = StopWaiters(core)
         self.barriers = Barriers(core, self.breakpoints, self.edits)
         self.collective_timeouts = CollectiveTimeouts(core)
-        self.meshes = Meshes(core, self.view, self.client_events, ranks_event)
+        self.meshes = Meshes(core, self.view, self.client_events)
         self.libraries = LibraryWatch(core, self.meshes, self.breakpoints)
-        self.partial_moves = PartialMoves(core, ranks_event)
-        self._moves = RankMoves(
-            (
-                ranks_event,
-                self.stop_waiters,
-                self.collective_timeouts,
-                self.libraries,
-                Pauses(core),
-                self.barriers,
-                self.partial_moves,
-            )
+        self.partial_moves = PartialMoves(core)
+        self._followers: tuple[RowsChanged, ...] = (
+            RanksEvent(core, self.view).rows_changed,
+            self.stop_waiters.rows_changed,
+            self.collective_timeouts.rows_changed,
+            self.libraries.rows_changed,
+            Pauses(core).rows_changed,
+            self.barriers.rows_changed,
+            self.partial_moves.rows_changed,
         )
         self.control = Control(
             core,
             self.view,
             self.client_events,
             self.lifecycle.request,
-            self._moves,
             self.output,
             self.barriers,
         )
@@ -179,9 +177,16 @@ class Engine:
         Raises nothing: an unforeseen exception is answered and logged (`faults`).
         """
         core = self.core
-        faults.run(core, self._take, event)
+        faults.run(core, self._take, event, self._settle)
         out, core.out = core.out, []
         return out
+
+    def _settle(self) -> None:
+        """Notify the followers of every rank that has changed, and announce stops that are due."""
+        ranks = [*self.core.touched]
+        self.core.touched.clear()
+        faults.call_each(self.core, self._followers, ranks)
+        faults.call_each(self.core, (self.control.stops.consider,))
 
     def _take(self, event: inputs.Input) -> None:
         """Sort the inputs by where they come from; what is the most frequent comes first."""
@@ -236,7 +241,7 @@ class Engine:
             self.lifecycle.exited(rank, event.code, event.how)
         else:
             rank.fate.failure, rank.fate.held = event.failure, event.held
-            self.moved(rank)
+            self.core.touch(rank)
 
     def _connection(self, event: inputs.LinkUp | inputs.LinkDown) -> None:
         rank = self.core.links.get(event.link)
@@ -288,9 +293,12 @@ class Engine:
         self.session_end.consider()
 
     def _ranks_found(self, event: inputs.RanksFound) -> None:
+        problem = event.problem
         if event.settings:
             self.core.adopt(event.settings)
-        self.attach.ranks_found(event.number, event.problem)
+        if isinstance(problem, Exception):
+            problem = self.core.fault(problem)
+        self.attach.ranks_found(event.number, problem)
 
     def collect(self, link: int, frame: bytes, message: Message | None = None) -> bool:
         """Take the answer of one of many ranks that were asked the same, if that is all there is.
@@ -315,6 +323,20 @@ class Engine:
         rank = self.core.links.get(link)
         owes = rank is not None and rank.connection.pending
         return not owes and last.type == "response" and last.command in QUESTIONS
+
+    @property
+    def knows_ranks(self) -> bool:
+        """Whether the session has any rank."""
+        return bool(self.core.mains)
+
+    @property
+    def began(self) -> bool:
+        """Whether the ranks' programs run."""
+        return self.core.flow.began
+
+    def not_gone(self) -> list[RankId]:
+        """Return the ranks whose processes are not known to have ended."""
+        return [rank.rank_id for rank in self.core.sorted_mains() if rank.phase is not Phase.GONE]
 
     # Ranks
 
@@ -369,10 +391,5 @@ class Engine:
             self.client_events.left(rank)
         self.control.stops.forget(rank)
         self.edits.lost(rank)
-        self.moved(rank)  # its stop is no more
         self.deaths.consider(rank)
         self.session_end.consider()
-
-    def moved(self, rank: Rank) -> None:
-        """Tell the listeners that a rank's row in `list` has changed."""
-        self._moves.moved(rank)

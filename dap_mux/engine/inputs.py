@@ -118,11 +118,12 @@ class JobRestarted(Struct, frozen=True, gc=False):
 class RanksFound(Struct, frozen=True, gc=False):
     """The ranks that a client's `attach` or `launch` named are known (`RankKnown`), or why not.
 
-    `settings` are those with the client's own attributes in them; None leaves all as it is.
+    `problem`: "" for none; an exception is one that was not foreseen, and is logged. `settings`
+    are those with the client's own attributes in them; None leaves all as it is.
     """
 
     number: int
-    problem: str = ""
+    problem: str | Exception = ""
     settings: Settings | None = None
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from dap_mux.rank_rows import Row, id_of
+from dap_mux.rank_rows import KeptRows, Row, id_of
 from dap_mux.rank_sets import STATES, Mesh, RankId, RankSetError, World, fold, parse
 from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of
 
 LIVE: Final = frozenset({"running", "pausing", "stopped"})
-GONE: Final = frozenset({"exited", "lost"})
 DEFAULT_GROUP: Final = "job"
 LineNow: TypeAlias = Callable[[int, float], int | None]
 """Where a line is in the editor's text that a rank runs which has then started."""
@@ -52,28 +51,30 @@ class RankState:
 
     def __init__(self) -> None:
         self.revision = 0
-        self._rows: dict[DebuggeeId, Row] = {}
+        self._kept = KeptRows()
         self._started: dict[DebuggeeId, float] = {}
 
     def replace(self, rows: Iterable[Row], started: float = 0.0) -> None:
         """Replace all rows; `started`: when these ranks did, in seconds since the epoch."""
-        self._take({id_of(row): row for row in rows}, started)
+        before = _places(self._rows)
+        self._kept.replace(list(rows))
+        self._start(before, started)
 
     def update(self, rows: Iterable[Row]) -> None:
-        """Apply changed rows; workers that have ended are removed."""
-        changed = dict(self._rows)
-        for row in rows:
-            changed[id_of(row)] = row
-            if row["worker"] is not None and row["state"] in GONE:
-                del changed[id_of(row)]
-        known = {id for id, row in changed.items() if _is_same_process(row, self._rows.get(id))}
-        self._started = {id: self._started[id] for id in known}
-        self._take(changed, time.time())
+        """Apply changed rows."""
+        before = _places(self._rows)
+        for old, new in self._kept.update(rows):
+            if old is None or old["pid"] != new["pid"]:
+                self._started.pop(id_of(new), None)
+        self._start(before, time.time())
 
-    def _take(self, rows: dict[DebuggeeId, Row], started: float) -> None:
-        before, self._rows = _places(self._rows), rows
-        self._started = {id: self._started.get(id, started) for id in rows}
-        self.revision += _places(rows) != before
+    def _start(self, before: Mapping[DebuggeeId, object], now: float) -> None:
+        self._started = {id: self._started.get(id, now) for id in self._rows}
+        self.revision += _places(self._rows) != before
+
+    @property
+    def _rows(self) -> Mapping[DebuggeeId, Row]:
+        return self._kept.all
 
     def stopped_in(self, path: str, line_now: LineNow = unmoved) -> list[StoppedRanks]:
         """Return where ranks are stopped in a file, by line; lines that are gone are left out."""
@@ -135,10 +136,6 @@ def _places(rows: Mapping[DebuggeeId, Row]) -> Mapping[DebuggeeId, object]:
 
 def _is_stopped(row: Row) -> bool:
     return bool(row["state"] == "stopped" and row["path"] and row["line"])
-
-
-def _is_same_process(row: Row, before: Row | None) -> bool:
-    return before is not None and row["pid"] == before["pid"]
 
 
 def _stopped_ranks(shown: int, line: int, rows: Mapping[DebuggeeId, Row]) -> StoppedRanks:

@@ -100,10 +100,10 @@ class Finder:
         except Exception as error:
             if request.number in self._found:
                 raise
-            self._answer(request, self._session.driver.engine.core.fault(error))
+            self._answer(request, error)
 
     def _answer(
-        self, request: FindRanks, problem: str = "", settings: Settings | None = None
+        self, request: FindRanks, problem: str | Exception = "", settings: Settings | None = None
     ) -> None:
         self._found.add(request.number)
         self._session.driver.feed(inputs.RanksFound(request.number, problem, settings))
@@ -165,7 +165,7 @@ class Finder:
 
         A job whose ranks still wait for their first debugger is ended: it could never start.
         """
-        if self._job and not self._session.driver.engine.core.flow.began:
+        if self._job and not self._session.driver.engine.began:
             self._session.driver.end_requested.set()
         if self._job and self._job.ending:
             await self._job_over.wait()

@@ -193,7 +193,7 @@ class LauncherRanks:
 
     def _left_behind(self) -> str:
         """Describe the ranks that outlive their launcher."""
-        left = self._session.driver.engine.core.not_gone()
+        left = self._session.driver.engine.not_gone()
         processes = {id: self._ranks.get(id) for id in left}
         pids = {id: process.pid if process else None for id, process in processes.items()}
         still = (

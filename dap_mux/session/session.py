@@ -106,7 +106,7 @@ class Session:
     @property
     def knows_ranks(self) -> bool:
         """Whether any rank has ever been known."""
-        return bool(self.driver.engine.core.mains)
+        return self.driver.engine.knows_ranks
 
     def rank_known(self, group: str, rank: int, endpoint: Endpoint) -> None:
         """Tell the engine of one rank."""

@@ -16,7 +16,6 @@ from dap_mux.protocol.messages import MessageError, decode
 from tests.support.outputs import singly
 from tests.support.scripted.interleaving_actions import ACTIONS
 from tests.support.scripted.interleaving_fuzz import Storm, Wire
-from tests.support.scripted.kept_rows import check_kept_rows
 
 SLOWEST: Final = 0.1  # s that one input may take
 RANKS: Final = 2
@@ -63,7 +62,6 @@ class World(Storm):
         assert not any(map(SAYS_NOTHING.search, told)), told
         if took > SLOWEST:
             raise TooSlow(f"{took:.3f} s for {happened!r:.2000}")
-        check_kept_rows(self.engine)
         for output in singly(done):
             self._carry_out(output)
 

@@ -8,7 +8,7 @@ debugger leaves (`injected.timeout_probe`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.engine.evaluate.gather_results import Result, gather_results
@@ -37,20 +37,21 @@ class CollectiveTimeouts:
         self._reminder: int | None = None
         self._told: set[str] = set()  # kinds of warnings
 
-    def moved(self, rank: Rank) -> None:
-        """A rank has stopped, runs on, steps or is gone. Lean: a thousand do so at once."""
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Ranks have stopped, run on, step or are gone. Lean: a thousand do so at once."""
         patience = self._core.settings.clock_patience
         if not patience:
             return
-        stands = rank.stop is not None or rank.at_barrier is not None
-        if rank.phase.live and (stands or rank.run is not None):
-            if not self._held:
-                self._wait(patience)
-            self._held.add(rank.id)
-        elif self._held and rank.id in self._held:
-            self._held.remove(rank.id)
-            if not self._held:
-                self._wait(RESUMED_PAUSE_S)  # a rank that keeps stopping need not put anything back
+        before = bool(self._held)
+        for rank in ranks:
+            waits = rank.stopped or rank.at_barrier is not None or rank.run is not None
+            if waits and rank.phase.live:
+                self._held.add(rank.id)
+            else:
+                self._held.discard(rank.id)
+        if bool(self._held) is not before:
+            # A rank that keeps stopping need not put anything back.
+            self._wait(RESUMED_PAUSE_S if before else patience)
 
     def live(self, rank: Rank) -> None:
         """A rank that comes while others are paused will wait for them too.

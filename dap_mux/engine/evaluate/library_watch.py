@@ -7,6 +7,7 @@ ever more seldom, and once more after a stop; where torch has not come within a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Final
 
@@ -53,9 +54,9 @@ class LibraryWatch:
             self._known.add(rank.id)
             self._soon()
 
-    def moved(self, rank: Rank) -> None:
-        """A rank has stopped, or runs on."""
-        if self._torch and rank.stop is not None and self._delay > self._patience:
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Look again soon after a stop."""
+        if self._torch and self._delay > self._patience and any(rank.stopped for rank in ranks):
             self._soon()
 
     @property

@@ -15,7 +15,6 @@ from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.torch_probe import meshes
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
-from dap_mux.engine.state.listeners import MoveListener
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, coords_of
@@ -33,13 +32,10 @@ Chosen = Callable[[list[Rank]], None]
 class Meshes:
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 
-    def __init__(
-        self, core: SessionState, view: View, client_events: ClientEvents, ranks_event: MoveListener
-    ) -> None:
+    def __init__(self, core: SessionState, view: View, client_events: ClientEvents) -> None:
         self._core = core
         self._view = view
         self._client_events = client_events
-        self._ranks_event = ranks_event
         self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
         self._told: dict[str, dict[int, list[object]]] = {}  # by group, what ranks have told
         self._of_actors: dict[str, dict[int, list[object]]] = {}  # and what they are as actors
@@ -125,7 +121,7 @@ class Meshes:
 
     def _renamed(self, rank: Rank) -> None:
         """A rank's row tells its place, which is another now: have the names read again."""
-        self._ranks_event.moved(rank)
+        self._core.touch(rank)
         if self._view.mode() == "ranks" and rank.phase.live:
             self._client_events.joined(rank)
 

@@ -5,6 +5,7 @@ Changes within a moment are one event. The other clients get standard DAP and no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dap_mux.engine.commands.requests.list import counts_of, entry
@@ -29,12 +30,11 @@ class RanksEvent:
         self._changed: dict[DebuggeeId, Rank] = {}
         self._timer: int | None = None
 
-    def moved(self, rank: Rank) -> None:
-        """Note that the row which `list` shows for this rank has changed."""
-        rank.row = None
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Send these rows within a moment, if any client asked for them."""
         for client in self._core.clients.values():  # no generator: a rank that attaches moves often
             if EVENT in client.events:
-                self._changed[rank.id] = rank
+                self._changed.update((rank.id, rank) for rank in ranks)
                 if self._timer is None:
                     self._timer = self._core.after(COALESCE_WINDOW_S, self._tell)
                 return

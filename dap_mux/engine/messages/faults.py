@@ -9,7 +9,8 @@ with the number under which the log has the traceback.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import ParamSpec
 
 from dap_mux.engine.inputs import Input
 from dap_mux.engine.messages import to_clients
@@ -17,13 +18,17 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import Postponed, SessionState
 from dap_mux.errors import StaleHandle, UsageError
 
+P = ParamSpec("P")
 EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wrong with us
 
 
-def run(core: SessionState, take: Callable[[Input], None], event: Input) -> None:
+def run(
+    core: SessionState, take: Callable[[Input], None], event: Input, settle: Callable[[], None]
+) -> None:
     """Take an input, and do what is put off meanwhile: each right after the call that put it off.
 
-    Lean: every message comes through here.
+    Then `settle` is called, again and again until no rank has changed any more. Lean: every message
+    comes through here.
     """
     core.cause = None
     try:
@@ -31,8 +36,11 @@ def run(core: SessionState, take: Callable[[Input], None], event: Input) -> None
     except Exception as error:  # noqa: BLE001 - the next call is made, whatever this one was
         _caught(core, error)
     core.cause = None
-    if core.postponed:
-        _run_postponed(core)
+    while core.postponed or core.touched:
+        if core.postponed:
+            _run_postponed(core)
+        else:
+            settle()
 
 
 def _run_postponed(core: SessionState) -> None:
@@ -41,6 +49,17 @@ def _run_postponed(core: SessionState) -> None:
         calls.extend(reversed(core.postponed))
         core.postponed.clear()
         _guard(core, *calls.pop())
+
+
+def call_each(
+    core: SessionState, calls: Iterable[Callable[P, None]], *args: P.args, **kwargs: P.kwargs
+) -> None:
+    """Make these calls on nobody's behalf; an exception in one keeps none of the others back."""
+    for call in calls:
+        try:
+            call(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001, PERF203 - the next call is made all the same
+            _caught(core, error)
 
 
 def _guard(core: SessionState, call: Callable[[], None], cause: ClientRequest | None) -> None:

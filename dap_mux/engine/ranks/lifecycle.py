@@ -46,7 +46,7 @@ class Lifecycle:
         self._core = core
         self._watcher = watcher
         self.request = request = AttachRequest()
-        self._transitions = transitions = Transitions(core, watcher)
+        self._transitions = transitions = Transitions(core)
         self._connector = connector = Connector(core, transitions, self)
         self._handshake = handshake = Handshake(core, transitions, request, self, watcher)
         self._departure = Departure(
@@ -64,7 +64,6 @@ class Lifecycle:
         if rank is None:
             rank = Rank(id, endpoint)
             core.add(rank)
-            self._watcher.moved(rank)
         elif core.flow.restarting:
             self._restarted(rank)
         elif is_another(rank.endpoint, endpoint):
@@ -87,7 +86,7 @@ class Lifecycle:
         before, rank.endpoint = rank.endpoint, endpoint
         self._core.ranks_changed()
         if before.shown != endpoint.shown:
-            self._watcher.moved(rank)
+            self._core.touch(rank)
         return before
 
     def _another_incarnation(self, rank: Rank) -> None:
@@ -111,12 +110,10 @@ class Lifecycle:
         So it does of a rank that has ended: perhaps another is coming in its place.
         """
         if rank.endpoint.way_down:
-            rank.reason = rank.endpoint.way_down
-            self._watcher.moved(rank)
+            self._core.set_reason(rank, rank.endpoint.way_down)
         elif before.way_down and rank.phase is not Phase.GONE:
-            rank.reason = ""
+            self._core.set_reason(rank, "")
             rank.attempts = 0
-            self._watcher.moved(rank)
 
     def _replaced(self, rank: Rank) -> None:
         """Its launcher has started it again: a new process listens, and the old one has ended.
@@ -216,7 +213,6 @@ class Lifecycle:
             self._handshake.start(child)
             return
         self.subprocesses.adopt(child)
-        self._watcher.moved(child)
         self._handshake.configure(child)
 
     def attached(self, rank: Rank) -> None:
@@ -268,8 +264,7 @@ class Lifecycle:
 
     def found(self, rank: Rank, reason: str) -> None:
         """It is known how the process of a lost or ending rank is."""
-        rank.reason = rank.endpoint.way_down or reason
-        self._watcher.moved(rank)
+        self._core.set_reason(rank, rank.endpoint.way_down or reason)
 
     # Going
 
@@ -326,6 +321,7 @@ class Lifecycle:
         """Its launcher saw the process end; the adapter's last words may still be under way."""
         rank.exit_code, rank.fate.exited = code, True
         rank.fate.end = how or ("" if code is None else end_of(code))
+        self._core.touch(rank)
         if rank.phase is Phase.GONE or rank.link is None:
             self.ended(rank)
         else:
@@ -350,8 +346,7 @@ class Lifecycle:
     def ended(self, rank: Rank, reason: str = "") -> None:
         """The rank's process is gone."""
         if rank.phase is Phase.GONE:
-            rank.reason = reason_of(rank) or rank.reason
-            self._watcher.moved(rank)
+            self._core.set_reason(rank, reason_of(rank) or rank.reason)
             self._watcher.lost(rank, False)
             return
         rank.fate.vanished, rank.fate.held = rank.lost is not None, None

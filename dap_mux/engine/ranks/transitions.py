@@ -22,30 +22,26 @@ class Watcher(Protocol):
     def lost(self, rank: Rank, was_live: bool) -> None:
         """The rank's connection is gone; `rank.phase` says whether its process is too."""
 
-    def moved(self, rank: Rank) -> None:
-        """Anything that `list` shows of a rank has changed."""
-
 
 class Transitions:
     """Changes phases, and ends what belongs to the phase before."""
 
-    def __init__(self, core: SessionState, watcher: Watcher) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
-        self._watcher = watcher
 
     def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         """Take the step that the table has for this signal."""
         before, after = rank.phase, step(rank.phase, signal)
-        rank.phase, reason_before = after, rank.reason
+        rank.phase = after
         if before.live or after.live:
             self._core.phase_changed(rank)
         if reason or not after.trying:
-            rank.reason = reason  # while it is tried again, `list` says why that is
+            self._core.set_reason(rank, reason)  # while it is tried again, `list` says why that is
         if not after.trying:
             forget_lost(self._core, rank)
         if rank.timer is not None:
             self._core.cancel(rank.timer)
             rank.timer = None
         # `list` shows no step of a handshake, and thousands of ranks take them at once.
-        if not (before.handshake and after.handshake) or rank.reason != reason_before:
-            self._watcher.moved(rank)
+        if not (before.handshake and after.handshake):
+            self._core.touch(rank)

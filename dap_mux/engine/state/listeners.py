@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, ParamSpec, Protocol
+from typing import Generic, ParamSpec, TypeAlias
 
 from dap_mux.engine.state.rank import Rank
 
 P = ParamSpec("P")
+RowsChanged: TypeAlias = Callable[[Sequence[Rank]], None]
+"""Takes note of ranks whose row in `list` may have changed since the last call.
+
+`Engine.receive` calls these once an input has been handled, so no rank is half changed.
+"""
 
 
 class Listeners(Generic[P]):
@@ -24,23 +29,3 @@ class Listeners(Generic[P]):
         """Call all of them."""
         for listener in self._listeners:
             listener(*args, **kwargs)
-
-
-class MoveListener(Protocol):
-    """A part that is told whenever a rank's visible state changes."""
-
-    def moved(self, rank: Rank) -> None:
-        """Called when what `list` shows of this rank has changed: phase, stop or step."""
-
-
-class RankMoves:
-    """Tells the listeners of changes, except for hidden children, which have no row."""
-
-    def __init__(self, listeners: Sequence[MoveListener]) -> None:
-        self._listeners = listeners
-
-    def moved(self, rank: Rank) -> None:
-        """Tell the listeners, unless the rank is hidden."""
-        if not rank.hidden:
-            for listener in self._listeners:
-                listener.moved(rank)

@@ -141,7 +141,7 @@ class Rank(Struct, eq=False):
     begun: tuple[int | None, str] | None = None  # the process that has run on with us attached
     hidden: bool = False  # a child that is not debugged (yet): no row, and continued when attached
     numbers: dict[int, int] = field(default_factory=dict)  # of this rank's workers, by pid
-    row: RankRow | None = None  # what `list` showed last; None: it has moved since
+    row: RankRow | None = None  # what `list` showed last; None: it has changed since
     row_beside: tuple[object, ...] = ()  # what is in `row` that changes without a move
     rank_id: RankId = ("", 0)  # itself, or the rank that this worker belongs to; from `id`
 
@@ -180,6 +180,11 @@ class Rank(Struct, eq=False):
         return self.stop or (self.at_barrier.stop if self.at_barrier else None)
 
     @property
+    def stopped(self) -> bool:
+        """Whether it is stopped at a place that is known, and does not continue by itself."""
+        return self.stop is not None and self.stop.settled
+
+    @property
     def wait(self) -> str:
         """`barrier 5/8` where it waits at one, else ''."""
         return str(self.at_barrier.round or "") if self.at_barrier else ""
@@ -188,7 +193,7 @@ class Rank(Struct, eq=False):
     def state(self) -> str:
         """One of: waiting connecting running stopped pausing lost exited."""
         if self.phase.live:
-            if self.stop is not None and self.stop.settled:
+            if self.stopped:
                 return "stopped"
             pausing = self.pausing or (self.stop is not None and self.stop.paused)
             return "pausing" if pausing else "running"

@@ -86,9 +86,12 @@ def give_focus(client: Client, rank: DebuggeeId) -> None:
 
 
 def fallback(core: SessionState, gone: Rank) -> Rank | None:
-    """Return the new focus if a rank is gone: the first of its class, else any stopped rank."""
+    """Return the new focus if a rank is gone: the first of its class, else any stopped rank.
+
+    One whose stop has not been announced gets the focus when it is.
+    """
     live = (rank for rank in core.sorted_ranks() if rank.phase.live and rank is not gone)
-    stopped = [rank for rank in live if rank.stop]
+    stopped = [rank for rank in live if rank.stop and rank.stop.announced]
     place = gone.stop.frames if gone.stop else None
     same = [rank for rank in stopped if place and _stands(rank, gone, place)]
     return next(iter(same or stopped), None)

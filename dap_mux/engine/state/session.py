@@ -15,8 +15,8 @@ from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToR
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
-from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.stop import Stop
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
@@ -62,6 +62,7 @@ class SessionState:
         self._world: World | None = None  # the last one, while it holds
         self._several_hosts: bool | None = None  # None: not known since a rank came or moved
         self.links: dict[int, Rank] = {}
+        self.touched: dict[Rank, None] = {}  # their rows have changed, and nobody was notified yet
         self.looks: dict[int, Rank] = {}  # lost ranks whose processes are watched, by token
         self.clients: dict[int, Client] = {}
         self.handles = Handles()
@@ -157,10 +158,42 @@ class SessionState:
         self.log(logging.ERROR, "engine", f"{what}\n{trace}".rstrip())
         return f"{what}: this is a bug in dap-mux; the session's log has more under that number"
 
+    # What `list` shows of a rank
+
+    def touch(self, rank: Rank) -> None:
+        """Mark a rank as changed: the followers are notified when the input has been handled.
+
+        A hidden child has no row, so there is nothing to follow.
+        """
+        rank.row = None
+        if not rank.hidden:
+            self.touched[rank] = None
+
+    def set_stop(self, rank: Rank, stop: Stop | None) -> None:
+        """Change a rank's stop. One that has not settled is not shown, and so changes nothing."""
+        was_shown, rank.stop = rank.stopped, stop
+        if was_shown or stop is None or stop.settled:
+            self.touch(rank)
+
+    def set_pausing(self, rank: Rank, pausing: bool) -> None:
+        """Note that a rank has been asked to stop, or that this is over."""
+        if rank.pausing is not pausing:
+            rank.pausing = pausing
+            self.touch(rank)
+
+    def set_reason(self, rank: Rank, reason: str) -> None:
+        """Change why a rank is in its phase."""
+        if rank.reason != reason:
+            rank.reason = reason
+            self.touch(rank)
+
+    # Ranks
+
     def add(self, rank: Rank) -> None:
         """Add a rank or a worker to the session, in place of any with the same id."""
         self.remove(rank)
         self.ranks[rank.id] = rank
+        self.touch(rank)
         self.phase_changed(rank)
         if rank.main is None:
             self.mains[rank.rank_id] = rank
@@ -171,6 +204,7 @@ class SessionState:
         """Remove a rank or a worker."""
         self._sorted = None
         self._live.discard(rank.id)
+        self.touch(rank)
         known = self.ranks.pop(rank.id, None)
         if rank.main is None:
             self._world = None
@@ -220,10 +254,6 @@ class SessionState:
     def sorted_mains(self) -> list[Rank]:
         """Return every known rank by (group, rank), without workers."""
         return [self.mains[id] for id in self.world().ranks]
-
-    def not_gone(self) -> list[RankId]:
-        """Return the ranks whose processes are not known to have ended."""
-        return [id for id in self.world().ranks if self.mains[id].phase is not Phase.GONE]
 
     def controllers(self) -> Iterator[Client]:
         """Yield the configured controllers: the clients that get events."""

@@ -18,7 +18,6 @@ from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.ranks.deaths import note_stop
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import NO_THREADS, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, StepRun, Stop
@@ -53,14 +52,12 @@ class Stops:
         self,
         core: SessionState,
         client_events: ClientEvents,
-        moves: RankMoves,
         output: HeldOutput,
         barriers: Barriers,
         run_deferred: Callable[[Rank, Deferred], None],
     ) -> None:
         self._core = core
         self._client_events = client_events
-        self._moves = moves
         self._output = output
         self.barriers = barriers
         barriers.met.add(self.show)
@@ -91,7 +88,8 @@ class Stops:
         waits = self.barriers.takes(rank, stop)
         if not waits:  # first: a deferred command may let it run on at once
             self.barriers.done(rank, said.hits)
-        rank.stop, rank.pausing = None if waits else stop, False
+        core.set_stop(rank, None if waits else stop)
+        core.set_pausing(rank, False)
         self.user_threads.stopped(rank, stop, said.userThreads or ())
         rank.stepping = NO_THREADS
         self._new.pop(rank.id, None)
@@ -124,7 +122,7 @@ class Stops:
                 if said is not None:
                     learn(self.user_threads, rank, stop, said)
                 if stop.settled:
-                    self._moves.moved(rank)  # late, but still worth knowing
+                    self._core.touch(rank)  # late, but still worth knowing
             join.arrive(command)
 
         kind, learn = LEARN[command]
@@ -147,8 +145,7 @@ class Stops:
         if self._stays(rank, stop):
             stop.settled = True
             self._new[rank.id] = stop
-        self._moves.moved(rank)
-        self.consider()
+        self._core.touch(rank)
 
     def _stays(self, rank: Rank, stop: Stop) -> bool:
         """Let a rank that is late to its class's step keep up; False when it runs on."""
@@ -170,7 +167,7 @@ class Stops:
             stop = rank.standing
             if stop is None:
                 continue
-            rank.stop = stop
+            self._core.set_stop(rank, stop)
             if not waits:
                 rank.at_barrier = None
                 self.barriers.done(rank, stop.details.get("hitBreakpointIds") or [])
@@ -178,8 +175,7 @@ class Stops:
                 rank.at_barrier.shown = True
             if stop.settled and not stop.announced:
                 self._new[rank.id] = stop
-            self._moves.moved(rank)
-        self.consider()
+            self._core.touch(rank)
 
     def run_on(self, ranks: list[Rank]) -> None:
         """Let these ranks go that wait at a barrier."""
@@ -204,7 +200,7 @@ class Stops:
 
     def _named(self, ranks: list[Rank]) -> None:
         for rank in ranks:
-            self._moves.moved(rank)
+            self._core.touch(rank)
         self._client_events.renamed(ranks)
 
     def continued(self, rank: Rank) -> None:
@@ -225,11 +221,10 @@ class Stops:
         if rank.standing:
             rank.last_thread = rank.standing.thread
         note_stop(rank, rank.standing)
-        rank.stop = None
+        self._core.set_stop(rank, None)
         self.barriers.leave(rank)
         self._new.pop(rank.id, None)
         self._core.handles.expire_stop(rank.id)
-        self._moves.moved(rank)
 
     def give_up_step(self, rank: Rank) -> None:
         """The rank takes part in no step any more."""
@@ -242,23 +237,21 @@ class Stops:
     def stands(self, rank: Rank, stop: Stop) -> None:
         """The rank has refused to move: this is still its stop, and the clients see it again."""
         self.give_up_step(rank)
-        rank.stop, rank.pausing = stop, False
         stop.settled, stop.announced = True, False
+        self._core.set_stop(rank, stop)
+        self._core.set_pausing(rank, False)
         self._new[rank.id] = stop
-        self._moves.moved(rank)
-        self.consider()
 
     def forget(self, rank: Rank) -> None:
         """The rank's connection is gone: it takes part in nothing that is under way."""
         self.give_up_step(rank)
-        rank.pausing = False
+        self._core.set_pausing(rank, False)
         rank.threads, rank.home = {}, None
         note_stop(rank, rank.standing)
-        rank.stop = None
+        self._core.set_stop(rank, None)
         self.barriers.leave(rank, gone=True)
         self._new.pop(rank.id, None)
         self._core.handles.expire_rank(rank.id)
-        self.consider()
 
     def begin_step(self, ranks: list[Rank], late: list[Rank]) -> StepRun:
         """These ranks are told to step, in lock-step; those who are late will follow."""

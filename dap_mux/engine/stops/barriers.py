@@ -13,7 +13,7 @@ other into step, and the next round has more patience. Once all have met no roun
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.engine.breakpoints.comparing import decide
@@ -202,8 +202,9 @@ class Barriers:
         self._free(waiting, round)
 
     def _count(self, round: BarrierRound, item: Breakpoint) -> None:
-        wanted = (self._core.mains[id] for id in item.selection(self._core.world()))
+        wanted = [self._core.mains[id] for id in item.selection(self._core.world())]
         members: set[DebuggeeId] = {rank.id for rank in wanted if _takes_part(rank)}
+        round.gone |= round.awaited & {rank.id for rank in wanted} - members
         round.awaited = members - round.here - round.passed
 
     def _consider(self, round: BarrierRound, item: Breakpoint) -> None:
@@ -308,7 +309,8 @@ class Barriers:
         at = rank.at_barrier
         if at is not None:
             if at.hold:
-                at.hold.shown = rank.pausing = False
+                at.hold.shown = False
+                self._core.set_pausing(rank, False)
             self._free([rank], at.round)
 
     def begin_anew(self) -> None:
@@ -319,9 +321,14 @@ class Barriers:
             if item is not None:
                 item.tries = 0
 
-    def moved(self, rank: Rank) -> None:
-        """A rank was lost, has ended or is attached: it takes part, or does not any more."""
-        for round in list(self._rounds.values()) if self._rounds and rank.main is None else ():
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Ranks were lost, have ended or are attached: they take part, or do not any more."""
+        for rank in ranks if self._rounds else ():
+            if rank.main is None:
+                self._count_again(rank)
+
+    def _count_again(self, rank: Rank) -> None:
+        for round in list(self._rounds.values()):
             if rank.id in round.awaited and not _takes_part(rank):
                 round.awaited.discard(rank.id)
                 round.gone.add(rank.id)

@@ -15,7 +15,6 @@ from typing import Protocol
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
-from dap_mux.engine.state.listeners import RankMoves
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
@@ -49,7 +48,6 @@ class Control:
         view: View,
         client_events: ClientEvents,
         attached: AttachedRanks,
-        moves: RankMoves,
         output: HeldOutput,
         barriers: Barriers,
     ) -> None:
@@ -57,9 +55,8 @@ class Control:
         self._view = view
         self._client_events = client_events
         self._attached = attached
-        self._moves = moves
         self._refusals: dict[str, list[DebuggeeId]] = {}
-        self.stops = Stops(core, client_events, moves, output, barriers, self._run_deferred)
+        self.stops = Stops(core, client_events, output, barriers, self._run_deferred)
 
     def _targets(self, request: ClientRequest) -> tuple[Rank, list[Rank], int]:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
@@ -157,13 +154,11 @@ class Control:
             if rank.phase.live and not (rank.stop and rank.stop.settled):
                 rank.deferred.clear()
                 if holds.pause(self._core, rank):
-                    rank.pausing = True
-                    self._moves.moved(rank)
+                    self._core.set_pausing(rank, True)
                 elif rank.at_barrier:
                     self.stops.show([rank], waits=rank.at_barrier.round is not None)
                 elif rank.stop is None and not rank.pausing:
-                    rank.pausing = True
-                    self._moves.moved(rank)
+                    self._core.set_pausing(rank, True)
                     thread = {"threadId": main_thread(rank)}
                     then = partial(self._paused, rank)
                     to_ranks.ask(self._core, rank, "pause", thread, then)
@@ -174,9 +169,8 @@ class Control:
             self._log(rank, "pause", reply)
         if not reply.ok and not reply.no_reply_reason and rank.pausing:
             self._say_refusal(rank, "pause", reply)
-            rank.pausing = False
+            self._core.set_pausing(rank, False)
             rank.deferred.clear()
-            self._moves.moved(rank)
 
     # Stepping: `next`, `stepIn`, `stepOut`
 

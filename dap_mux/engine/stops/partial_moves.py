@@ -6,13 +6,13 @@ a collective. After some time they are looked at, and once more later if they do
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.listeners import Listeners, MoveListener
+from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId
@@ -60,48 +60,42 @@ class _ToldSentence(Struct, frozen=True, eq=False):
 
 
 class PartialMoves:
-    """A `MoveListener`. It owns `Rank.waits_for`.
+    """The engine's part that owns `Rank.waits_for`.
 
     `due`: these ranks, which were let run, are to be looked at beside those that stand.
     """
 
-    def __init__(self, core: SessionState, rows: MoveListener) -> None:
+    def __init__(self, core: SessionState) -> None:
         self._core = core
-        self._rows = rows
         self._stood: set[DebuggeeId] = set()
         self._moves: dict[DebuggeeId, _Move] = {}
-        self._newest: _Move | None = None
         self._told: list[_ToldSentence] = []
         self.due: Listeners[[list[Rank], list[Rank], OnFound]] = Listeners()
 
-    def moved(self, rank: Rank) -> None:
-        """A rank has stopped, runs on, or is gone. Lean: a thousand do so at once."""
-        if rank.main is not None:
-            return
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Ranks have stopped, run on, or are gone. Lean: a thousand do so at once."""
+        move = _Move()
+        for rank in ranks:
+            if rank.main is None:
+                self._look_at(rank, move)
+        if move.ranks:
+            self._wait(move)
+
+    def _look_at(self, rank: Rank, move: _Move) -> None:
+        """Add a rank that ran on just now to `move`."""
         if not rank.phase.live:
             self._stood.discard(rank.id)
             self._end(rank.id)
-        elif rank.stop is not None:
+        elif rank.stopped:
             self._stood.add(rank.id)
             self._end(rank.id)
         elif rank.id in self._stood:
             self._stood.remove(rank.id)
-            self._begin(rank)
+            self._end(rank.id)
+            move.ranks.add(rank.id)
+            self._moves[rank.id] = move
         if self._told:
             self._tell_no_more(rank)
-
-    def _begin(self, rank: Rank) -> None:
-        self._end(rank.id)
-        if self._newest is None:
-            self._newest = _Move()
-            self._wait(self._newest)
-            self._core.later(self._close_newest)
-        self._newest.ranks.add(rank.id)
-        self._moves[rank.id] = self._newest
-
-    def _close_newest(self) -> None:
-        """Forget the newest move: ranks that run from now on belong to another command."""
-        self._newest = None
 
     def _end(self, id: DebuggeeId) -> None:
         move = self._moves.pop(id, None)
@@ -117,7 +111,7 @@ class PartialMoves:
     def _look(self, move: _Move) -> None:
         move.looks += 1
         run = [self._core.ranks[id] for id in sorted(move.ranks) if id in self._core.ranks]
-        stand = [rank for rank in self._core.sorted_mains() if rank.stop and rank.stop.settled]
+        stand = [rank for rank in self._core.sorted_mains() if rank.stopped]
         if stand and run:
             self.due.tell(run, stand, lambda found: self._found(move, found))
         else:
@@ -159,4 +153,4 @@ class PartialMoves:
         rank = self._core.ranks.get(id)
         if rank is not None:
             rank.waits_for = text
-            self._rows.moved(rank)
+            self._core.touch(rank)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ class _Waiter(Struct, frozen=True):
 
 
 class StopWaiters:
-    """Is told whenever a rank moves, and tells those who wait for its next stop or its end."""
+    """Calls back whoever waits for a rank's next stop or its end."""
 
     def __init__(self, core: SessionState) -> None:
         self._core = core
@@ -34,11 +34,14 @@ class StopWaiters:
         """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""
         self._waiting.setdefault(rank.id, []).append(_Waiter(then, old, self._core.cause))
 
-    def moved(self, rank: Rank) -> None:
-        """The rank's state has changed."""
-        waiting = self._waiting.pop(rank.id, None) if self._waiting else None
-        if waiting is None:
-            return
+    def rows_changed(self, ranks: Sequence[Rank]) -> None:
+        """Call back those whose rank has arrived."""
+        for rank in ranks if self._waiting else ():
+            waiting = self._waiting.pop(rank.id, None)
+            if waiting is not None:
+                self._look(rank, waiting)
+
+    def _look(self, rank: Rank, waiting: list[_Waiter]) -> None:
         here = [one for one in waiting if _arrived(rank, one.old)]
         stay = [one for one in waiting if one not in here]
         if stay:
@@ -50,4 +53,4 @@ class StopWaiters:
 def _arrived(rank: Rank, old: Stop | None) -> bool:
     if not rank.phase.live:
         return True
-    return rank.stop is not None and rank.stop.settled and rank.stop is not old
+    return rank.stopped and rank.stop is not old

@@ -18,7 +18,6 @@ from dap_mux.client import DapClient
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank as EngineRank
 from dap_mux.shell import liveness, sockets
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
@@ -73,14 +72,14 @@ def asks_no_more(running: Session) -> bool:
 def reasons(running: Session) -> list[str]:
     """Whatever `list` would give as rank 3's reason, also what stands there for a moment only."""
     given: list[str] = []
-    moved = running.engine.moved
+    core = running.engine.core
 
-    def noted(rank: EngineRank) -> None:
-        moved(rank)
-        if rank.number == 3 and rank.state == "lost":
+    def note(*_: object) -> None:
+        (rank,) = (rank for rank in core.sorted_ranks() if rank.number == 3)
+        if rank.state == "lost":
             given.append(rank.reason)
 
-    running.engine.moved = noted  # type: ignore[method-assign]
+    running.engine.observers.append(note)
     return given
 
 

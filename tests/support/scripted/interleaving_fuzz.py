@@ -25,7 +25,6 @@ from tests.support.fake_rank.program import RAISE
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.outputs import singly
 from tests.support.schema import validate
-from tests.support.scripted.kept_rows import check_kept_rows
 
 Json = dict[str, Any]
 PATH: Final = "/job/train.py"
@@ -116,7 +115,6 @@ class Storm:
     def feed(self, happened: inputs.Input) -> None:
         """Give the engine an input and put what it wants on its way."""
         done = self.engine.receive(happened)
-        check_kept_rows(self.engine)
         for output in singly(done):
             self._carry_out(output)
 

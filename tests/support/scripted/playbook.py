@@ -30,7 +30,6 @@ from tests.support.fake_rank.children import addressed, door
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.outputs import singly
-from tests.support.scripted.kept_rows import check_kept_rows
 from tests.support.scripted.scripted_clients import Client, EditorClient
 from tests.support.scripted.transcript import Transcript, Who
 
@@ -117,7 +116,6 @@ class Playbook:
     def feed(self, happened: inputs.Input) -> None:
         """Tell the engine, and put its outputs on their way."""
         done = self.engine.receive(happened)
-        check_kept_rows(self.engine)
         for output in singly(done):
             self.later(partial(self._carry_out, output))
 

@@ -75,8 +75,7 @@ export class Ranks {
   apply(event: RanksEvent): boolean {
     for (const row of event.changed) {
       this.moves.replaced(this.rows.get(keyOf(row)), row);
-      const ended = row.worker !== null && (row.state === 'exited' || row.state === 'lost');
-      if (ended) this.rows.delete(keyOf(row));
+      if (row.worker !== null && row.state === 'exited') this.rows.delete(keyOf(row));
       else this.rows.set(keyOf(row), row);
     }
     const counts = this.counts();
