@@ -14,7 +14,7 @@ def why_from(folder: Path) -> dict[str, Any]:
     """Return the answer of `why`. Raises `DapMuxError` where there is nothing to judge."""
     from dap_mux.insight.why.after_death import by_number, evidence_of, more_evidence
     from dap_mux.insight.why.answer import answer
-    from dap_mux.insight.why.verdicts import judge, process_gone
+    from dap_mux.insight.why.verdicts import judge
     from dap_mux.rank_sets import fold
     from dap_mux.session.dump_files import find_remains
 
@@ -23,7 +23,7 @@ def why_from(folder: Path) -> dict[str, Any]:
     body = answer(verdict, fold)
     culprits = by_number(verdict.suspects[0].ranks) if verdict.suspects else []
     failed = found.remains.first_failure
-    if failed is not None and verdict.name == process_gone.NAME and failed in culprits:
+    if failed is not None and verdict.name == "process-gone" and failed in culprits:
         message = found.remains.failures[failed].message
         body["sentence"] = f"rank {failed} has ended with {message}"
     body["evidence"] += more_evidence(found.remains, culprits)

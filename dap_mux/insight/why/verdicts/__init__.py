@@ -1,6 +1,6 @@
-"""Every verdict: one row and one small module each, the most specific first.
+"""Every verdict: one row and one function each, the most specific first.
 
-The first whose `find` returns something is given. Exit codes of the command follow the order.
+The first that finds something is given. Exit codes of the command follow the order.
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from typing import Final
 from dap_mux.insight.why.evidence import Evidence
 from dap_mux.insight.why.picture import Picture, picture_of
 from dap_mux.insight.why.verdict import Verdict, place, ranks, suspects, verb, who_waits
-from dap_mux.insight.why.verdicts import (
-    blocked_io,
+from dap_mux.insight.why.verdicts.processes import (
     exception_held,
     gil_held,
-    healthy,
     held_by_debugger,
+    process_gone,
+    process_stopped,
+    teardown,
+)
+from dap_mux.insight.why.verdicts.waiting import (
+    blocked_io,
     input_starved,
     lock_cycle,
     mismatched_collective,
     not_joined,
     p2p_cycle,
-    process_gone,
-    process_stopped,
     slow_rank,
-    teardown,
 )
 
 Find = Callable[[Picture], Verdict | None]
 ORDER: Final[Mapping[str, Find]] = {
-    module.NAME: module.find
-    for module in (
+    find.__name__.replace("_", "-"): find
+    for find in (
         process_gone,
         process_stopped,
         held_by_debugger,
@@ -47,7 +48,7 @@ ORDER: Final[Mapping[str, Find]] = {
         slow_rank,
     )
 }
-HEALTHY: Final = healthy.NAME
+HEALTHY: Final = "healthy"
 UNDECIDED: Final = "undecided"
 FIRST_CODE: Final = 10
 EXIT_CODES: Final = {
@@ -60,10 +61,24 @@ EXIT_CODES: Final = {
 def judge(evidence: Evidence) -> Verdict:
     """Return the most specific verdict that holds."""
     picture = picture_of(evidence)
-    for find in (*ORDER.values(), healthy.find):
+    for find in (*ORDER.values(), healthy):
         if (verdict := find(picture)) is not None:
             return verdict
     return _undecided(picture)
+
+
+def healthy(picture: Picture) -> Verdict | None:
+    """Somebody gets on, and nobody is waited for in vain.
+
+    Every rank that tells something is at work or gets on.
+    """
+    told = [one for one in picture.live if one.told]
+    if not told or len(told) < len(picture.live) or any(one.tasks and one.stands for one in told):
+        return None
+    moving = [one for one in told if one.wait is None and one.moves]
+    if not moving:
+        return None
+    return Verdict("healthy", f"{ranks(moving)} {verb(moving, 'is', 'are')} at work")
 
 
 def _undecided(picture: Picture) -> Verdict:
