@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from dap_mux import doctor as package
-from dap_mux.doctor.causes.debugpy_version import OLDEST_SUPPORTED
+from dap_mux.doctor.causes.processes import OLDEST_SUPPORTED
 from tests.doctor.conftest import KEYS, user
 from tests.support.processes.commands import User
 

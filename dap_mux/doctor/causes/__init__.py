@@ -1,4 +1,4 @@
-"""Every cause the doctor knows: one row and one small module each.
+"""Every cause the doctor knows: one row each.
 
 An unreachable rank has one cause: the first of `REACHING` that applies to its endpoint; ranks with
 the same cause are reported together. Every row of `OTHERS` examines all observations.
@@ -10,22 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dap_mux.doctor.causes import (
-    already_attached,
-    clock,
-    compiled,
-    condition,
-    condition_cost,
-    debugpy_version,
-    file_mapping,
-    just_my_code,
-    port_range,
-    ptrace,
-    refused,
-    tunnel_down,
-    wedged,
-    wrong_port,
-)
+from dap_mux.doctor.causes import breakpoints, file_mapping, processes, reaching
 from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.observations import Observations, Subject
 
@@ -39,23 +24,24 @@ class Reaching:
     describe: Callable[[Sequence[Subject], Observations], Finding]
 
 
-REACHING: Final = tuple(
-    Reaching(module.CAUSE, module.applies, module.describe)
-    for module in (already_attached, wedged, port_range, tunnel_down, wrong_port, refused)
+REACHING: Final = (
+    Reaching("already-attached", reaching.already_attached_applies, reaching.already_attached),
+    Reaching("wedged-adapter", reaching.wedged_applies, reaching.wedged),
+    Reaching("port-range", reaching.port_range_applies, reaching.port_range),
+    Reaching("tunnel-down", reaching.tunnel_down_applies, reaching.tunnel_down),
+    Reaching("wrong-port", reaching.wrong_port_applies, reaching.wrong_port),
+    Reaching("refused", reaching.refused_applies, reaching.refused),
 )
 Examine = Callable[[Observations], Awaitable[list[Finding]]]
-OTHERS: Final[tuple[Examine, ...]] = tuple(
-    module.examine
-    for module in (
-        debugpy_version,
-        file_mapping,
-        just_my_code,
-        condition,
-        condition_cost,
-        compiled,
-        ptrace,
-        clock,
-    )
+OTHERS: Final[tuple[Examine, ...]] = (
+    processes.examine_debugpy_version,
+    file_mapping.examine_file_mapping,
+    breakpoints.examine_just_my_code,
+    breakpoints.examine_condition,
+    breakpoints.examine_condition_cost,
+    breakpoints.examine_compiled,
+    processes.examine_ptrace,
+    processes.examine_clock,
 )
 
 

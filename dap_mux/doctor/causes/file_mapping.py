@@ -36,7 +36,7 @@ HOW_TO_ADD: Final = (
 )
 
 
-async def examine(observed: Observations) -> list[Finding]:
+async def examine_file_mapping(observed: Observations) -> list[Finding]:
     """Check breakpoints, then files that the user asked about, then launch.json."""
     findings = []
     for snapshot in observed.snapshots:
