@@ -5,14 +5,13 @@ It joins the running session as an observer, so it starts, configures and keeps 
 - `session_watch`: finds the running session; looks at one folder, and reads only what has changed.
 - `session_follower`: joins that session, rejoins as needed, and keeps a `RankState` of its ranks.
 - `rank_state`: where ranks are stopped, as the session's events say; pure, like all below.
-- `line_map`, `file_versions`: where the lines that ranks run are in the text as it is edited.
+- `file_versions`: where the lines that ranks run are in the text as it is edited.
 - `expressions`: the expression under the cursor, and the function around it.
-- `rendering`: the labels and values to show, in Markdown or plain text.
 - `jsonc`, `launch_json`, `mapping_fixes`: launch.json while it is edited: its rank sets, and path
   mappings that are written into it.
-- `coalescer`: background work that follows changes; `encodings`: files that are not UTF-8.
-- `lsp_protocol`: JSON-RPC in which every malformed request is answered.
-- `server`, `features`: the LSP features, which use the parts above; none waits long for a rank.
+- `server`: JSON-RPC in which every malformed request is answered, and work that follows changes.
+- `features`, `source_features`, `launch_json_features`: what an editor is offered, by the parts
+  above; none of it waits long for a rank.
 
 Needs the extra `[lsp]`; no other part of the package imports this one.
 """

@@ -7,17 +7,51 @@ answered meanwhile.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
-from dap_mux.lsp.encodings import EncodingProblem, encoding_problem
 from dap_mux.lsp.launch_json import RankSetProblem, completions, is_launch, rank_set_problems
 from dap_mux.lsp.positions import Positions
 from dap_mux.lsp.server import SOURCE, Server
+from dap_mux.user_files import open_regular
+
+# Files that are not encoded in UTF-8: VS Code reads some of them, we write into none.
+
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_ADVICE: Final = "so dap-mux cannot add path mappings to it: save it as UTF-8"
+
+
+@dataclass(frozen=True)
+class EncodingProblem:
+    """Why a file cannot be read; `line`, 0-based, is the first that is not UTF-8."""
+
+    line: int
+    message: str
+
+
+def encoding_problem(path: str) -> EncodingProblem | None:
+    """Return what is wrong with the encoding of a file; None for UTF-8, and without a file."""
+    try:
+        with open_regular(Path(path)) as file:
+            raw = file.read()
+    except (OSError, ValueError):
+        return None
+    name = Path(path).name
+    if raw.startswith(_UTF_16) or b"\0" in raw:
+        return EncodingProblem(0, f"{name} is encoded in UTF-16, {_ADVICE}")
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        return EncodingProblem(line, f"{name} is not encoded in UTF-8 (line {line + 1}), {_ADVICE}")
+    return None
+
 
 TRIGGERS: Final = ['"', "(", "=", ",", "@", ":", "|", "&", "~"]
 GROUPS_TIMEOUT_S: Final = 0.5

@@ -3,26 +3,118 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInternalError
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcServerNotInitialized,
+)
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import default_converter
+from pygls.protocol import LanguageServerProtocol, default_converter
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from dap_mux import __version__
-from dap_mux.lsp.coalescer import Coalescer
 from dap_mux.lsp.file_versions import FileVersions
-from dap_mux.lsp.lsp_protocol import LspProtocol
 from dap_mux.lsp.rank_state import StoppedRanks
 from dap_mux.lsp.session_follower import Join, SessionFollower
 from dap_mux.lsp.session_watch import Wanted
 from dap_mux.user_files import check_regular
+
+# Background work that follows changes: one run at a time, for all that has changed meanwhile.
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Coalescer:
+    """Runs the work of each key; `start_task` runs a coroutine in the background."""
+
+    def __init__(self, start_task: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._start_task = start_task
+        self._running: set[Hashable] = set()
+        self._again: set[Hashable] = set()
+
+    def run(self, key: Hashable, work: Work) -> None:
+        """Start the work; if it is running, it runs once more afterwards."""
+        if key in self._running:
+            self._again.add(key)
+            return
+        self._running.add(key)
+        self._start_task(self._run(key, work))
+
+    async def _run(self, key: Hashable, work: Work) -> None:
+        try:
+            await work()
+            while key in self._again:
+                self._again.discard(key)
+                await work()
+        finally:
+            self._running.discard(key)
+            self._again.discard(key)
+
+
+# JSON-RPC as pygls has it, but that requests which cannot be handled are answered.
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MalformedRequest:
+    """A request whose parameters are not those of its method."""
+
+    id: int | str
+    method: str
+
+
+class LspProtocol(LanguageServerProtocol):
+    """A protocol that refuses requests which are malformed or come at the wrong time.
+
+    pygls tells the user of malformed ones instead, and ignores those after `shutdown`: an editor
+    would wait for the response.
+    """
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Decode a message. Raises JsonRpcException for a malformed notification or response."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException:
+            id, method = data.get("id"), data.get("method")
+            if not isinstance(id, int | str) or not isinstance(method, str):
+                raise
+            return MalformedRequest(id, method)
+
+    def handle_message(self, message: Any) -> None:
+        """Handle a decoded message."""
+        refusal = self._refusal(message)
+        if refusal is None:
+            super().handle_message(message)
+            return
+        log.info("%s", refusal)
+        if hasattr(message, "id"):
+            self._send_response(message.id, error=refusal.to_response_error())
+
+    def _refusal(self, message: Any) -> JsonRpcException | None:
+        """Return why a request or a notification is not handled."""
+        method = getattr(message, "method", None)
+        if method is None or method == types.EXIT:
+            return None
+        if self._shutdown:
+            return JsonRpcInvalidRequest(f"{method} after shutdown")
+        if self._workspace is None and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized(f"{method} before initialize")
+        if isinstance(message, MalformedRequest):
+            return JsonRpcInvalidParams(f"malformed parameters of {method}")
+        return None
+
 
 SOURCE: Final = "dap-mux"  # of diagnostics
 REFRESH: Final = "refresh"

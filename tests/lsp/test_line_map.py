@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.lsp.file_versions import MAX_VERSIONS, FileVersions
-from dap_mux.lsp.line_map import LineMap, line_map
+from dap_mux.lsp.file_versions import MAX_VERSIONS, FileVersions, LineMap, line_map
 
 BEFORE = """\
 def train():

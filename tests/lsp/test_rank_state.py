@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.lsp import rendering
+from dap_mux.lsp import source_features as rendering
 from dap_mux.lsp.rank_state import RankState
 
 

@@ -16,6 +16,10 @@ from dap_mux.injected import source_of
 from dap_mux.rank_sets import RankSetError, split_condition
 from dap_mux.suggestions import closest
 
+# A condition with an undefined name: debugpy silently treats it as false each time. The names in a
+# function are read from its source, other names of its module are asked for in the ranks. If either
+# is unavailable, nothing is reported.
+
 _VARIABLE: Final = re.compile(r"\$\w+")  # ours, replaced before a rank sees it
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _NAMING: Final = (*_SCOPES[:3], ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
@@ -119,6 +123,8 @@ def _bound_in(scope: ast.AST) -> set[str]:
     return found
 
 
+# A condition on a line that runs so often that evaluating it slows the rank down.
+
 EVALUATION_COST_S: Final = 5e-6  # of one evaluation, with its overhead (make bench)
 COST_THRESHOLD: Final = 0.1  # share of the rank's time
 # The expensive conditions, as ranks measure them (dap_mux/injected/conditions.py).
@@ -168,6 +174,8 @@ def _condition_cost_finding(
     )
 
 
+# A breakpoint in library code, which debugpy skips because of `justMyCode`.
+
 SIGN: Final = "justMyCode"  # in debugpy's message about a breakpoint that it ignores
 # Private interface of pydevd: without it nothing is reported.
 FILTERED: Final = (
@@ -211,6 +219,9 @@ def _of_library(where: str, seen: str) -> Finding:
         paste='"justMyCode": false',
         where=where,
     )
+
+
+# A breakpoint in code that torch has compiled, in which no line stops.
 
 
 async def examine_compiled(observed: Observations) -> list[Finding]:

@@ -25,6 +25,8 @@ from dap_mux.insight.timeouts import TimeoutReport, read_report
 from dap_mux.rank_sets import RankId, fold, parse
 from dap_mux.rank_sets.world import World
 
+# debugpy is missing in the job's Python, or older than dap-mux is tested with.
+
 MISSING: Final = "debugpy-missing"
 OLD: Final = "debugpy-old"
 PYTHON: Final = "python"  # the command does not run at all
@@ -115,6 +117,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
+# A running process that cannot be attached to: forbidden, not Python, or no native debugger.
+
 FORBIDDEN: Final = "ptrace"
 UNFIT: Final = "process"
 ALLOW: Final = (
@@ -170,6 +174,9 @@ def _look_inside(process: RunningPython) -> None:
     if process.version >= REMOTE_EXEC_PYTHON:
         return
     os.close(os.open(procfs.folder(process.pid) / "mem", os.O_RDONLY))
+
+
+# A time-out of a collective, or the scheduler's time limit, is about to expire.
 
 
 async def examine_clock(observed: Observations) -> list[Finding]:

@@ -11,6 +11,8 @@ from dap_mux.doctor.machine import named
 from dap_mux.doctor.observations import Observations, Subject
 from dap_mux.doctor.probe import TAKEN
 
+# Another debugger is attached to the rank: debugpy accepts one client.
+
 
 def already_attached_applies(subject: Subject, _: Observations) -> bool:
     """Whether debugpy reports it, or another client's connection exists."""
@@ -43,6 +45,8 @@ def _already_attached_evidence(subject: Subject) -> str:
     said = subject.talk.words if subject.talk else subject.reason
     return f"{subject.endpoint} says: {said}"
 
+
+# debugpy's adapter, the process with a rank's port, hangs or has ended; the rank still runs.
 
 UNRESPONSIVE = ("wedged", "refuses")  # accepts connections, but no debugger
 NO_REPLY = "no answer"  # in a session's reason
@@ -113,6 +117,9 @@ def _signs(subject: Subject) -> list[str]:
     return found
 
 
+# Only some ports of a range are forwarded.
+
+
 def port_range_applies(subject: Subject, observed: Observations) -> bool:
     """Whether nothing listens there while other ports of the range are forwarded."""
     return subject.who == "nobody" and bool(_forwarded(subject, observed))
@@ -149,6 +156,8 @@ def _forwarded(subject: Subject, observed: Observations) -> list[Subject]:
     ]
 
 
+# The tunnel is down, or leads to a port where nothing listens.
+
 # In a session's reason.
 IS_DOWN = re.compile(r"^the rank closed the connection|^the tunnel .* is down|^(kubectl|oc|ssh) ")
 
@@ -184,6 +193,8 @@ def _tunnel_down_evidence(subject: Subject) -> str:
         return f"a connection to {subject.endpoint} is accepted{holder}, and closed at once"
     return f"the session reports for rank {subject.ranks} ({subject.endpoint}): {subject.reason}"
 
+
+# A wrong port: another program listens there, or this folder's ranks listen elsewhere.
 
 MALFORMED = "sent malformed data"  # in a session's reason
 
@@ -228,6 +239,9 @@ def _elsewhere(observed: Observations) -> list[str]:
         f"a debugpy started in this folder waits on port {port} ({holder})"
         for port, holder in sorted(observed.elsewhere.items())
     ]
+
+
+# Connection refused: nothing listens where a rank should.
 
 
 def refused_applies(subject: Subject, _: Observations) -> bool:
