@@ -19,7 +19,7 @@ from dap_mux.config import (
 from dap_mux.errors import UsageError
 
 if TYPE_CHECKING:
-    from dap_mux.cli.inline_console import InlineConsole
+    from dap_mux.cli.console import InlineConsole
 
 
 def run(args: Namespace) -> int:
@@ -49,7 +49,7 @@ def _launch(args: Namespace) -> int:
 
 
 def _console(config: Config) -> InlineConsole:
-    from dap_mux.cli.inline_console import InlineConsole
+    from dap_mux.cli.console import InlineConsole
 
     return InlineConsole(config)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.cli.commands import BY_NAME
-from dap_mux.cli.completion import SHELLS
+from dap_mux.cli.parser import SHELLS
 
 ASK = """\
 source {script}

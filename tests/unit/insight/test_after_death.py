@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.cli.dumps import why_from
+from dap_mux.cli.why import why_from
 from dap_mux.errors import DapMuxError
 from dap_mux.insight.why.fingerprints import collectives_in
 from dap_mux.insight.why.plain_pickle import NotPlain, plain_values
