@@ -10,17 +10,103 @@ k8s:job/train        ranks that a source finds (`source`)
 from __future__ import annotations
 
 import re
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn, cast
 
-from dap_mux.cluster.ranks_file import RanksFile
-from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Source, SourceSpec
-from dap_mux.cluster.sources import BUILT_IN, source_of
+import anyio
+
+from dap_mux.cluster.records import LAST_PORT, RankRecord, read_ranks_file
+from dap_mux.cluster.source import Source, SourceSpec, reach_directly
 from dap_mux.errors import UsageError
+
+# The source of each scheme: built-in ones, and those of other packages by entry point.
+
+ENTRY_POINTS: Final = "dap_mux.sources"
+# The same as in pyproject.toml, for editable installs that are older than that.
+BUILT_IN: Final = {
+    "dask": "dap_mux.cluster.framework_source:FrameworkSource",
+    "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
+    "oc": "dap_mux.cluster.kubernetes:Kubernetes",
+    "openpai": "dap_mux.cluster.openpai:OpenPai",
+    "pid": "dap_mux.cluster.pid:Pids",
+    "ray": "dap_mux.cluster.framework_source:FrameworkSource",
+    "slurm": "dap_mux.cluster.slurm:Slurm",
+    "ssh": "dap_mux.cluster.ssh:Ssh",
+}
+
+
+def source_of(word: SourceSpec) -> Source | None:
+    """Return the source for this endpoint, None if there is none. Raises `UsageError`."""
+    if word.scheme in BUILT_IN:
+        module, _, name = BUILT_IN[word.scheme].partition(":")
+        made = getattr(import_module(module), name)
+    else:
+        from importlib.metadata import entry_points  # noqa: PLC0415  (30 modules, seldom used)
+
+        found = entry_points(group=ENTRY_POINTS, name=word.scheme)
+        if not found:
+            return None
+        made = next(iter(found)).load()
+    return cast("Source", made(word))
+
+
+# `@ranks.json`: a ranks file, read again whenever it changes.
+
+POLL_INTERVAL_S: Final = 1.0
+# A file that was changed this recently can change again with the same mtime.
+MTIME_GRANULARITY_S: Final = 2.0
+
+
+class RanksFile:
+    """A `Source`: the ranks listed in a file."""
+
+    lingers = 0.0
+    reach = staticmethod(reach_directly)
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._read: tuple[int, int] | None = None
+        self._fresh = False
+        self._ranks: Sequence[RankRecord] | None = None
+
+    async def discover(self) -> Sequence[RankRecord]:
+        """Read the file. Raises `UsageError`, naming file and entry."""
+        self._read = self._state()
+        self._fresh = (
+            self._read is not None and time.time() - self._read[0] / 1e9 < MTIME_GRANULARITY_S
+        )
+        first = self._ranks is None
+        self._ranks = [_identified(one) for one in read_ranks_file(self._path)]
+        if first and not self._ranks:
+            raise UsageError(f"{self._path}: no ranks are in it")
+        return self._ranks
+
+    async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
+        """Yield the ranks whenever they have changed. Raises `UsageError`."""
+        while True:
+            await anyio.sleep(POLL_INTERVAL_S)
+            if self._fresh or self._state() != self._read:
+                before, ranks = self._ranks, await self.discover()
+                if ranks != before:
+                    yield ranks
+
+    def _state(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+
+def _identified(record: RankRecord) -> RankRecord:
+    """Treat another address or pid as another process of the same rank."""
+    return replace(record, incarnation=f"{record.endpoint} {record.pid or ''}")
+
 
 LOCALHOST = "127.0.0.1"
 EXAMPLES = "host:5678, host:5678-5681, host:5678+4, @ranks.json, k8s:job/train"

@@ -19,12 +19,9 @@ from dap_mux.engine.evaluate.collective_timeouts import CollectiveTimeouts
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.evaluate.library_watch import LibraryWatch
 from dap_mux.engine.evaluate.meshes import Meshes
-from dap_mux.engine.events.dispatch import dispatch
 from dap_mux.engine.events.output.rank_output import RankOutput
-from dap_mux.engine.events.pauses import Pauses
-from dap_mux.engine.events.rank_events import RankEvents
-from dap_mux.engine.events.rank_requests import answer_request
-from dap_mux.engine.events.ranks_event import RanksEvent
+from dap_mux.engine.events.rank_events import RankEvents, answer_request, dispatch
+from dap_mux.engine.events.ranks_event import Pauses, RanksEvent
 from dap_mux.engine.events.restart import JobRestart
 from dap_mux.engine.events.session_end import SessionEnd
 from dap_mux.engine.injected_sources import InjectedSources

@@ -17,20 +17,45 @@ from msgspec.structs import replace
 from dap_mux.cluster.exit_reasons import ExitReasons
 from dap_mux.cluster.foreign_process import ForeignProcess
 from dap_mux.cluster.launcher import STOP_TIMEOUT_S, LaunchedJob, LauncherJob, RankReport
+from dap_mux.cluster.met_clusters import MetCluster, met_clusters
 from dap_mux.cluster.records import RankRecord
 from dap_mux.config import Config, LaunchOptions
 from dap_mux.config.values import Address
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
+from dap_mux.errors import DapMuxError
 from dap_mux.rank_sets import RankId
 from dap_mux.session.dial_out import accept_reverse
 from dap_mux.session.entry_line import launched_program
 from dap_mux.session.failure_reports import POLL_INTERVAL_S, FailureReports
 from dap_mux.session.job import FILES_PER_OWN_RANK, InlineConsole, Job, greet, with_processes
-from dap_mux.session.launched_clusters import join_clusters
+from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
 from dap_mux.temporary_folders import log_folder
+
+# The clusters that a launched job meets become part of its session.
+
+
+async def join_clusters(session: Session, rendezvous: Path) -> None:
+    """Follow each cluster that a driver names, until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        async for cluster in met_clusters(rendezvous):
+            tasks.start_soon(_follow, session, cluster)
+
+
+async def _follow(session: Session, cluster: MetCluster) -> None:
+    try:
+        cluster.check_python()
+        sources = await RankSources.of_source(cluster.named)
+    except DapMuxError as error:
+        session.tell(f"{error}; its workers run without a debugger")
+        cluster.let_driver_go_on()
+        return
+    sources.announce_ranks(session)
+    with anyio.CancelScope() as scope:
+        await sources.run(session, scope.cancel)
+
 
 LOOPBACK = ("127.0.0.1", "::1")
 OWN_FAILURE_CODE = 125

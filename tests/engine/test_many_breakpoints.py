@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.breakpoints.changes import COALESCE_WINDOW_S, MANY_RANKS
+from dap_mux.engine.breakpoints.sending import COALESCE_WINDOW_S, MANY_RANKS
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine.events.dispatch import EVENT_TABLE
+from dap_mux.engine.events.rank_events import EVENT_TABLE
 from dap_mux.engine.routes import ROUTES
 from tests.engine.conftest import TRANSCRIPTS
 from tests.support.schema import names

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dap_mux.config.options import BY_NAME
-from dap_mux.engine.ranks import heartbeat
+from dap_mux.engine.ranks import handshake
 from dap_mux.rank import in_process
 from dap_mux.rank.in_process import keep_alive
 from dap_mux.shell import liveness, sockets
@@ -83,7 +83,7 @@ def test_a_rank_notices_a_session_that_says_nothing() -> None:
     allowed = BY_NAME["release_after"].default
     assert isinstance(allowed, float)
     assert allowed + in_process.CHECK_INTERVAL_S <= 15
-    assert heartbeat.BEATS >= 3
+    assert handshake.BEATS >= 3
 
 
 async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from dap_mux.shell import peer_credentials
-from dap_mux.shell.auth import Guard
-from dap_mux.shell.peer_credentials import tcp_uid
+from dap_mux.shell import auth
+from dap_mux.shell.auth import Guard, tcp_uid
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 FORMS = {
@@ -23,7 +22,7 @@ FORMS = {
     "an IPv6 socket to an IPv4 port": ("127.0.0.1", "::ffff:127.0.0.1"),
 }
 Pair = tuple[socket.socket, socket.socket]
-End = peer_credentials._End
+End = auth._End
 
 
 @pytest.fixture(params=list(FORMS.values()), ids=list(FORMS))
@@ -39,14 +38,14 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 def _found(pair: Pair, look: Callable[..., End | None]) -> End | None:
-    ours, theirs = peer_credentials._addresses(pair[0])
+    ours, theirs = auth._addresses(pair[0])
     return look(theirs, ours)
 
 
 def test_both_ways_to_look_find_the_same(pair: Pair) -> None:
     inode = os.fstat(pair[1].fileno()).st_ino
     assert tcp_uid(pair[0]) == os.getuid()
-    for look in (peer_credentials._by_sock_diag, peer_credentials._by_table):
+    for look in (auth._by_sock_diag, auth._by_table):
         assert _found(pair, look) == (1, os.getuid(), inode)
 
 
@@ -54,7 +53,7 @@ def test_whoever_has_hung_up_is_nobody(pair: Pair) -> None:
     pair[1].sendall(b"x")
     pair[1].close()
     assert tcp_uid(pair[0]) is None
-    listed = _found(pair, peer_credentials._row)
+    listed = _found(pair, auth._row)
     assert listed is not None
     assert listed.inode == 0
     assert not Guard().trusts(pair[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.cluster import ranks_file
-from dap_mux.cluster.ranks_file import RanksFile
+from dap_mux.cluster.endpoints import RanksFile
 from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.errors import UsageError
 

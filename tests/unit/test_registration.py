@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.session.registration import MAX_RANKS, Registration, read_registration
+from dap_mux.session.dial_out import MAX_RANKS, Registration, read_registration
 
 SAID = {"group": "job", "rank": 3, "host": "node1", "pid": 4711, "coords": {"tp": 1},
         "world_size": 8}  # fmt: skip

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cluster.endpoints import read_endpoint
+from dap_mux.cluster.endpoints import BUILT_IN, GROUP, read_endpoint, source_of
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.cluster.sources import BUILT_IN, GROUP, source_of
 
 if sys.version_info >= (3, 11):
     import tomllib

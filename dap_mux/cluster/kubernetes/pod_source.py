@@ -8,7 +8,7 @@ k8s:job/train:5678+4       four ranks in each pod  oc:...                 the sa
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,16 +16,128 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.kubernetes.job_kinds import KINDS, JobKind
-from dap_mux.cluster.kubernetes.missed_pods import MissedPods
-from dap_mux.cluster.kubernetes.pod_failures import PodFailures
 from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
-from dap_mux.cluster.kubernetes.pod_ranks import ranks_of
-from dap_mux.cluster.kubernetes.pods import Json, exit_code_of, has_ended, name_of
+from dap_mux.cluster.kubernetes.pod_ranks import FindPlace, key_of, own_place, ranks_of
+from dap_mux.cluster.kubernetes.pods import (
+    Json,
+    exit_code_of,
+    failed_container,
+    has_ended,
+    has_failed,
+    how_it_crashed,
+    how_it_failed,
+    missed,
+    name_of,
+    starts_of,
+)
 from dap_mux.cluster.kubernetes.selections import MALFORMED, JobPods, NamedPods, Selection
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.records import LAST_PORT, RankRecord
 from dap_mux.cluster.source import Notify, OnReached, SourceSpec
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
+
+# Pods that are gone, and that are waited for because others may be made in their place.
+
+REPLACEMENT_TIMEOUT_S: Final = 30.0
+
+
+class MissedPods:
+    """The missed pods, each until another has come or half a minute has passed."""
+
+    def __init__(self, find_place: FindPlace = own_place) -> None:
+        self._find_place = find_place
+        self._missed: dict[str, tuple[Json, float]] = {}  # with the time until which it is waited
+
+    def __bool__(self) -> bool:
+        return bool(self._missed)
+
+    @property
+    def pods(self) -> list[Json]:
+        """Their descriptions, the one that went first at the beginning."""
+        return [pod for pod, _ in self._missed.values()]
+
+    @property
+    def deadlines(self) -> list[float]:
+        """When each of them is given up, by the clock of `take`."""
+        return [until for _, until in self._missed.values()]
+
+    def take(self, before: Mapping[str, Json], pods: Mapping[str, Json], now: float) -> None:
+        """Compare the pods of before with the present ones, both by name, at this time."""
+        for name, pod in before.items():
+            if waited_for := missed(pod, pods.get(name)):
+                self._missed[name] = waited_for, now + REPLACEMENT_TIMEOUT_S
+        for name, pod in pods.items():
+            earlier = before.get(name)
+            if earlier is None or not (has_ended(earlier) and has_ended(pod)):
+                self._replaced_by(pod, is_new=earlier is None)
+        self._missed = {name: each for name, each in self._missed.items() if each[1] > now}
+
+    def _replaced_by(self, pod: Json, *, is_new: bool) -> None:
+        """Miss no longer what this pod stands for: itself, its place, or any without a number."""
+        if not has_ended(pod):
+            self._missed.pop(name_of(pod), None)
+        place = key_of(pod, self._find_place)
+        if place or is_new:
+            others = (each for each in self.pods if name_of(each) != name_of(pod))
+            same = [name_of(each) for each in others if key_of(each, self._find_place) == place]
+            for name in same if place else same[:1]:
+                del self._missed[name]
+
+
+# Messages about pods that have failed or crashed.
+
+MAX_NAMED: Final = 8  # pods in one report; a job of a thousand fails in one way
+
+
+class PodFailures:
+    """Messages that have not been reported yet."""
+
+    def __init__(self, tool: Tool) -> None:
+        self._tool = tool
+        self._known: set[str] = set()
+        self._failed: list[str] = []
+        self._others: list[str] = []
+
+    def see(self, pods: Iterable[Json]) -> None:
+        """Add a message for each pod that has failed or crashed, once."""
+        for pod in pods:
+            failed, crash = has_failed(pod), how_it_crashed(pod)
+            key = f"{pod['metadata'].get('uid', name_of(pod))}/{'' if failed else starts_of(pod)}"
+            if (failed or crash) and key not in self._known:
+                self._known.add(key)
+                self._failed.append(self._failure(pod) if failed else self._crash(pod, crash))
+
+    def add(self, text: str) -> None:
+        """Add another message; '' is ignored."""
+        self._others += filter(None, [text])
+
+    def __bool__(self) -> bool:
+        return bool(self._failed or self._others)
+
+    def take(self) -> list[str]:
+        """Return and clear the messages."""
+        named, more = self._failed[:MAX_NAMED], len(self._failed) - MAX_NAMED
+        told = [
+            *named,
+            *([f"{more} more pods have failed or crashed"] if more > 0 else []),
+            *self._others,
+        ]
+        self._failed, self._others = [], []
+        return told
+
+    def _failure(self, pod: Json) -> str:
+        how = how_it_failed(pod)
+        return f"pod {name_of(pod)} has failed{f': {how}' if how else ''}; see {self._logs(pod)}"
+
+    def _crash(self, pod: Json, how: str) -> str:
+        logs = self._logs(pod, "--previous")
+        return f"pod {name_of(pod)} has ended with {how}, and will be restarted; see {logs}"
+
+    def _logs(self, pod: Json, *how: str) -> str:
+        container = failed_container(pod)
+        which = ("-c", container) if container else ()
+        return f"`{self._tool.command('logs', *how, name_of(pod), *which)}`"
+
 
 DEFAULT_PORT: Final = 5678
 RELIST_INTERVAL_S: Final = 120.0  # between full lists, in case a change was missed

@@ -5,7 +5,7 @@ It is encoded once, and equal answers are read once: a thousand ranks of one pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -17,6 +17,7 @@ from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.union import Plan, Plans
 from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.messages.join import Join
 from dap_mux.engine.source_files.diagnosis import NO_FILE
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
@@ -25,6 +26,72 @@ from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import BreakpointStates, read
 from dap_mux.rank_sets import World
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+# `breakpoint` events: where ranks are many, what changes within a moment is told together.
+#
+# A client sees one breakpoint, merged from its states in all ranks. Merging again at each answer
+# would make every one of a thousand ranks look at all the others.
+
+MANY_RANKS: Final = 64  # above this many
+COALESCE_WINDOW_S: Final = 0.05
+
+
+class Changes:
+    """Breakpoints whose state has changed in some rank; `tell` says so to their clients."""
+
+    def __init__(self, core: SessionState, tell: Callable[[Breakpoint], None]) -> None:
+        self._core = core
+        self._tell = tell
+        self._changed: dict[Breakpoint, None] = {}
+        self._timer: int | None = None
+
+    def note(self, item: Breakpoint) -> None:
+        """Tell it at once where ranks are few, else with all that changes within a moment."""
+        if len(self._core.mains) <= MANY_RANKS:
+            self._tell(item)
+            return
+        self._changed[item] = None
+        if self._timer is None:
+            self._timer = self._core.after(COALESCE_WINDOW_S, self._window_over)
+
+    def _window_over(self) -> None:
+        self._timer = None
+        changed, self._changed = self._changed, {}
+        for item in changed:
+            self._tell(item)
+
+
+# Responses that wait until ranks have acknowledged a place's breakpoints.
+
+
+class BreakpointAcks:
+    """Tracks which ranks still have to acknowledge the breakpoints of which place."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._joins: list[tuple[Place, Join[DebuggeeId]]] = []
+
+    def wait(
+        self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float
+    ) -> None:
+        """Call `then` once all these ranks have acknowledged, after `limit` seconds at most."""
+        self._forget_ended()
+        join = Join(self._core, (rank.id for rank in ranks), lambda missing: then(), limit)
+        self._joins.append((place, join))
+
+    def arrived(self, rank: Rank, place: Place | None) -> None:
+        """A rank has acknowledged this place; None: all places, because it is gone."""
+        if not self._joins:
+            return
+        for awaited, join in list(self._joins):
+            if place in (awaited, None):
+                join.arrive(rank.id)
+        self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        self._joins = [(place, join) for place, join in self._joins if not join.over]
+
 
 MAX_ANSWERS: Final = 64  # that differ, and are kept to be recognised
 

@@ -13,8 +13,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dap_mux.engine.breakpoints.acks import BreakpointAcks
-from dap_mux.engine.breakpoints.changes import Changes
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
@@ -23,7 +21,7 @@ from dap_mux.engine.breakpoints.merge import (
     updated,
 )
 from dap_mux.engine.breakpoints.reading import MODE_KEPT, adopt, mode_kept, read_breakpoint
-from dap_mux.engine.breakpoints.sending import Sending, Sendings, Taken
+from dap_mux.engine.breakpoints.sending import BreakpointAcks, Changes, Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
 from dap_mux.engine.breakpoints.union import Plan
 from dap_mux.engine.messages import to_clients, to_ranks

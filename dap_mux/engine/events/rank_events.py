@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from msgspec import Raw
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.evaluate.actors import ACTOR, MAX_QUESTIONS
 from dap_mux.engine.events.output.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
+from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, confirmation
 from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.state.bodies import Body
@@ -22,6 +27,7 @@ from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.learning import learn_threads
 from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
+from dap_mux.protocol.messages import Message, Response, encode, plain
 from dap_mux.protocol.rank_messages import (
     ActorTold,
     Held,
@@ -29,8 +35,12 @@ from dap_mux.protocol.rank_messages import (
     Served,
     Stopped,
     Threads,
+    announces_child,
+    event_body,
     fields,
+    read,
     read_data,
+    stopped_body,
 )
 
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
@@ -302,3 +312,86 @@ def _job(body: Body, core: SessionState) -> Body:
 def _has_own_row(rank: Rank, id: int) -> bool:
     """Whether a thread has a row beside that of its rank."""
     return id in rank.threads and id != main_thread(rank)
+
+
+# Requests that a rank makes of its client: refused, but for `startDebugging`.
+
+NO_CHILD: Final = "its configuration has no `subProcessId` that is a number"
+
+
+def answer_request(core: SessionState, events: RankEvents, rank: Rank, message: Message) -> None:
+    """Answer a rank's request (`runInTerminal` and the like)."""
+    problem = "not supported"
+    if message.command == "startDebugging":
+        problem = "" if announces_child(message.arguments) else NO_CHILD
+    rank.connection.seq += 1
+    answer = Response(rank.connection.seq, message.seq, not problem, message.command, problem)
+    assert rank.link is not None
+    core.out.append(ToRank(rank.link, encode(answer)))
+    if problem:
+        core.log(logging.INFO, "rank", f"refused {message.command!r}: {problem}", rank)
+    else:
+        events.child(rank, plain(message.arguments)["configuration"])
+
+
+# What happens to each event of a rank: one row each, complete against the DAP schema.
+#
+# A row is the method of `RankEvents` that handles it, or None where the event is never passed on
+# and needs nothing.
+
+EventHandler: TypeAlias = Callable[[RankEvents, Rank, Body], None]
+
+
+def _with_our_ids(event: str) -> EventHandler:
+    """Pass the event on to the clients, its ids exchanged for ours."""
+    return lambda events, rank, body: events.translated(event, rank, body)
+
+
+def _stopped(events: RankEvents, rank: Rank, body: Raw) -> None:
+    events.stopped(rank, *stopped_body(body))
+
+
+# Frequent events: a thousand ranks may send them at once, so only the fields in use are decoded.
+READ_AT_ONCE: Final[Mapping[str, Callable[[RankEvents, Rank, Raw], None]]] = {
+    "stopped": _stopped,
+    "dapMuxHeld": lambda events, rank, body: events.held(rank, read(body, Held)),
+}
+WHOLE: Final[Mapping[str, EventHandler | None]] = {
+    "initialized": RankEvents.initialized,
+    "continued": RankEvents.continued,
+    "exited": RankEvents.exited,
+    "terminated": RankEvents.terminated,
+    "thread": RankEvents.thread,
+    "output": RankEvents.output,
+    "breakpoint": RankEvents.breakpoint,
+    "module": RankEvents.module,
+    "loadedSource": RankEvents.loaded_source,
+    "process": RankEvents.process,
+    "capabilities": RankEvents.capabilities,
+    "progressStart": _with_our_ids("progressStart"),
+    "progressUpdate": _with_our_ids("progressUpdate"),
+    "progressEnd": _with_our_ids("progressEnd"),
+    "invalidated": RankEvents.invalidated,
+    "memory": _with_our_ids("memory"),
+    "debugpySockets": RankEvents.sockets,
+    "dapMuxServed": RankEvents.served,
+    "dapMuxMark": RankEvents.marked,
+    "debugpyAttach": RankEvents.child,
+    "debugpyWaitingForServer": None,
+}
+EVENT_TABLE: Final[Mapping[str, object]] = {**WHOLE, **READ_AT_ONCE}
+
+
+def dispatch(events: RankEvents, rank: Rank, message: Message) -> None:
+    """Hand a rank's event to its row. Raises `PeerFault` where it is not what DAP says."""
+    event = message.event
+    if event in READ_AT_ONCE:
+        READ_AT_ONCE[event](events, rank, message.body)
+        return
+    body = event_body(event, message.body)
+    if event not in WHOLE:
+        events.unknown(rank, event, body)
+        return
+    handler = WHOLE[event]
+    if handler is not None:
+        handler(events, rank, body)

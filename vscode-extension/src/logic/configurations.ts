@@ -60,7 +60,7 @@ export function isCount(text: string): boolean {
 const DEFAULTS: Attributes = { showReturnValue: true };
 
 /** Names the attributes that are defaults: a session that is configured otherwise does not report these. */
-const UNSET_BY_USER = '__defaults'; // dap_mux/engine/clients/attach_conflicts.py
+const UNSET_BY_USER = '__defaults'; // dap_mux/engine/clients/attach.py
 
 /**
  * Adds what the adapter needs beside the user's attributes: the workspace folder, for path mappings,
