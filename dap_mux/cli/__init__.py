@@ -4,7 +4,7 @@
 namespace, `entry` runs the command and turns errors into a message and an exit code. A command's
 own module (`session_commands`, `console`, `cast`, `list_ranks`, `sessions`, `config_show`, ...) is
 imported when it runs, because `dap-mux adapter` must start in the time an editor allows; `start`
-makes imports cheaper. `join` is how one-shot commands and consoles join a session; `completion`
+makes imports cheaper. `join` is how one-shot commands and consoles join a session; `parser` also
 generates completions for shells; `table` prints columns safely.
 """
 

@@ -69,7 +69,7 @@ async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
     """Ask of processes, or of those that a launcher has started, and leave them as they are."""
     import anyio
 
-    from dap_mux.insight.why.answer import answer
+    from dap_mux.insight.why.verdict import answer
     from dap_mux.insight.why.verdicts import UNDECIDED, judge
     from dap_mux.rank_sets import fold
     from dap_mux.session.nccl_job import ask_nccl

@@ -35,7 +35,7 @@ MAX_SKIPPED: Final = 4
 def why_from(folder: Path) -> dict[str, Any]:
     """Return the answer of `why`. Raises `DapMuxError` where there is nothing to judge."""
     from dap_mux.insight.why.after_death import by_number, evidence_of, more_evidence
-    from dap_mux.insight.why.answer import answer
+    from dap_mux.insight.why.verdict import answer
     from dap_mux.insight.why.verdicts import judge
     from dap_mux.rank_sets import fold
     from dap_mux.session.dump_files import find_remains

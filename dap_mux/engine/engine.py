@@ -8,8 +8,7 @@ from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.attach_progress import Progress
-from dap_mux.engine.clients.client_inputs import ClientInputs
-from dap_mux.engine.clients.initialize import ClientInitialize
+from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices
 from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
@@ -19,11 +18,10 @@ from dap_mux.engine.evaluate.collective_timeouts import CollectiveTimeouts
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.evaluate.library_watch import LibraryWatch
 from dap_mux.engine.evaluate.meshes import Meshes
-from dap_mux.engine.events.output.rank_output import RankOutput
 from dap_mux.engine.events.rank_events import RankEvents, answer_request, dispatch
+from dap_mux.engine.events.rank_output import RankOutput
 from dap_mux.engine.events.ranks_event import Pauses, RanksEvent
-from dap_mux.engine.events.restart import JobRestart
-from dap_mux.engine.events.session_end import SessionEnd
+from dap_mux.engine.events.session_end import JobRestart, SessionEnd
 from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities

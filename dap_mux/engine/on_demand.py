@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from dap_mux.engine.evaluate.differ import DifferBreakpoints
     from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
     from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
-    from dap_mux.engine.evaluate.held_up import HeldUpRanks
-    from dap_mux.engine.evaluate.missing_ranks import MissingRanks
+    from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks, MissingRanks
 
 
 class OnDemand:
@@ -103,7 +102,7 @@ class OnDemand:
     @cached_property
     def held_up(self) -> HeldUpRanks:
         """Finds ranks that wait for others that stand."""
-        from dap_mux.engine.evaluate.held_up import HeldUpRanks
+        from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks
 
         return HeldUpRanks(self._core, self.evidence)
 

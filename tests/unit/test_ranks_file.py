@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cluster import ranks_file
+from dap_mux.cluster import endpoints
 from dap_mux.cluster.endpoints import RanksFile
 from dap_mux.cluster.records import RankRecord, read_ranks_file
 from dap_mux.errors import UsageError
@@ -36,8 +36,8 @@ async def test_a_change_that_its_time_does_not_show_is_read(
             write(path, 5679)
         return found
 
-    monkeypatch.setattr(ranks_file, "POLL_INTERVAL_S", 0.0)
-    monkeypatch.setattr(ranks_file, "read_ranks_file", reading)
+    monkeypatch.setattr(endpoints, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(endpoints, "read_ranks_file", reading)
     write(path, 5678)
     source = RanksFile(str(path))
     assert [one.port for one in await source.discover()] == [5678]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cluster.endpoints import BUILT_IN, GROUP, read_endpoint, source_of
+from dap_mux.cluster.endpoints import BUILT_IN, ENTRY_POINTS, read_endpoint, source_of
 from dap_mux.cluster.source import SourceSpec
 
 if sys.version_info >= (3, 11):
@@ -30,13 +30,13 @@ def lsf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = tmp_path / "somebodys_lsf-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-lsf\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{GROUP}]\nlsf = somebodys_lsf:Lsf\n", "utf-8")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nlsf = somebodys_lsf:Lsf\n", "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
 def test_the_table_is_what_the_package_declares() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["entry-points"][GROUP] == BUILT_IN
+    assert project["entry-points"][ENTRY_POINTS] == BUILT_IN
 
 
 @pytest.mark.parametrize("scheme", BUILT_IN)

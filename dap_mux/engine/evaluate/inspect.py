@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from dap_mux.engine.evaluate.failure_text import without_debugger_frames
 from dap_mux.engine.evaluate.last_answers import LastAnswers
+from dap_mux.engine.evaluate.replies import without_debugger_frames
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.evaluate.fan_out import absence_of
 from dap_mux.engine.evaluate.fold import most_first
+from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
 from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.stack_probe import Stacks, ask, stacks_of
 from dap_mux.engine.messages import to_clients
@@ -15,10 +16,47 @@ from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import BarrierRound
+from dap_mux.engine.stops.partial_moves import OnFound
 from dap_mux.errors import PeerFault
 from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.insight.why.evidence import Evidence
+from dap_mux.insight.why.held_up import Standing, held_up
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
+
+# Looks whether ranks that were let run wait for others that stand; stops none of them.
+
+SAMPLES: Final = 2
+INTERVAL_S: Final = 0.3
+
+
+class HeldUpRanks:
+    """The engine's part that knows who waits for ranks that stand."""
+
+    def __init__(self, core: SessionState, evidence: EvidenceGatherer) -> None:
+        self._core = core
+        self._evidence = evidence
+
+    def look(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
+        """Take samples of every rank, because any of them may keep the others waiting."""
+        live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
+        asked = {rank.rank_id for rank in run}
+        places = {rank.rank_id: _place(rank) for rank in stand}
+
+        def told(evidence: Evidence) -> None:
+            then([*held_up(evidence, asked, places, self._core.default_group())])
+
+        self._evidence.gather(live, SAMPLES, INTERVAL_S, told)
+
+
+def _place(rank: Rank) -> Standing:
+    stop = rank.stop
+    if stop is None or not stop.frames:
+        return Standing("", ends=bool(stop and stop.unhandled))
+    frame = stop.frames[stop.own]
+    name = frame.path.replace("\\", "/").rsplit("/", 1)[-1]
+    return Standing(f"{name}:{frame.line}", ends=stop.unhandled)
+
 
 MAIN: Final = "MainThread"
 Told: TypeAlias = "dict[DebuggeeId, Result[Stacks]]"

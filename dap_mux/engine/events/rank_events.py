@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.evaluate.actors import ACTOR, MAX_QUESTIONS
-from dap_mux.engine.events.output.rank_output import RankOutput
+from dap_mux.engine.events.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
 from dap_mux.engine.outputs import ToRank

@@ -19,12 +19,14 @@ from dap_mux.engine.ranks.connector import Connector
 from dap_mux.engine.ranks.deaths import end_of, reason_of
 from dap_mux.engine.ranks.departure import Departure
 from dap_mux.engine.ranks.handshake import Handshake
-from dap_mux.engine.ranks.incarnations import expect_another, is_another, is_replaced
 from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
     ENDED,
     ProcessWatch,
+    expect_another,
+    is_another,
     is_over,
+    is_replaced,
     not_listening,
 )
 from dap_mux.engine.ranks.subprocesses import Subprocesses

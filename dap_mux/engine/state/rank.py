@@ -8,18 +8,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Raw, Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase
-from dap_mux.engine.state.rank_row import RankRow
 from dap_mux.engine.state.stop import AtBarrier, Deferred, StepRun, Stop
 from dap_mux.protocol.messages import NO_RAW, Message
 from dap_mux.protocol.rank_messages import Stopped
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
+
+# The row of one rank, as the request `list` and the event `ranks` show it.
+
+
+class RankRow(Struct, frozen=True, gc=False, rename="camel"):
+    """The state of one rank or worker. Creating a Struct is several times faster than a dict."""
+
+    rank: int
+    worker: int | None
+    group: str
+    coords: dict[str, int] | None
+    host: str | None
+    pid: int | None
+    endpoint: str | None
+    state: str
+    reason: str | None
+    thread: str | None
+    function: str | None
+    module: str | None
+    path: str | None
+    line: int | None
+    thread_id: int
+    exit_code: int | None
+    actor: Body | UnsetType = UNSET
+
 
 NO_THREADS: Final[frozenset[int]] = frozenset()
 NO_OVERRIDES: Final[Body] = {}  # of every rank, and never changed

@@ -15,6 +15,16 @@ from typing import Any, Final
 from dap_mux.insight.why.evidence import Call
 from dap_mux.insight.why.waits import COMMUNICATION, plain
 
+# Tells files of libraries from the program's own, by their paths alone.
+
+_LIBRARY: Final = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|^<frozen")
+
+
+def is_library(path: str) -> bool:
+    """Whether a file is the standard library's or an installed package's."""
+    return _LIBRARY.search(path) is not None
+
+
 MAX_TEXT: Final = 200
 MAX_STEPS: Final = 8
 """How often a name may be followed to the one that it was assigned from."""

@@ -16,9 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from dap_mux.errors import PeerFault
-from dap_mux.insight.why.called import Source, call_at
+from dap_mux.insight.why.called import Source, call_at, is_library
 from dap_mux.insight.why.evidence import Call, Sample, Thread
-from dap_mux.insight.why.libraries import is_library
 from dap_mux.insight.why.waits import TORCH
 from dap_mux.printable import one_line
 

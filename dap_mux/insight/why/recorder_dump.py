@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.insight.why.called import is_library
 from dap_mux.insight.why.evidence import Collective
-from dap_mux.insight.why.libraries import is_library
 from dap_mux.printable import one_line
 
 # Reads pickles of plain values, such as torch's flight-recorder dumps, and no others.

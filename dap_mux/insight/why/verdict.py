@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
+from dap_mux.insight.stack_answer import frame_body
 from dap_mux.insight.stack_tree import Frame, Stack
-from dap_mux.insight.why.evidence import Thread
+from dap_mux.insight.why.evidence import Evidence, Thread
 from dap_mux.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.rank_sets import RankId, fold
 
@@ -128,3 +129,40 @@ def in_the_kernel(thread: Thread) -> str:
         return SYSTEM_STATES.get(thread.state, "") if thread.state == DISK else ""
     of = f" of {thread.file}" if thread.file else ""
     return f"in {thread.system_call}{of}, {SYSTEM_STATES.get(thread.state, thread.state)}"
+
+
+# A verdict as the response of `why`.
+
+Body = dict[str, Any]
+FINE: Final = frozenset({"healthy"})
+OFF: Final = "off"
+RECORDER_OFF: Final = (
+    "torch's flight recorder is off (rank set {}), so it is not known in which collectives they "
+    "are: TORCH_FR_BUFFER_SIZE=2000 switches it on"
+)
+
+
+def answer(
+    verdict: Verdict, named: Callable[[Iterable[RankId]], str], evidence: Evidence | None = None
+) -> Body:
+    """Return the response; `named`: ranks as a rank set. `evidence`: what it was judged by."""
+    off = _without_recorder(evidence) if evidence and verdict.name not in FINE else []
+    return {
+        "verdict": verdict.name,
+        "sentence": verdict.sentence,
+        "suspects": [
+            {
+                "ranks": named(suspect.ranks),
+                "stack": [frame_body(each) for each in reversed(suspect.stack)],
+                "waitingFor": suspect.waiting_for,
+            }
+            for suspect in verdict.suspects
+        ],
+        "evidence": [*verdict.evidence, *([RECORDER_OFF.format(named(off))] if off else [])],
+        "next": verdict.next,
+    }
+
+
+def _without_recorder(evidence: Evidence) -> list[RankId]:
+    """Return the ranks of torch whose flight recorder has no room for entries."""
+    return [one.rank for one in evidence if one.last is not None and one.last.recorder == OFF]

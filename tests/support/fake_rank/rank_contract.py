@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine.commands.pdb.expressions import PdbExpressions
+from dap_mux.engine.commands.pdb.command import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import RAW
 from dap_mux.engine.ranks.attach_expression import YES, attach_expression
 from dap_mux.rank.in_process import SESSION

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from dap_mux.engine.commands.pdb.expressions import PdbExpressions
+from dap_mux.engine.commands.pdb.command import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector
 from dap_mux.engine.state.rank import Rank

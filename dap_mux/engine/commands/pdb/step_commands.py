@@ -18,9 +18,8 @@ from dap_mux.engine.breakpoints.sync import OWN
 from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, Run, problem_of, stands
 from dap_mux.engine.commands.pdb.locations import LINE_TIMEOUT, Places
 from dap_mux.engine.commands.pdb.value_commands import Displays
-from dap_mux.engine.evaluate.failure_text import in_one_line
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
-from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector
+from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector, in_one_line
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.join import Join
 from dap_mux.engine.state.bodies import Body

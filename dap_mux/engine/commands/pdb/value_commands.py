@@ -7,8 +7,7 @@ from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from dap_mux.engine.commands.pdb.command import Invocation, Run
-from dap_mux.engine.commands.pdb.expressions import PdbExpressions
+from dap_mux.engine.commands.pdb.command import Invocation, PdbExpressions, Run
 from dap_mux.engine.commands.pdb.grammar import help_text
 from dap_mux.engine.commands.pdb.locations import Places, selected, stack
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator

@@ -12,8 +12,7 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.commands.pdb.breakpoint_commands import BreakpointCommands
-from dap_mux.engine.commands.pdb.command import Invocation, Run
-from dap_mux.engine.commands.pdb.expressions import PdbExpressions
+from dap_mux.engine.commands.pdb.command import Invocation, PdbExpressions, Run
 from dap_mux.engine.commands.pdb.grammar import Parsed, read
 from dap_mux.engine.commands.pdb.locations import Places
 from dap_mux.engine.commands.pdb.step_commands import StepCommands

@@ -8,8 +8,7 @@ from msgspec import UNSET
 
 from dap_mux.engine.ranks.deaths import held
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
-from dap_mux.engine.state.rank_row import RankRow
+from dap_mux.engine.state.rank import Rank, RankRow
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View, coords_of

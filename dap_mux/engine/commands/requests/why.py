@@ -11,8 +11,8 @@ from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.insight.why.answer import answer
 from dap_mux.insight.why.evidence import Evidence
+from dap_mux.insight.why.verdict import answer
 from dap_mux.insight.why.verdicts import judge
 from dap_mux.protocol.types import WhyArguments, typed
 

@@ -1,18 +1,8 @@
-"""Many ranks' output as one readable stream: `[3] …`, equal lines folded to `[0-3] …`.
-
-pydevd sends `print("hello", 2)` as four events (measured), so pieces are joined to lines for
-each rank and category. Lines wait a little for their likes from other ranks. There is no clock
-in here: while `pending`, the engine calls `flush` after `tick` seconds, and at once when
-`urgent`. A flush returns what the flush before it has seen already, so that a line waits
-between half a window and a whole one.
-
-The order of a rank's lines is kept, whatever the others do. A piece without a newline has more
-time, for on a busy machine its rest comes late; then it leaves as it is. What its ranks print next
-continues it without a prefix, and anything else is kept off its line by a newline of our own.
-"""
+"""Output of ranks: joined to lines, folded, and sent within a moment."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
@@ -20,9 +10,97 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from dap_mux.engine.events.output.lines import LINE_COST, Line, LineQueue
+from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
+
+# Lines of several ranks in the order in which they will be shown; equal ones fold.
+
+LINE_COST: Final = 128
+"""What a line costs beside its text, in characters, so that empty ones are not free."""
+
+RAY_MARKS: Final = (":actor_name:", ":task_name:", ":job_id:")
+_RANK_COST: Final = 8
+
+
+class Line(Struct):
+    """Text with its newline, or a piece that has none yet; several lines if they came as one."""
+
+    ranks: list[DebuggeeId]
+    category: str
+    text: str
+    rest: Body | None = None  # other fields of the body: such a line neither folds nor merges
+    plain: bool = False  # shown as it came, without a prefix
+    final: bool = False  # its rank is gone: nothing continues it
+    size: int = 0  # of `rest`, about
+
+
+class LineQueue:
+    """A rank's line folds only into one that stands behind all its own earlier lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.held = 0
+        self._places: dict[tuple[str, str], list[int]] = {}  # of each foldable text, ascending
+        self._last: dict[DebuggeeId, int] = {}  # where each rank's latest line stands
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def add(self, line: Line) -> None:
+        """Fold `line` (of one rank) into an equal one, or put it last.
+
+        What Ray's workers print for Ray, not for a reader, is left out.
+        """
+        if line.text.startswith(RAY_MARKS) and line.rest is None:
+            return
+        place = self._equal(line) if line.rest is None and not line.final else None
+        if place is None:
+            self._append(line)
+        else:
+            self.lines[place].ranks += line.ranks
+            self._last[line.ranks[0]] = place
+            self.held += _RANK_COST
+
+    def take(self, count: int) -> list[Line]:
+        """Remove and return the first `count` lines."""
+        taken, kept = self.lines[:count], self.lines[count:]
+        self.lines, self.held = [], 0
+        self._places.clear()
+        self._last.clear()
+        for line in kept:
+            self._append(line)
+        return taken
+
+    def _equal(self, line: Line) -> int | None:
+        places = self._places.get((line.category, line.text), ())
+        index = bisect_right(places, self._last.get(line.ranks[0], -1))
+        return places[index] if index < len(places) else None
+
+    def _append(self, line: Line) -> None:
+        place = len(self.lines)
+        self.lines.append(line)
+        self.held += len(line.text) + line.size + LINE_COST + _RANK_COST * len(line.ranks)
+        if line.rest is None and not line.final:
+            self._places.setdefault((line.category, line.text), []).append(place)
+        for rank in line.ranks:
+            self._last[rank] = place
+
+
+# Many ranks' output as one readable stream: `[3] …`, equal lines folded to `[0-3] …`.
+#
+# pydevd sends `print("hello", 2)` as four events (measured), so pieces are joined to lines for each
+# rank and category. Lines wait a little for their likes from other ranks. There is no clock in
+# here: while `pending`, the engine calls `flush` after `tick` seconds, and at once when `urgent`. A
+# flush returns what the flush before it has seen already, so that a line waits between half a
+# window and a whole one.
+#
+# The order of a rank's lines is kept, whatever the others do. A piece without a newline has more
+# time, for on a busy machine its rest comes late; then it leaves as it is. What its ranks print
+# next continues it without a prefix, and anything else is kept off its line by a newline of our
+# own.
 
 # Lines to the bodies of `output` events: who said it in front, and no two ranks on one line.
 
@@ -239,3 +317,49 @@ class OutputFolder:
 def _lines(text: str) -> list[str]:
     """Cut after each newline and nowhere else: `splitlines` knows ten more ends."""
     return [line + "\n" for line in text.split("\n")[:-1]]
+
+
+# What ranks print, on its way to the clients: held, folded, and sent when it is due.
+
+
+class RankOutput:
+    """The engine's part that sends the ranks' output; it keeps the folder's time."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._folder = OutputFolder(core.settings.settle, core.settings.line_patience, self._label)
+        self._timer: int | None = None
+
+    def _label(self, ranks: Iterable[DebuggeeId]) -> str:
+        """Return the prefix of a line: ranks, with their group where there are several."""
+        named = sorted(ranks)
+        alone = self._core.several_groups and len({id[0] for id in named}) == 1
+        text = label(named, self._core.default_group())
+        return f"{named[0][0]}:{text}" if alone else text
+
+    def add(self, rank: Rank, category: str, text: str, rest: Body) -> None:
+        """A rank has printed this; `rest` are the other fields of the event's body."""
+        self._folder.plain = self._core.single
+        self._folder.add(rank.id, category, text, rest)
+        self._arrange_flush()
+
+    def _arrange_flush(self) -> None:
+        if self._folder.urgent:
+            self.flush()
+        elif self._folder.pending and self._timer is None:
+            self._timer = self._core.after(self._folder.tick, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def flush(self, *, everything: bool = False, said_by: Collection[DebuggeeId] = ()) -> None:
+        """Send what is due (`OutputFolder.flush`)."""
+        for body, _ in self._folder.flush(everything=everything, said_by=said_by):
+            to_clients.broadcast_output(self._core, body)
+        self._arrange_flush()
+
+    def close(self, rank: Rank) -> None:
+        """The rank is gone: its unfinished line will not be finished."""
+        self._folder.close(rank.id)
+        self.flush()

@@ -1,1 +1,0 @@
-"""Output of many ranks: split into lines, equal lines merged."""
