@@ -208,7 +208,6 @@ ENGINE_ROOMS = (
     "routes",
     "on_demand",
     "events",
-    "events.output",
     "commands.debug_console",
     "commands.requests",
     "commands.pdb",

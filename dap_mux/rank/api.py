@@ -8,8 +8,11 @@ call opens the port, later ones find it open. `import dap_mux` brings `listen`,
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,7 +29,6 @@ from dap_mux.rank.debugger_wait import (
 )
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
 from dap_mux.rank.environ import Place, place_of
-from dap_mux.rank.forked_child import run_on_without_debugger
 from dap_mux.rank.listen import (
     candidate_ports,
     is_debugged,
@@ -36,7 +38,6 @@ from dap_mux.rank.listen import (
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.own_port import stop_listening as close_port
 from dap_mux.rank.pickled_code import keep_file_names
-from dap_mux.rank.pod import word_of_this_pod
 from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
     LOOPBACK,
@@ -49,6 +50,64 @@ from dap_mux.rank.ready import (
     write_to_rendezvous,
 )
 from dap_mux.rank.starter import STARTER, ends_with_starter
+
+# The name by which a rank in a Kubernetes pod is reached from outside.
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DEFAULT_PORT = 5678  # of `dap-mux attach k8s:...`
+
+
+def word_of_this_pod(port: int) -> str | None:
+    """Return what follows `dap-mux attach` on a machine with kubectl; None outside of a pod."""
+    try:
+        namespace = (ACCOUNT / "namespace").read_text("ascii").strip()
+    except (OSError, ValueError):
+        namespace = ""
+    return word_of(os.environ, socket.gethostname(), namespace, port)
+
+
+def word_of(environ: Mapping[str, str], hostname: str, namespace: str, port: int) -> str | None:
+    """The same for this environment.
+
+    A pod's host name is its own name; that of a pod of an indexed job is its job's, and its index.
+    """
+    if "KUBERNETES_SERVICE_HOST" not in environ:
+        return None
+    name = environ.get("POD_NAME") or hostname
+    index = environ.get("JOB_COMPLETION_INDEX")
+    if index and name == hostname and name.endswith(f"-{index}"):
+        name = f"job/{name[: -len(index) - 1]}"
+    namespace = environ.get("POD_NAMESPACE") or namespace
+    where = f"{namespace}/{name}" if namespace else name
+    return f"k8s:{where}" if port == DEFAULT_PORT else f"k8s:{where}:{port}"
+
+
+# A child that a rank forks, a DataLoader's worker say: it has debugpy's hooks, and no debugpy.
+#
+# None of debugpy's threads is in it, so a breakpoint that it ran into would hold it for ever
+# (measured with debugpy 1.8.22; `subProcess=False` does not help). It runs as without a debugger.
+
+
+def run_on_without_debugger() -> None:
+    """Take debugpy's hooks out of this process. Private interfaces of debugpy."""
+    give_breakpoint_back()
+    threading.settrace(None)
+    with suppress(Exception):
+        if sys.version_info >= (3, 12) and sys.monitoring.get_tool(sys.monitoring.DEBUGGER_ID):
+            _stop_monitoring()
+        else:
+            sys.modules["pydevd_tracing"].SetTrace(None)
+
+
+def _stop_monitoring() -> None:
+    """Without callbacks, what is still asked for code that was seen before leads nowhere."""
+    if sys.version_info >= (3, 12):
+        debugger, events = sys.monitoring.DEBUGGER_ID, sys.monitoring.events
+        sys.monitoring.set_events(debugger, events.NO_EVENTS)
+        for name in vars(events):
+            if name.isupper() and getattr(events, name):
+                with suppress(ValueError):  # some of them are no events of their own
+                    sys.monitoring.register_callback(debugger, getattr(events, name), None)
 
 
 class _Started:

@@ -17,21 +17,167 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import currentframe
 from pathlib import Path
 from sysconfig import get_paths
-from types import TracebackType
+from types import FrameType, SimpleNamespace, TracebackType
+from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.rank.audit import on_audit_event
+from dap_mux.injected.pydevd_patches import MADE_UP
+from dap_mux.injected.tracing import untraced
 from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
-from dap_mux.rank.exception_stop import entries, note_what_is_shown, stop_at, was_shown
 from dap_mux.rank.hidden_frames import users_part
 from dap_mux.rank.ready import say, write_ready_file
+
+# An audit hook for one event that runs no Python at all the others.
+#
+# Python's audit hooks are called for every import, open file and `sys.settrace`. While one written
+# in Python runs, other threads may run too, and CPython up to 3.11 fails where that happens inside
+# `sys.settrace`: the next thread that calls it gets "Cannot install a trace function while another
+# trace function is being installed" (https://github.com/python/cpython/issues/98257), in the user's
+# program or in debugpy. A look into a dict stays in C.
+
+
+def on_audit_event(event: str, call: Callable[[], None]) -> None:
+    """Call `call` at every audit event of this name, for as long as the process lives.
+
+    Its frame's caller is `_Key.__eq__`, whose caller is what raised the event.
+    """
+    watched: dict[Any, Any] = {_Key(event, call): None}
+    sys.addaudithook(watched.get)
+
+
+class _Key:
+    """A dict compares it with a text of the same hash, the event's own name, and no other."""
+
+    def __init__(self, event: str, call: Callable[[], None]) -> None:
+        self._event = event
+        self._call = call
+
+    def __hash__(self) -> int:
+        return hash(self._event)
+
+    def __eq__(self, other: object) -> bool:
+        if other == self._event:
+            self._call()
+        return False
+
+
+# Stop at an exception in the debugger that is attached, and know of its own such stops.
+#
+# Private interface of debugpy: its public `trigger_exception_handler` is newer than the debugpy of
+# many images, and stops in the innermost frame, be that in a library.
+
+# Marks on an exception: the debugger has let it go on; it has gone without a word.
+SHOWN, ABANDONED = "__dap_mux_shown__", "__dap_mux_abandoned__"
+
+
+class _Stop:
+    """One stop at an exception that debugpy is in."""
+
+    def __init__(self, info: Any) -> None:
+        self.info = info
+        self.abandoned = False
+
+
+_stops: list[_Stop] = []
+
+
+def stop_at(error: BaseException, trace: TracebackType) -> bool:
+    """Stop this thread at an exception that has left it, until the debugger lets it run on.
+
+    False where the debugger has gone without a word, as it does when a tunnel breaks.
+    """
+    debugger = _debugger()
+    thread = threading.current_thread()
+    info = debugger.set_additional_thread_info(thread)
+    kind = type(error)
+    info.pydev_message = f"{kind.__module__}.{kind.__qualname__}"
+    frame = _frame_to_show(debugger, trace)
+    vars(error).pop(ABANDONED, None)
+    with untraced(debugger):  # it has not begun in a callback of its tracer
+        debugger.do_stop_on_unhandled_exception(thread, frame, None, (kind, error, trace))
+    return ABANDONED not in vars(error)
+
+
+def note_what_is_shown() -> None:
+    """Mark every exception that debugpy stops for as uncaught, from now on: once is enough.
+
+    Unless the debugger goes while it stands there. debugpy then lets the thread run on, as it
+    does at `continue`; only as it hears of either can they be told apart.
+    """
+    with suppress(Exception):
+        debugger = _debugger()
+        stop = debugger.do_stop_on_unhandled_exception
+
+        def stop_and_mark(thread: Any, frame: object, frames: object, raised: Any) -> None:
+            this = _Stop(thread.additional_info)
+            _stops.append(this)
+            try:
+                stop(thread, frame, frames, raised)
+            finally:
+                _stops.remove(this)
+                with suppress(Exception):
+                    vars(raised[1])[ABANDONED if this.abandoned else SHOWN] = True
+
+        debugger.do_stop_on_unhandled_exception = stop_and_mark
+        _note_who_is_abandoned()
+
+
+def _note_who_is_abandoned() -> None:
+    api = sys.modules["_pydevd_bundle.pydevd_api"].PyDevdAPI
+    suspended = sys.modules["_pydevd_bundle.pydevd_constants"].STATE_SUSPEND
+    disconnect = api.request_disconnect
+
+    def note_and_disconnect(self: object, *rest: object, **named: object) -> object:
+        for each in _stops:
+            # `continue` has changed the state. So has the first call where the adapter's
+            # `disconnect` and the end of its connection are two, and the thread is yet to wake.
+            each.abandoned |= each.info.pydev_state == suspended
+        return disconnect(self, *rest, **named)
+
+    api.request_disconnect = note_and_disconnect
+
+
+def was_shown(error: BaseException) -> bool:
+    """Whether debugpy has stopped for it as uncaught, and was told to let it run on.
+
+    Or it has stopped where it was raised, in the process that its traceback was copied from.
+    """
+    if SHOWN in getattr(error, "__dict__", ()):
+        return True
+    copied = any(MADE_UP in each.tb_frame.f_code.co_names for each in entries(error.__traceback__))
+    return copied and bool(_debugger().break_on_user_uncaught_exceptions)
+
+
+def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback, outermost first."""
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _debugger() -> Any:
+    return sys.modules["pydevd"].get_global_debugger()
+
+
+def _frame_to_show(debugger: Any, trace: TracebackType) -> FrameType:
+    """The innermost frame of the user's code, as debugpy's own filter chooses it."""
+    by_my_code_alone = SimpleNamespace(ignore_libraries=False)
+    found = list(entries(trace))
+    theirs = [
+        each.tb_frame
+        for each in found
+        if debugger.get_file_type(each.tb_frame) != debugger.PYDEV_FILE
+        and not debugger.exclude_exception_by_filter(by_my_code_alone, each)
+    ]
+    return theirs[-1] if theirs else found[-1].tb_frame
+
 
 VARIABLE = "DAP_MUX_POST_MORTEM"
 DEFAULT_LIMIT_S = 300.0

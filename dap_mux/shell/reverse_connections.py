@@ -1,6 +1,6 @@
 """Reverse connections: opened by ranks, and held until the engine takes them.
 
-First both sides prove that they know the token (`dap_mux.rank.token_proof` is the other side).
+First both sides prove that they know the token (`dap_mux.rank.dial` is the other side).
 Until then only one small message is read and nothing is passed on. Every user must prove it, this
 one included, so the connection's owner does not matter. Afterwards the connection is a link to a
 rank like any other, with debugpy at its other end.

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 from dap_mux.injected.tracing import _Patient
-from dap_mux.rank.audit import on_audit_event
+from dap_mux.rank.post_mortem import on_audit_event
 
 heard: list[str] = []
 refused: list[RuntimeError] = []

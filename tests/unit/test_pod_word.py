@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.cluster.kubernetes.pod_source import read
 from dap_mux.cluster.source import SourceSpec
-from dap_mux.rank.pod import word_of
+from dap_mux.rank.api import word_of
 
 IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 

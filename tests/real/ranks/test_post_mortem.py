@@ -173,7 +173,7 @@ states = import_module("_pydevd_bundle.pydevd_constants")
 thread = SimpleNamespace(pydev_state=states.STATE_SUSPEND)
 api.request_disconnect = lambda self: vars(thread).update(pydev_state=states.STATE_RUN)
 
-from dap_mux.rank import exception_stop
+from dap_mux.rank import post_mortem as exception_stop
 
 stop = exception_stop._Stop(thread)
 exception_stop._stops.append(stop)
