@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from dap_mux.engine import inputs
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
@@ -153,6 +156,7 @@ class Engine:
             inspector=self.inspector,
             on_behalf=requests.on_behalf,
         )
+        self._take = self._handlers()
         self.barriers.complete.add(self._barrier_complete)
         self.barriers.overdue.add(self._barrier_overdue)
         self.partial_moves.due.add(self._move_lasts)
@@ -172,7 +176,7 @@ class Engine:
         Raises nothing: an unforeseen exception is answered and logged (`faults`).
         """
         core = self.core
-        faults.run(core, self._take, event, self._settle)
+        faults.run(core, self._take[type(event)], event, self._settle)
         out, core.out = core.out, []
         return out
 
@@ -183,105 +187,73 @@ class Engine:
         faults.call_each(self.core, self._followers, ranks)
         faults.call_each(self.core, (self.control.stops.consider,))
 
-    def _take(self, event: inputs.Input) -> None:
-        """Sort the inputs by where they come from; what is the most frequent comes first."""
-        match event:
-            case inputs.LinkSaid():
-                self._link_said(event)
-            case inputs.ClientSaid():
-                self._client_inputs.said(event)
-            case inputs.Deadline():
-                self.core.fire(event.token)
-            case (
-                inputs.ClientConnected()
-                | inputs.ClientBabbled()
-                | inputs.ClientGone()
-                | inputs.ClientStalled()
-                | inputs.ClientReads()
-            ):
-                self._client_inputs.take(event)
-            case (
-                inputs.RankKnown()
-                | inputs.RankExited()
-                | inputs.RankFailed()
-                | inputs.LinkUp()
-                | inputs.LinkDown()
-                | inputs.ProcessSeen()
-            ):
-                self._of_rank(event)
-            case _:
-                self._of_session(event)
+    # Inputs
 
-    def _of_rank(self, event: inputs.OfRank) -> None:
-        match event:
-            case inputs.RankKnown():
-                self.view.id_of(event.rank)  # rows keep the order in which ranks became known
-                self.lifecycle.known(event.rank, event.endpoint)
-                self.capabilities.rank_known(event.endpoint.traits)
-            case inputs.RankExited() | inputs.RankFailed():
-                self._ends(event)
-            case inputs.LinkUp() | inputs.LinkDown():
-                self._connection(event)
-            case inputs.ProcessSeen():
-                self.lifecycle.processes.seen(event.token, event.alive)
-            case _:
-                inputs.assert_never(event)
+    def _handlers(self) -> dict[type, Callable[[Any], None]]:
+        """Return what is called with an input of each type."""
+        clients, lifecycle = self._client_inputs, self.lifecycle
+        return {
+            inputs.LinkSaid: self._link_said,
+            inputs.ClientSaid: clients.said,
+            inputs.Deadline: lambda event: self.core.fire(event.token),
+            inputs.ClientConnected: clients.take,
+            inputs.ClientBabbled: clients.take,
+            inputs.ClientGone: clients.take,
+            inputs.ClientStalled: clients.take,
+            inputs.ClientReads: clients.take,
+            inputs.RankKnown: self._rank_known,
+            inputs.RankExited: self._rank_exited,
+            inputs.RankFailed: self._rank_failed,
+            inputs.LinkUp: self._link_up,
+            inputs.LinkDown: self._link_down,
+            inputs.ProcessSeen: lambda event: lifecycle.processes.seen(event.token, event.alive),
+            inputs.ProcessesRead: self._processes_read,
+            inputs.LocalHash: self.files.answered,
+            inputs.LocalText: self.code_texts.read,
+            inputs.JobEnded: lambda event: self.session_end.job_ended(event.code),
+            inputs.JobRestarted: self._job_restarted,
+            inputs.RanksFound: self._ranks_found,
+            inputs.Listening: self._listening,
+            inputs.Notice: lambda event: self.notices.notice(event.text, lasting=event.lasting),
+            inputs.Shutdown: lambda event: self.session_end.shut_down(event.reason),
+        }
 
-    def _ends(self, event: inputs.RankExited | inputs.RankFailed) -> None:
+    def _rank_known(self, event: inputs.RankKnown) -> None:
+        self.view.id_of(event.rank)  # rows keep the order in which ranks became known
+        self.lifecycle.known(event.rank, event.endpoint)
+        self.capabilities.rank_known(event.endpoint.traits)
+
+    def _rank_exited(self, event: inputs.RankExited) -> None:
         rank = self.core.ranks.get(event.rank)
-        if rank is None:
-            return
-        if isinstance(event, inputs.RankExited):
+        if rank is not None:
             rank.fate.wanted |= event.wanted
             self.lifecycle.exited(rank, event.code, event.how)
-        else:
+
+    def _rank_failed(self, event: inputs.RankFailed) -> None:
+        rank = self.core.ranks.get(event.rank)
+        if rank is not None:
             rank.fate.failure, rank.fate.held = event.failure, event.held
             self.core.touch(rank)
 
-    def _connection(self, event: inputs.LinkUp | inputs.LinkDown) -> None:
+    def _link_up(self, event: inputs.LinkUp) -> None:
         rank = self.core.links.get(event.link)
-        if rank is None:
-            if isinstance(event, inputs.LinkUp):  # it was given up while it was being made
-                self.core.out.append(CloseLink(event.link))
-            return
-        if isinstance(event, inputs.LinkUp):
-            self.lifecycle.up(rank)
+        if rank is None:  # it was given up while it was being made
+            self.core.out.append(CloseLink(event.link))
         else:
+            self.lifecycle.up(rank)
+
+    def _link_down(self, event: inputs.LinkDown) -> None:
+        rank = self.core.links.get(event.link)
+        if rank is not None:
             self.lifecycle.down(rank, event)
 
-    def _of_session(self, event: inputs.OfSession) -> None:
-        match event:
-            case inputs.JobEnded():
-                self.session_end.job_ended(event.code)
-            case inputs.JobRestarted():
-                self._restarted(event)
-            case inputs.RanksFound():
-                self._ranks_found(event)
-            case inputs.LocalHash() | inputs.LocalText() | inputs.ProcessesRead():
-                self._of_this_machine(event)
-            case inputs.Listening():
-                self.core.address = event.address
-            case inputs.Notice():
-                self.notices.notice(event.text, lasting=event.lasting)
-            case inputs.Shutdown():
-                self.session_end.shut_down(event.reason)
-            case _:
-                inputs.assert_never(event)
+    def _processes_read(self, event: inputs.ProcessesRead) -> None:
+        self.on_demand.evidence.processes_read(event)
 
-    def _of_this_machine(
-        self, event: inputs.LocalHash | inputs.LocalText | inputs.ProcessesRead
-    ) -> None:
-        match event:
-            case inputs.LocalHash():
-                self.files.answered(event)
-            case inputs.LocalText():
-                self.code_texts.read(event)
-            case inputs.ProcessesRead():
-                self.on_demand.evidence.processes_read(event)
-            case _:
-                inputs.assert_never(event)
+    def _listening(self, event: inputs.Listening) -> None:
+        self.core.address = event.address
 
-    def _restarted(self, event: inputs.JobRestarted) -> None:
+    def _job_restarted(self, event: inputs.JobRestarted) -> None:
         self.core.flow.restarting = False
         if event.problem:
             self.notices.notice(event.problem)

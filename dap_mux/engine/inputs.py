@@ -216,19 +216,27 @@ class Shutdown(Struct, frozen=True, gc=False):
 
 
 OfClient: TypeAlias = ClientConnected | ClientBabbled | ClientGone | ClientStalled | ClientReads
-OfRank: TypeAlias = RankKnown | RankExited | RankFailed | LinkUp | LinkDown | ProcessSeen
-OfSession: TypeAlias = (
-    JobEnded
-    | JobRestarted
-    | RanksFound
+Input: TypeAlias = (
+    OfClient
+    | ClientSaid
+    | LinkSaid
+    | RankKnown
+    | RankExited
+    | RankFailed
+    | LinkUp
+    | LinkDown
+    | ProcessSeen
+    | ProcessesRead
+    | Deadline
     | LocalHash
     | LocalText
-    | ProcessesRead
+    | JobEnded
+    | JobRestarted
+    | RanksFound
     | Listening
     | Notice
     | Shutdown
 )
-Input: TypeAlias = LinkSaid | ClientSaid | Deadline | OfClient | OfRank | OfSession
 
 
 def assert_never(event: NoReturn) -> NoReturn:

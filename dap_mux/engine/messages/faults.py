@@ -10,7 +10,7 @@ with the number under which the log has the traceback.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from dap_mux.engine.inputs import Input
 from dap_mux.engine.messages import to_clients
@@ -23,7 +23,7 @@ EXPECTED = (StaleHandle, UsageError)  # a sentence for the user; nothing is wron
 
 
 def run(
-    core: SessionState, take: Callable[[Input], None], event: Input, settle: Callable[[], None]
+    core: SessionState, take: Callable[[Any], None], event: Input, settle: Callable[[], None]
 ) -> None:
     """Take an input, and do what is put off meanwhile: each right after the call that put it off.
 
