@@ -13,12 +13,11 @@ from dap_mux.console.breakpoints import Breakpoints
 from dap_mux.console.command import lookup, split_command
 from dap_mux.console.commands import COMMANDS
 from dap_mux.console.rank_prompt import RankPrompt
-from dap_mux.console.rank_tracker import Change
 from dap_mux.console.screen import Screen
 from dap_mux.console.session_client import SessionClient
 from dap_mux.console.wait_command import WaitFailed
 from dap_mux.errors import DapMuxError
-from dap_mux.rank_rows import Row, id_of
+from dap_mux.rank_rows import Change, Row, id_of
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
