@@ -153,8 +153,8 @@ class Engine:
             self.control,
             self.edits,
             self.stop_waiters,
-            inspector=self.inspector,
-            on_behalf=requests.on_behalf,
+            self.inspector,
+            requests.on_behalf,
         )
         self._take = self._handlers()
         self.barriers.complete.add(self._barrier_complete)

@@ -5,6 +5,7 @@ An editor waits for a session to start, and what these import is an eighth of a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,30 +31,21 @@ if TYPE_CHECKING:
     from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks, MissingRanks
 
 
+@dataclass(eq=False)
 class OnDemand:
-    """Those that evaluate in many ranks, and that read what users type."""
+    """Those that evaluate in many ranks, and that read what users type.
 
-    def __init__(  # noqa: PLR0913 - what they are made of
-        self,
-        core: SessionState,
-        view: View,
-        meshes: Meshes,
-        control: Control,
-        edits: BreakpointEdits,
-        stop_waiters: StopWaiters,
-        *,
-        inspector: Inspector,
-        on_behalf: OnBehalf,
-    ) -> None:
-        """`on_behalf` makes one of our requests for a client (`Requests.on_behalf`)."""
-        self._core = core
-        self._view = view
-        self._meshes = meshes
-        self._control = control
-        self._edits = edits
-        self._stop_waiters = stop_waiters
-        self._inspector = inspector
-        self._on_behalf = on_behalf
+    `on_behalf` makes one of our requests for a client (`Requests.on_behalf`).
+    """
+
+    _core: SessionState
+    _view: View
+    _meshes: Meshes
+    _control: Control
+    _edits: BreakpointEdits
+    _stop_waiters: StopWaiters
+    _inspector: Inspector
+    _on_behalf: OnBehalf
 
     @cached_property
     def cast(self) -> Cast:

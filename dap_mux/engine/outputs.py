@@ -55,7 +55,7 @@ class Connect(Struct, frozen=True, gc=False):
     """Open a connection to a rank; answer with `LinkUp` or `LinkDown`.
 
     `dials`: take up the call that it has made. `process`: the one that was met there before, as
-    `injected.process_identity` has it; "" for none.
+    `injected.attach.process_identity` has it; "" for none.
     """
 
     link: int
@@ -75,7 +75,7 @@ class CloseLink(Struct, frozen=True, gc=False):
 class WatchProcess(Struct, frozen=True, gc=False):
     """Does this process still run? Answered with `ProcessSeen(token)`, and again at its end.
 
-    `process` is as `injected.process_identity` has it.
+    `process` is as `injected.attach.process_identity` has it.
     """
 
     token: int
@@ -91,8 +91,8 @@ class UnwatchProcess(Struct, frozen=True, gc=False):
 class ReadProcesses(Struct, frozen=True, gc=False):
     """Read the state of these processes, always answered with `ProcessesRead(token)`.
 
-    Each is as `injected.process_identity` has it; or the pid of a process of this machine, or
-    `:5678`, the port that one listens on.
+    Each is as `injected.attach.process_identity` has it; or the pid of a process of this machine,
+    or `:5678`, the port that one listens on.
     """
 
     token: int

@@ -197,7 +197,7 @@ class Served(Struct):
 
 
 class Marked(Struct):
-    """Our `dapMuxMark` event: so much output was sent before it (`dap_mux.injected.send_queue`)."""
+    """Our `dapMuxMark` event: so much output was sent before it (`injected.attach.send_queue`)."""
 
     bytes: Annotated[int, msgspec.Meta(ge=0)]
 

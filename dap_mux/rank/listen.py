@@ -10,13 +10,8 @@ from contextlib import suppress
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected import (
-    adapter_keeper,
-    conditions,
-    evaluation,
-    source_of,
-    tracing,
-)
+from dap_mux.injected import evaluation, source_of
+from dap_mux.injected.attach import adapter_keeper, conditions, tracing
 from dap_mux.rank.debugger_wait import note_debugger_visits
 from dap_mux.rank.hidden_frames import hide_our_frames
 from dap_mux.rank.in_process import CannotListen
@@ -157,7 +152,7 @@ def _keep_adapter() -> None:
     """From now on, and not only from the first attach on: a line may break in the midst of that."""
     with suppress(Exception):
         debugger = sys.modules["pydevd"].get_global_debugger()
-        adapter_keeper.keep_adapter_from_the_start(debugger, source_of("adapter_program"))
+        adapter_keeper.keep_adapter_from_the_start(debugger, source_of("attach/adapter_program"))
 
 
 def _send_without_delay() -> None:

@@ -27,8 +27,8 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
-from dap_mux.injected.pydevd_patches import MADE_UP
-from dap_mux.injected.tracing import untraced
+from dap_mux.injected.attach.pydevd_patches import MADE_UP
+from dap_mux.injected.attach.tracing import untraced
 from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
 from dap_mux.rank.hidden_frames import users_part

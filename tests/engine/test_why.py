@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dap_mux.engine.endpoint import Traits
-from dap_mux.engine.evaluate.evidence_probe import ask, teach
+from dap_mux.engine.evaluate.evidence_probe import SAMPLE
 from dap_mux.insight.why.evidence import Process
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, stopped
@@ -107,7 +107,8 @@ def test_the_modules_are_sent_once(play: Play, form: str) -> None:
     book.rank(0).data.lacks = form
     for _ in range(2):
         assert why(book, client)["verdict"] == "healthy"
-    question, lesson = ask(INJECTED), teach(INJECTED, compiled=form == "bytecode")
+    bundle = INJECTED.bundles["evidence"]
+    question, lesson = bundle.ask(SAMPLE), bundle.bring(SAMPLE, compiled=form == "bytecode")
     asked = [text for text in book.rank(0).data.evaluated if text in {question, lesson}]
     assert asked == [question, lesson, *[question] * 5]
 

@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 import pytest
-from msgspec.structs import asdict
 
 from dap_mux.insight.why.evidence import Sample, Thread
 from dap_mux.session.injected_sources import injected_sources
@@ -30,7 +29,7 @@ class Ranks:
 
     def __init__(self, folder: Path, ends: ExitStack) -> None:
         self.sources = folder / "sources.json"
-        self.sources.write_text(json.dumps(asdict(injected_sources())), "utf-8")
+        self.sources.write_text(json.dumps(injected_sources().all), "utf-8")
         self._ends = ends
 
     def start(self, *command: str | Path, **environ: str) -> subprocess.Popen[str]:

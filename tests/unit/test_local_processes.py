@@ -15,7 +15,8 @@ from dap_mux.shell.local_processes import LocalProcesses, is_over
 from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s; not a wait
-SAYS_WHO = f"{source_of('process_identity')}\nprint(process_identity(), flush=True)\ninput()\n"
+IDENTITY = source_of("attach/process_identity")
+SAYS_WHO = f"{IDENTITY}\nprint(process_identity(), flush=True)\ninput()\n"
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def _bound_in(scope: ast.AST) -> set[str]:
 
 EVALUATION_COST_S: Final = 5e-6  # of one evaluation, with its overhead (make bench)
 COST_THRESHOLD: Final = 0.1  # share of the rank's time
-# The expensive conditions, as ranks measure them (dap_mux/injected/conditions.py).
+# The expensive conditions, as ranks measure them (dap_mux/injected/attach/conditions.py).
 RATE_EXPRESSION: Final = (
     "[(line, b.condition, round(cost.rate))"
     " for db in [__import__('pydevd').get_global_debugger()]"

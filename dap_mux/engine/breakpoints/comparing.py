@@ -43,9 +43,9 @@ def enable(core: SessionState, rank: Rank) -> None:
 
 @lru_cache(maxsize=8)
 def _enabling(injected: InjectedSources) -> Broadcast:
-    debugger, summaries = "__import__('pydevd').get_global_debugger()", injected.tensor_summary
+    debugger, summaries = "__import__('pydevd').get_global_debugger()", injected["tensor_summary"]
     function = "compare_in_conditions"
-    expression = call(injected.comparisons, function, debugger, repr(summaries))
+    expression = call(injected["comparisons"], function, debugger, repr(summaries))
     return Broadcast("evaluate", {"expression": expression, "context": "watch"})
 
 

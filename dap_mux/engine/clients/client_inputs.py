@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine import inputs
@@ -44,15 +45,13 @@ class ClientInitialize:
 NOT_INTRODUCED: Final = "the first request must be `initialize`"
 
 
+@dataclass(eq=False)
 class ClientInputs:
     """The engine's part that takes the inputs of clients. `hear` takes their messages on."""
 
-    def __init__(
-        self, core: SessionState, hear: Callable[[Client, Message], None], leave: ClientLeave
-    ) -> None:
-        self._core = core
-        self._hear = hear
-        self._leave = leave
+    _core: SessionState
+    _hear: Callable[[Client, Message], None]
+    _leave: ClientLeave
 
     def said(self, event: inputs.ClientSaid) -> None:
         """A client has sent a message; before `initialize` there is nothing else to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -18,16 +19,15 @@ RETURN_S: Final = 10.0  # VS Code attaches again within a second, after its task
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
 
 
+@dataclass(eq=False)
 class ClientLeave:
     """The engine's part that sees clients off."""
 
-    def __init__(self, core: SessionState, lifecycle: Lifecycle, breakpoints: Breakpoints) -> None:
-        self._core = core
-        self._lifecycle = lifecycle
-        self._breakpoints = breakpoints
-        self._awaited: tuple[Client, int] | None = (
-            None  # who attaches again; until then, or so long
-        )
+    _core: SessionState
+    _lifecycle: Lifecycle
+    _breakpoints: Breakpoints
+    # who attaches again; until then, or so long
+    _awaited: tuple[Client, int] | None = field(default=None, init=False)
 
     def disconnect(self, request: ClientRequest) -> None:
         """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""

@@ -86,7 +86,7 @@ class CollectiveTimeouts:
         asked = list(ranks)
         if self._asked is not None and extends:
             self._asked.update(rank.id for rank in asked)
-        expression = look(self._core.injected.timeout_probe, extends=extends)
+        expression = look(self._core.injected["timeout_probe"], extends=extends)
         gather_results(self._core, asked, lambda _: expression, TimeoutReport, self._answered)
 
     def _answered(self, results: dict[DebuggeeId, Result[TimeoutReport]]) -> None:
@@ -136,7 +136,7 @@ class CollectiveTimeouts:
         asked, self._asked = self._asked or set(), None
         self._core.cancel(self._reminder)
         self._reminder = None
-        expression = put_back(self._core.injected.timeout_probe)
+        expression = put_back(self._core.injected["timeout_probe"])
         message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
         requests = to_ranks.Round(self._core, "evaluate", self._undone)
         for id in sorted(asked):

@@ -45,7 +45,7 @@ class DifferBreakpoints:
             else:
                 told[rank.rank_id] = hold.value
         if silent:
-            text = summarised_unless_plain(self._core.injected.tensor_summary, item.compared)
+            text = summarised_unless_plain(self._core.injected["tensor_summary"], item.compared)
             then = partial(self._answered, round, item, told)
             self._fan_out.evaluate(silent, text, then, depth=0)
         elif len(set(told.values())) == 1:

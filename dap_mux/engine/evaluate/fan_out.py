@@ -123,7 +123,7 @@ class _EncodedRequest:
             return
         message = self._in_frames.get(text)
         if message is None:
-            source = self._core.injected.waiting_frames
+            source = self._core.injected["waiting_frames"]
             expression = call(source, "value_in_frame", repr(text))
             message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
             self._in_frames[text] = message

@@ -75,7 +75,7 @@ class LibraryWatch:
         live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
-        expression = lru_cache(partial(look, self._core.injected.torch_state))
+        expression = lru_cache(partial(look, self._core.injected["torch_state"]))
         gather_results(
             self._core,
             live,

@@ -70,7 +70,7 @@ class Meshes:
         if len(waiting) > 1:
             return
         live = [rank for rank in self._members(group) if rank.phase.live]
-        expression = meshes(self._core.injected.torch_state)
+        expression = meshes(self._core.injected["torch_state"])
         gather_results(
             self._core, live, lambda _: expression, object, partial(self._learned, group)
         )

@@ -72,7 +72,7 @@ class MissingRanks:
         """Ask those that run where they are, and tell it all."""
         missing = [self._core.ranks[id] for id in sorted(round.awaited) if id in self._core.ranks]
         runs = [rank for rank in missing if rank.phase.live and rank.standing is None]
-        expression = ask(self._core.injected.stacks, every_thread=False)
+        expression = ask(self._core.injected["stacks"], every_thread=False)
         then = partial(self._tell, round, item)
         gather_results(self._core, runs, lambda rank: expression, Stacks, then)
 

@@ -1,4 +1,4 @@
-"""The expression that asks a rank for its stacks, and its answer: `injected.stacks`."""
+"""The expression that asks a rank for its stacks, and its answer: `injected.evidence.stacks`."""
 
 from __future__ import annotations
 

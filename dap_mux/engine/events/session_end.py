@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
@@ -27,27 +28,18 @@ WAITS: Final = (
 )
 
 
+@dataclass(eq=False)
 class SessionEnd:
     """The engine's part that ends the session: with its last rank, its job, or at once."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        lifecycle: Lifecycle,
-        leave: ClientLeave,
-        notices: Notices,
-        output: RankOutput,
-        progress: Progress,
-        deaths: Deaths,
-    ) -> None:
-        self._core = core
-        self._lifecycle = lifecycle
-        self._leave = leave
-        self._notices = notices
-        self._output = output
-        self._progress = progress
-        self._deaths = deaths
-        self._timer: int | None = None
+    _core: SessionState
+    _lifecycle: Lifecycle
+    _leave: ClientLeave
+    _notices: Notices
+    _output: RankOutput
+    _progress: Progress
+    _deaths: Deaths
+    _timer: int | None = field(default=None, init=False)
 
     def consider(self) -> None:
         """A rank has gone, or the job has ended: was that the last?"""

@@ -53,7 +53,7 @@ def answer_without_frame(injected: InjectedSources) -> str:
 
     A statement, so that this itself prints nothing.
     """
-    source = injected.evaluation
+    source = injected["evaluation"]
     return f"own = {{}}; exec({source!r}, own); own['answer_without_frame'](); del own"
 
 

@@ -8,6 +8,7 @@ that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.engine.messages import to_ranks
@@ -23,26 +24,17 @@ from dap_mux.engine.state.session import SessionState
 EVALUATE_GRACE: Final = 0.8  # s
 
 
+@dataclass(eq=False)
 class Departure:
     """Takes leave of connected ranks; `left` is called for each once its connection is closed."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        transitions: Transitions,
-        connector: Connector,
-        handshake: Handshake,
-        request: AttachRequest,
-        watcher: Watcher,
-        left: Callable[[Rank], None],
-    ) -> None:
-        self._core = core
-        self._transitions = transitions
-        self._connector = connector
-        self._handshake = handshake
-        self._request = request
-        self._watcher = watcher
-        self._left = left
+    _core: SessionState
+    _transitions: Transitions
+    _connector: Connector
+    _handshake: Handshake
+    _request: AttachRequest
+    _watcher: Watcher
+    _left: Callable[[Rank], None]
 
     def begin(self, rank: Rank) -> None:
         """Let it run on, and disconnect as soon as that does no harm."""

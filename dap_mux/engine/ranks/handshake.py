@@ -77,7 +77,7 @@ def _answered(connection: Connection, reply: Reply) -> None:
     connection.beats = False
 
 
-KEY: Final = "dapMuxKey"  # as in dap_mux/injected/adapter_program.py
+KEY: Final = "dapMuxKey"  # as in dap_mux/injected/attach/adapter_program.py
 SESSION: Final = "dapMux"  # as in dap_mux/rank/own_port.py
 INITIALIZE_ARGUMENTS: Final[Body] = {
     "clientID": "dap-mux",

@@ -20,7 +20,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-DIFFERS: Final = "differs"  # as in dap_mux/injected/missing_files.py
+DIFFERS: Final = "differs"  # as in dap_mux/injected/attach/missing_files.py
 
 
 class CodeTexts:
@@ -60,7 +60,7 @@ class CodeTexts:
 
     def _bring(self, rank: Rank, path: str, text: str) -> None:
         remote = paths_of(self._core, rank).to_remote(path) or path
-        source = self._core.injected.missing_files
+        source = self._core.injected["missing_files"]
         arguments = {
             "expression": call(source, "bring", repr(remote), repr(text)),
             "context": "watch",

@@ -155,7 +155,7 @@ class Sources:
         rank = next(ranks, None)
         if rank is None:
             raise StaleHandle(f"no rank of {host} is left to read {remote.path}")
-        expression = probe.read(self._core.injected.file_probe, remote.path)
+        expression = probe.read(self._core.injected["file_probe"], remote.path)
         arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(
             self._core,

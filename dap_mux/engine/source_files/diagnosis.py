@@ -159,7 +159,7 @@ class Files:
         self._found.setdefault(rank.rank_id, Recent(MAX_FOUND))[path] = None
         self._open[path] = self._open.get(path, 0) + 1
         digest = self._compared.get(path, "")
-        expression = probe.look_at(self._core.injected.file_probe, remote, digest)
+        expression = probe.look_at(self._core.injected["file_probe"], remote, digest)
         arguments = {"expression": expression, "context": "watch"}
         to_ranks.ask_for(
             self._core,

@@ -1,7 +1,8 @@
 """The call that a thread is in, by its line in the source alone: nothing runs in the process.
 
-`injected/waiting_calls.py` knows more in a rank: which instruction it is at, and what names mean.
-Here a name means what the file imports or assigns to it, else what its printed value says.
+`injected/evidence/waiting_calls.py` knows more in a rank: which instruction it is at, and what
+names mean. Here a name means what the file imports or assigns to it, else what its printed value
+says.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _entry(said: Any, members: Mapping[str, list[int]]) -> Entry:
 
 
 def _group(name: str, description: str) -> str:
-    """Return a name that no other group has, as `injected/flight_recorder.py` does."""
+    """Return a name that no other group has, as `injected/evidence/flight_recorder.py` does."""
     if description in NO_NAMES:
         return name
     return description if description == DEFAULT else f"{description}/{name}"

@@ -47,7 +47,7 @@ class FakeData:
         self.evaluated: list[str] = []
         self.in_frames: dict[str, str] = {}
         """Variables of the functions that its main thread is in, while it runs."""
-        self.process = ""  # which one it is, as `injected.process_identity` says it
+        self.process = ""  # which one it is, as `injected.attach.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
         self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
@@ -233,7 +233,7 @@ class FakeData:
         }
 
     def _evidence_by(self, function: str) -> Json:
-        self._tells_evidence |= function == "teach"
+        self._tells_evidence |= function == "bring"
         if not self._tells_evidence:
             return {"lacks": self.lacks}
         return {"sample": self.evidence or self._evidence_of_main()}

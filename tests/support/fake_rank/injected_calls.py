@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from msgspec.structs import asdict
-
-from dap_mux.engine.evaluate.evidence_probe import ask, teach
+from dap_mux.engine.evaluate.evidence_probe import SAMPLE
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.ranks.attach_expression import attach_expression
 from dap_mux.session.injected_sources import injected_sources
@@ -33,16 +31,17 @@ class InjectedCall(NamedTuple):
 
 def _heads() -> Iterator[tuple[str, tuple[str, str]]]:
     """The text in front of the arguments for every function that can be called."""
-    for module, source in asdict(INJECTED).items():
+    for module, source in INJECTED.all.items():
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef):
                 yield call(source, node.name).removesuffix(")"), (module, node.name)
 
 
+_BUNDLE: Final = INJECTED.bundles["evidence"]
 EVIDENCE: Final = {
-    ask(INJECTED): InjectedCall("evidence", "ask", ""),
-    teach(INJECTED, compiled=True): InjectedCall("evidence", "teach", "bytecode"),
-    teach(INJECTED, compiled=False): InjectedCall("evidence", "teach", "source"),
+    _BUNDLE.ask(SAMPLE): InjectedCall("evidence", "ask", ""),
+    _BUNDLE.bring(SAMPLE, compiled=True): InjectedCall("evidence", "bring", "bytecode"),
+    _BUNDLE.bring(SAMPLE): InjectedCall("evidence", "bring", "source"),
 }
 _HEADS: Final = dict(_heads())
 
@@ -84,7 +83,7 @@ def users_text(call: InjectedCall) -> str:
 def shown(call: InjectedCall) -> str:
     """A call as transcripts have it."""
     name = _NAMES.get(call[:2], call.function)
-    if call[:2] == ("evidence", "teach"):
+    if call[:2] == ("evidence", "bring"):
         name = f"evidence, with {call.text}"
     elif call.module == "file_probe" or call[:2] == ("torch_state", "look"):
         name = f"{name} {call.values[0]}"

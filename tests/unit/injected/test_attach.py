@@ -7,13 +7,12 @@ import socket
 from typing import Any, Final
 
 import pytest
-from msgspec.structs import asdict
 
 from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, attach_expression
 from dap_mux.injected import attach
 from dap_mux.session.injected_sources import injected_sources
 
-SOURCES: Final = asdict(injected_sources())
+SOURCES: Final = injected_sources().all
 PATCHES: Final = [patch[:2] for patch in attach.patches(None, "", "")]
 
 

@@ -14,15 +14,15 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from msgspec.structs import asdict
 
-from dap_mux.engine.evaluate.evidence_probe import EvidenceAnswer, ask, teach
+from dap_mux.engine.evaluate.evidence_probe import SAMPLE, EvidenceAnswer
 from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
-from dap_mux.injected.stacks import Found, Place
+from dap_mux.injected.evidence.stacks import Found, Place
 from dap_mux.insight.why.evidence import Sample, Thread, stack_of
 from dap_mux.session.injected_sources import injected_sources
 
-SOURCES: Final = asdict(injected_sources())
+SOURCES: Final = injected_sources().all
+BUNDLE: Final = injected_sources().bundles["evidence"]
 WITHIN: Final = 30.0  # s; not a wait
 HERE: Final = __file__
 linux = pytest.mark.skipif(sys.platform != "linux", reason="it has no /proc")
@@ -413,12 +413,12 @@ def test_the_expressions_that_ask(
     def answer(expression: str) -> EvidenceAnswer:
         return msgspec.json.decode(eval(expression, {}, names), type=EvidenceAnswer)
 
-    assert answer(ask(injected_sources())) == EvidenceAnswer(lacks="bytecode")
-    first = answer(teach(injected_sources(), compiled=compiled))
+    assert answer(BUNDLE.ask(SAMPLE)) == EvidenceAnswer(lacks="bytecode")
+    first = answer(BUNDLE.bring(SAMPLE, compiled=compiled))
     (kept,) = (own for name, own in vars(debugger).items() if name.startswith("dap_mux_evidence"))
     assert {"waiting_calls", "stacks"} <= kept["_modules"].keys()
     run = dict(kept["_modules"])
-    second = answer(ask(injected_sources()))
+    second = answer(BUNDLE.ask(SAMPLE))
     for told in (first, second):
         assert told.sample is not None
         names_of_main = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.flight_recorder import C10D, INNER_C10D, NEWEST, recorded, world_rank
+from dap_mux.injected.evidence.flight_recorder import C10D, INNER_C10D, NEWEST, recorded, world_rank
 
 
 def entry(number: int, group: tuple[str, str] = ("0", "default_pg"), **changed: Any) -> Any:

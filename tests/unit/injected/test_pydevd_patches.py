@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected import pydevd_patches, stop_details, tracing
+from dap_mux.injected.attach import pydevd_patches, stop_details, tracing
 from tests.unit.injected.conftest import Writer
 
 SUSPENDED: Final = 2  # pydevd's

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from dap_mux.injected import send_queue
+from dap_mux.injected.attach import send_queue
 from dap_mux.protocol.framing import Framer
 from tests.support.processes.waiting import until
 

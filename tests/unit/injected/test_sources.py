@@ -6,34 +6,32 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
 
 import pytest
 
 import dap_mux
-from dap_mux import injected
-from dap_mux.engine.injected_sources import InjectedSources, call
-from dap_mux.injected import source_of
+from dap_mux.engine.injected_sources import call
+from dap_mux.injected import folders
+from dap_mux.session.injected_sources import injected_sources
 
 ROOT = Path(dap_mux.__file__).parent
-MODULES = sorted(module.name for module in iter_modules(injected.__path__))
-SENT_BY_OTHERS = {"sleeper"}  # cluster.native_debuggers runs it in a process of its own
+SOURCES = injected_sources().all
 OLDEST_PYTHON = (3, 8)
 """The oldest that the oldest release of debugpy knows with which ranks are accepted."""
 MAX_LINES = 3
 DEBUGPYS = {"debugpy", "pydevd", "_pydev_bundle", "_pydevd_bundle", "_pydevd_frame_eval"}
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", SOURCES)
 def test_the_oldest_python_can_run_it(module: str) -> None:
-    tree = ast.parse(source_of(module), feature_version=OLDEST_PYTHON)
+    tree = ast.parse(SOURCES[module], feature_version=OLDEST_PYTHON)
     annotated = "from __future__ import annotations"  # else newer types are evaluated
     assert annotated in ast.unparse(tree)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", SOURCES)
 def test_it_needs_the_standard_library_alone(module: str) -> None:
-    for node in ast.walk(ast.parse(source_of(module))):
+    for node in ast.walk(ast.parse(SOURCES[module])):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
@@ -42,8 +40,9 @@ def test_it_needs_the_standard_library_alone(module: str) -> None:
             assert name.split(".")[0] in sys.stdlib_module_names, name
 
 
-def test_the_engine_has_every_module() -> None:
-    assert {*InjectedSources.__struct_fields__} == {*MODULES} - SENT_BY_OTHERS
+def test_no_two_modules_have_one_name() -> None:
+    """The engine calls them by name, whichever folder they are in."""
+    assert sum(map(len, folders().values())) == len(SOURCES)
 
 
 @pytest.mark.parametrize("arguments", [(), ("1",), ("given", "[2, given]")])

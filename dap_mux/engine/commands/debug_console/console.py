@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -32,25 +33,19 @@ _WITHIN: Final = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Console:
-    """The engine's part that carries out commands."""
+    """The engine's part that carries out commands.
 
-    def __init__(
-        self,
-        core: SessionState,
-        view: View,
-        meshes: Meshes,
-        values: Values,
-        evaluator: RankSetEvaluator,
-        on_behalf: OnBehalf,
-    ) -> None:
-        """`on_behalf` makes one of our requests for a client (`Requests.on_behalf`)."""
-        self._core = core
-        self._view = view
-        self._meshes = meshes
-        self._values = values
-        self._evaluator = evaluator
-        self._on_behalf = on_behalf
+    `on_behalf` makes one of our requests for a client (`Requests.on_behalf`).
+    """
+
+    _core: SessionState
+    _view: View
+    _meshes: Meshes
+    _values: Values
+    _evaluator: RankSetEvaluator
+    _on_behalf: OnBehalf
 
     def call(self, request: ClientRequest, call: console_grammar.Call) -> None:
         """Carry out a command. Raises UsageError where there is no such command."""

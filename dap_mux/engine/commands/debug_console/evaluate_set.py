@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.meshes import Meshes
@@ -14,16 +16,14 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Tolerance
 
 
+@dataclass(eq=False)
 class RankSetEvaluator:
     """The engine's part that evaluates in several ranks for `evaluate` and `%compare`."""
 
-    def __init__(
-        self, core: SessionState, fan_out: FanOutEvaluator, meshes: Meshes, values: Values
-    ) -> None:
-        self._core = core
-        self._fan_out = fan_out
-        self._meshes = meshes
-        self._values = values
+    _core: SessionState
+    _fan_out: FanOutEvaluator
+    _meshes: Meshes
+    _values: Values
 
     def evaluate(
         self,
@@ -39,7 +39,7 @@ class RankSetEvaluator:
             to_clients.respond(self._core, request, self._values.body(answers, tolerance))
 
         def chosen(found: list[Rank]) -> None:
-            text = summarised(self._core.injected.tensor_summary, expression)
+            text = summarised(self._core.injected["tensor_summary"], expression)
             self._fan_out.evaluate(found, text, answered, depth=depth)
 
         self._meshes.choose(request, ranks, chosen)

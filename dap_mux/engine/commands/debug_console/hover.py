@@ -6,6 +6,7 @@ are asked for lookups only and have 300 ms, because code of the user may run the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -40,16 +41,14 @@ class _Pointed(NamedTuple):
     ranks: list[Rank]
 
 
+@dataclass(eq=False)
 class HoverEvaluator:
     """The engine's part that answers `evaluate` with the context `hover`."""
 
-    def __init__(
-        self, core: SessionState, inspector: Inspector, fan_out: FanOutEvaluator, values: Values
-    ) -> None:
-        self._core = core
-        self._inspector = inspector
-        self._fan_out = fan_out
-        self._values = values
+    _core: SessionState
+    _inspector: Inspector
+    _fan_out: FanOutEvaluator
+    _values: Values
 
     def evaluate(self, request: ClientRequest, arguments: EvaluateArguments) -> None:
         """Answer for all ranks in the frame's function, or for the frame's rank alone."""
@@ -103,7 +102,7 @@ class HoverEvaluator:
             request.client, request.seq, request.command, request.arguments, reply=answered
         )
         self._inspector.to_owner(inner)
-        text = summarised(self._core.injected.tensor_summary, expression)
+        text = summarised(self._core.injected["tensor_summary"], expression)
         depth = partial(_frame_of, pointed.function)
         self._fan_out.evaluate(pointed.ranks, text, told, OTHERS_TIMEOUT_S, depth=depth)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -108,27 +109,22 @@ class RunTo:
             self._edits.send(self._path, ranks, lambda: None, self._limit)
 
 
+@dataclass(eq=False)
 class StepCommands:
     """Commands after which a rank stands elsewhere."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        fan_out: FanOutEvaluator,
-        stop_waiters: StopWaiters,
-        control: Control,
-        edits: BreakpointEdits,
-        places: Places,
-        displays: Displays,
-    ) -> None:
-        self.core = core
-        self.stop_waiters = stop_waiters
-        self.control = control
-        self.edits = edits
-        self.fan_out = fan_out
-        self.places = places
-        self._displays = displays
-        self.commands: Mapping[str, Run] = {
+    core: SessionState
+    fan_out: FanOutEvaluator
+    stop_waiters: StopWaiters
+    control: Control
+    edits: BreakpointEdits
+    places: Places
+    _displays: Displays
+
+    @property
+    def commands(self) -> Mapping[str, Run]:
+        """What each of them does."""
+        return {
             "n": partial(self._step, "next"),
             "s": partial(self._step, "stepIn"),
             "r": partial(self._step, "stepOut"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -25,21 +26,19 @@ NEEDS_FRAME: Final = "is running: {!r} needs a stopped rank"
 STATEMENT: Final = "is running: a statement needs a stopped rank, an expression does not"
 
 
+@dataclass(eq=False)
 class ValueCommands:
     """Commands that change nothing but which frame is selected."""
 
-    def __init__(
-        self,
-        fan_out: FanOutEvaluator,
-        expressions: PdbExpressions,
-        places: Places,
-        displays: Displays,
-    ) -> None:
-        self._fan_out = fan_out
-        self._expressions = expressions
-        self._places = places
-        self._displays = displays
-        self.commands: Mapping[str, Run] = {
+    _fan_out: FanOutEvaluator
+    _expressions: PdbExpressions
+    _places: Places
+    _displays: Displays
+
+    @property
+    def commands(self) -> Mapping[str, Run]:
+        """What each of them does."""
+        return {
             "": self.python,
             "p": self._print,
             "pp": self._of_value,

@@ -52,7 +52,7 @@ class Cast:
         self._core = core
         self._meshes = meshes
         self._stop_waiters = stop_waiters
-        expressions = PdbExpressions(core.injected.pdb_views)
+        expressions = PdbExpressions(core.injected["pdb_views"])
         places, displays = Places(fan_out, expressions), Displays(fan_out)
         self._commands: Mapping[str, Run] = {
             **ValueCommands(fan_out, expressions, places, displays).commands,

@@ -37,7 +37,7 @@ class Compare:
             to_clients.respond(self._core, request, body)
 
         def chosen(ranks: list[Rank]) -> None:
-            text = summarised(self._core.injected.tensor_summary, arguments.expression)
+            text = summarised(self._core.injected["tensor_summary"], arguments.expression)
             self._fan_out.evaluate(ranks, text, answered, arguments.timeout, depth=arguments.frame)
 
         self._meshes.choose(request, arguments.ranks, chosen)

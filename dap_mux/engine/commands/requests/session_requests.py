@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dap_mux.engine.commands.requests.list import listing
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
@@ -24,24 +26,16 @@ from dap_mux.protocol.types import (
 )
 
 
+@dataclass(eq=False)
 class SessionRequests:
     """The engine's part that answers our own requests."""
 
-    def __init__(
-        self,
-        core: SessionState,
-        view: View,
-        meshes: Meshes,
-        control: Control,
-        lifecycle: Lifecycle,
-        client_events: ClientEvents,
-    ) -> None:
-        self._core = core
-        self._view = view
-        self._meshes = meshes
-        self._control = control
-        self._lifecycle = lifecycle
-        self._client_events = client_events
+    _core: SessionState
+    _view: View
+    _meshes: Meshes
+    _control: Control
+    _lifecycle: Lifecycle
+    _client_events: ClientEvents
 
     def threads(self, request: ClientRequest) -> None:
         """`threads`: from the view, without a round trip."""

@@ -27,7 +27,7 @@ from dap_mux.protocol.types import StacksArguments, typed
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
-TASKS: Final = ", asyncio tasks"  # as in dap_mux/injected/stacks.py
+TASKS: Final = ", asyncio tasks"  # as in dap_mux/injected/evidence/stacks.py
 
 
 class StackTrees:
@@ -40,11 +40,9 @@ class StackTrees:
     def stacks(self, request: ClientRequest) -> None:
         """`stacks`: no rank is stopped for it."""
         arguments = typed(request.arguments, StacksArguments)
-        injected = self._core.injected
+        stacks, tasks = self._core.injected["stacks"], self._core.injected["task_trees"]
         every_thread = arguments.threads == "all"
-        main, every = (
-            ask(injected.stacks, injected.task_trees, every_thread=each) for each in (False, True)
-        )
+        main, every = (ask(stacks, tasks, every_thread=each) for each in (False, True))
 
         def question(rank: Rank) -> str:
             return every if every_thread or shows_other_threads(rank) else main
