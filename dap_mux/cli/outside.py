@@ -109,7 +109,7 @@ async def stacks_outside(pids: Sequence[int], *, every_thread: bool) -> Body:
     Raises `DapMuxError` where py-spy is not installed.
     """
     from dap_mux.errors import DapMuxError
-    from dap_mux.insight.stack_answer import stacks_answer
+    from dap_mux.insight.stack_tree import stacks_answer
     from dap_mux.rank_sets import fold
     from dap_mux.session.outside_view import look, stacks_seen
 

@@ -15,18 +15,30 @@ from dap_mux import procfs
 from dap_mux.addresses import is_loopback
 from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.records import RankRecord
-from dap_mux.doctor import launch_json, pythons
-from dap_mux.doctor.machine import Machine, Process, process
+from dap_mux.doctor.machine import (
+    LAUNCH,
+    Configuration,
+    Machine,
+    Process,
+    inspect_python,
+    process,
+    read_launch_json,
+)
 from dap_mux.doctor.observations import (
+    ATTACHED,
     KIND_BY_OUTCOME,
     FilePlace,
     HolderKind,
+    Join,
+    Json,
     Observations,
+    SessionSnapshot,
     Subject,
+    id_of,
     looks_well,
+    take_snapshot,
 )
 from dap_mux.doctor.probe import probe
-from dap_mux.doctor.snapshot import ATTACHED, Join, Json, SessionSnapshot, id_of, take_snapshot
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.session_files import SessionFile, find, running
 
@@ -67,7 +79,7 @@ async def gathered(options: DoctorOptions, join: Join) -> AsyncIterator[Observat
         observed.subjects += [each for each in endpoints if not _is_attached(each, observed)]
         observed.elsewhere = _elsewhere(observed, options.folder)
         observed.subjects = await _examined(observed)
-        observed.pythons = [await pythons.inspect(command) for command in options.pythons]
+        observed.pythons = [await inspect_python(command) for command in options.pythons]
         observed.looked_at += [f"the Python of `{command}`" for command in options.pythons]
         observed.looked_at += map(_not_started, _pythons_of(observed.configurations))
         yield observed
@@ -192,11 +204,11 @@ def _is_attached(subject: Subject, observed: Observations) -> bool:
 
 
 def _read_launch(folder: Path, observed: Observations) -> None:
-    observed.configurations, problem = launch_json.read(folder)
+    observed.configurations, problem = read_launch_json(folder)
     if problem:
-        observed.looked_at.append(f"{launch_json.LAUNCH}, which cannot be read: {problem}")
+        observed.looked_at.append(f"{LAUNCH}, which cannot be read: {problem}")
     elif observed.configurations:
-        observed.looked_at.append(str(launch_json.LAUNCH))
+        observed.looked_at.append(str(LAUNCH))
     doors = [session.port for session in running()]
     for one in observed.configurations:
         host, port = one.address or ("", 0)
@@ -204,7 +216,7 @@ def _read_launch(folder: Path, observed: Observations) -> None:
             observed.subjects.append(Subject(host, port, one.where, for_editors=True))
 
 
-def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str]:
+def _pythons_of(configurations: Iterable[Configuration]) -> list[str]:
     """Return the Pythons of launch configurations."""
     started = [one.values for one in configurations if one.values.get("request") == "launch"]
     found = [values["python"] for values in started if isinstance(values.get("python"), str)]
@@ -214,7 +226,7 @@ def _pythons_of(configurations: Iterable[launch_json.Configuration]) -> list[str
 def _not_started(command: str) -> str:
     """A file that came with a folder starts nothing: the user is shown the command."""
     typed = f"dap-mux doctor --python {quote(command)}"
-    return f"not the Python that {launch_json.LAUNCH} names; to look at it, type `{typed}`"
+    return f"not the Python that {LAUNCH} names; to look at it, type `{typed}`"
 
 
 # This machine

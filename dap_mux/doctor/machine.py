@@ -1,17 +1,134 @@
-"""This machine's ports and processes, inspected without connecting to any."""
+"""Observe this machine: its Pythons, its launch configurations, and what commands find."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
 from dap_mux.python_command import is_starter, runs_module
+from dap_mux.user_files import parse_json, read_regular
+
+# Finds out whether a job's Python has debugpy, and which version.
+
+START_TIMEOUT_S: Final = 30.0  # `kubectl exec` is slow
+_PROGRAM: Final = (
+    "import sys; del sys.path[0]; "  # nothing of the folder that we are in is run
+    "import debugpy; print('debugpy', debugpy.__version__, sys.version.split()[0])"
+)
+_MISSING: Final = "No module named"
+
+
+@dataclass(frozen=True)
+class Python:
+    """`command` starts it, here or on another machine. `version`: debugpy's, "" for none.
+
+    `missing`: it runs without debugpy; `problem`: why it does not run.
+    """
+
+    command: str
+    version: str = ""
+    missing: bool = False
+    problem: str = ""
+
+
+async def inspect_python(command: str) -> Python:
+    """Let it import debugpy."""
+    words = shlex.split(command)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            "-c",
+            _PROGRAM,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except OSError as error:
+        return Python(command, problem=f"{words[0]}: {error.strerror or error}")
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), START_TIMEOUT_S)
+    except asyncio.TimeoutError:
+        process.kill()
+        await process.wait()
+        return Python(command, problem=f"no response within {START_TIMEOUT_S:g} s")
+    told = out.decode("utf-8", "replace").split()
+    if process.returncode == 0 and told[:1] == ["debugpy"]:
+        return Python(command, version=told[1])
+    said = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return Python(command, missing=_MISSING in said, problem=said)
+
+
+# The folder's `.vscode/launch.json`: configurations that lead to a session or to ranks.
+
+LAUNCH: Final = Path(".vscode/launch.json")
+# A string, or an extension of JSON: a comment, or a comma before a closing bracket.
+_PARTS: Final = re.compile(
+    r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[\]}])', re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One configuration, of our type or for attaching with debugpy."""
+
+    name: str
+    values: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        """Its name in messages."""
+        return f'{LAUNCH}, "{self.name}"'
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The address that it connects to; None if it launches, or contains a variable."""
+        connect = self.values.get("connect")
+        place = connect if isinstance(connect, dict) else self.values
+        host, port = place.get("host", "127.0.0.1"), place.get("port")
+        if isinstance(port, str) and re.fullmatch(r"[0-9]{1,5}", port):
+            port = int(port)
+        if self.values.get("request") != "attach" or not isinstance(port, int):
+            return None
+        return (host, port) if isinstance(host, str) and "$" not in host else None
+
+
+def read_launch_json(folder: Path) -> tuple[list[Configuration], str]:
+    """Return a folder's configurations, and why they cannot be read ("" if they can)."""
+    try:
+        text = read_regular(folder / LAUNCH)
+    except FileNotFoundError:
+        return [], ""
+    except (OSError, UnicodeDecodeError) as error:
+        return [], str(error)
+    try:
+        found = parse_json(plain(text))
+    except ValueError as error:
+        return [], str(error)
+    listed = found.get("configurations") if isinstance(found, dict) else None
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [Configuration(str(one.get("name")), one) for one in entries if _is_ours(one)], ""
+
+
+def _is_ours(values: dict[str, Any]) -> bool:
+    kind = values.get("type")
+    return kind == "dap-mux" or (
+        kind in ("debugpy", "python") and values.get("request") == "attach"
+    )
+
+
+def plain(text: str) -> str:
+    """Convert JSON with comments to JSON, keeping line numbers."""
+    return _PARTS.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text)
+
 
 OUR_ADAPTER: Final = "--server-access-token"  # among its arguments where a rank of ours started it
 _HALTED_STATES: Final = "TtZ"

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 from typing import Any, Final
 
-from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.observations import Observations
+from dap_mux.doctor.observations import Finding, Observations
 from dap_mux.printable import one_line
 
 VERSION: Final = 1

@@ -5,9 +5,10 @@ An editor waits for a session to start, and what these import is an eighth of a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.evaluate.inspect import Inspector
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks, MissingRanks
 
 
-@dataclass(eq=False)
-class OnDemand:
+class OnDemand(Struct, eq=False, dict=True):
     """Those that evaluate in many ranks, and that read what users type.
 
     `on_behalf` makes one of our requests for a client (`Requests.on_behalf`).

@@ -9,7 +9,7 @@ nothing else.
 from __future__ import annotations
 
 import pkgutil
-from importlib.resources import files
+from pathlib import Path
 
 
 def source_of(module: str) -> str:
@@ -24,12 +24,14 @@ def folders() -> dict[str, dict[str, str]]:
 
     A bundle's `__init__` has the bundle's name.
     """
-    found: dict[str, dict[str, str]] = {"": {}}
-    for entry in files(__name__).iterdir():
-        if entry.is_dir() and entry.joinpath("__init__.py").is_file():
-            names = [each.name[:-3] for each in entry.iterdir() if each.name.endswith(".py")]
-            sources = {name: source_of(f"{entry.name}/{name}") for name in sorted(names)}
-            found[entry.name] = {entry.name: sources.pop("__init__"), **sources}
-        elif entry.name.endswith(".py") and entry.name != "__init__.py":
-            found[""][entry.name[:-3]] = source_of(entry.name[:-3])
+    here = Path(__file__).parent
+    found = {"": {path.stem: source_of(path.stem) for path in _modules(here)}}
+    for entry in here.glob("*/__init__.py"):
+        name = entry.parent.name
+        others = {path.stem: source_of(f"{name}/{path.stem}") for path in _modules(entry.parent)}
+        found[name] = {name: source_of(f"{name}/__init__"), **others}
     return found
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")

@@ -23,8 +23,7 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.errors import PeerFault
 from dap_mux.injected.evidence.thread_states import thread_state
-from dap_mux.insight.stack_answer import kind_of_thread
-from dap_mux.insight.stack_tree import Stack, agreed
+from dap_mux.insight.stack_tree import Stack, agreed, kind_of_thread
 from dap_mux.insight.why.called import Source
 from dap_mux.insight.why.evidence import (
     Evidence,

@@ -32,7 +32,7 @@ from dap_mux.shell.driver import Driver
 from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
 from dap_mux.shell.signals import Signals
-from dap_mux.shell.tls_unix import listen_unix
+from dap_mux.shell.sockets import listen_unix
 
 if TYPE_CHECKING:
     from dap_mux.cluster.records import RankRecord

@@ -29,9 +29,9 @@ from dap_mux.shell.sockets import (
     is_from_here,
     prepare,
     tcp_of,
+    tls_options,
     write_now,
 )
-from dap_mux.shell.tls_unix import tls_options
 
 if TYPE_CHECKING:
     import socket

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dap_mux.doctor.causes import breakpoints, file_mapping, processes, reaching
-from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.observations import Observations, Subject
+from dap_mux.doctor.observations import Finding, Observations, Subject
 
 
 @dataclass(frozen=True)

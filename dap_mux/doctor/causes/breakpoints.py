@@ -8,9 +8,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.observations import Observations
-from dap_mux.doctor.snapshot import Json, SessionSnapshot
+from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.evaluate.torch_probe import COMPILED, compiled
 from dap_mux.injected import source_of
 from dap_mux.rank_sets import RankSetError, split_condition

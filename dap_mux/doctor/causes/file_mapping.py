@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.observations import FilePlace, Observations
-from dap_mux.doctor.snapshot import Json, SessionSnapshot
+from dap_mux.doctor.observations import FilePlace, Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES, Found, found, look_at
 from dap_mux.errors import PeerFault

@@ -14,14 +14,11 @@ from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, debugger_for
 from dap_mux.cluster.native_debuggers import NoWorkingDebugger
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.slurm_commands import time_left
-from dap_mux.doctor.finding import Finding
-from dap_mux.doctor.observations import Observations
-from dap_mux.doctor.snapshot import Json, SessionSnapshot
+from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.evaluate.timeout_probe import look
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.injected import source_of
-from dap_mux.insight.timeout_warnings import TimeoutWarning, timeout_warnings
-from dap_mux.insight.timeouts import TimeoutReport, read_report
+from dap_mux.insight.timeouts import TimeoutReport, TimeoutWarning, read_report, timeout_warnings
 from dap_mux.rank_sets import RankId, fold, parse
 from dap_mux.rank_sets.world import World
 

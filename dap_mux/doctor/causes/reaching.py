@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dap_mux.doctor.finding import Finding
 from dap_mux.doctor.machine import named
-from dap_mux.doctor.observations import Observations, Subject
+from dap_mux.doctor.observations import Finding, Observations, Subject
 from dap_mux.doctor.probe import TAKEN
 from dap_mux.rank_sets import fold
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine import inputs
 from dap_mux.engine.clients.leave import ClientLeave
@@ -45,8 +46,7 @@ class ClientInitialize:
 NOT_INTRODUCED: Final = "the first request must be `initialize`"
 
 
-@dataclass(eq=False)
-class ClientInputs:
+class ClientInputs(Struct, eq=False):
     """The engine's part that takes the inputs of clients. `hear` takes their messages on."""
 
     _core: SessionState

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
@@ -19,15 +20,14 @@ RETURN_S: Final = 10.0  # VS Code attaches again within a second, after its task
 NO_TERMINATE: Final = "this session does not own the job; `disconnect` leaves it running"
 
 
-@dataclass(eq=False)
-class ClientLeave:
+class ClientLeave(Struct, eq=False):
     """The engine's part that sees clients off."""
 
     _core: SessionState
     _lifecycle: Lifecycle
     _breakpoints: Breakpoints
     # who attaches again; until then, or so long
-    _awaited: tuple[Client, int] | None = field(default=None, init=False)
+    _awaited: tuple[Client, int] | None = None
 
     def disconnect(self, request: ClientRequest) -> None:
         """`disconnect`: answered at once. Ends the job where it is ours and the client says so."""

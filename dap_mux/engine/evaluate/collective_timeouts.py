@@ -16,8 +16,13 @@ from dap_mux.engine.evaluate.timeout_probe import look, put_back
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.insight.timeout_warnings import URGENT_S, TimeoutWarning, extension, timeout_warnings
-from dap_mux.insight.timeouts import TimeoutReport
+from dap_mux.insight.timeouts import (
+    URGENT_S,
+    TimeoutReport,
+    TimeoutWarning,
+    extension,
+    timeout_warnings,
+)
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.rank_sets.debuggees import DebuggeeId

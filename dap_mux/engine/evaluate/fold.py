@@ -7,8 +7,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from dap_mux.engine.state.bodies import Body
-from dap_mux.insight.compare import compare
-from dap_mux.insight.object_addresses import without_addresses
+from dap_mux.insight.compare import compare, without_addresses
 from dap_mux.rank_sets import RankId
 
 RankLabel: TypeAlias = Callable[[Iterable[RankId]], str]

@@ -7,13 +7,13 @@ is over, so it becomes an error rather than somebody else's data later.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
 from msgspec import Raw, Struct
 
 from dap_mux.engine.evaluate.last_answers import LastAnswers
-from dap_mux.engine.evaluate.replies import without_debugger_frames
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest
@@ -249,3 +249,22 @@ class Inspector:
             self._followed_up(request)
 
         self._sources.mark(request.client, rank, body, marked)
+
+
+# Shortens the error messages of expressions that failed in a rank.
+
+_TITLE: Final = "Traceback (most recent call last):\n"
+# A frame of a traceback: its first line, and the deeper lines that belong to it.
+_OF_PYDEVD: Final = r'(?m)^  File "[^"\n]*[/\\\\]_pydevd_bundle[/\\\\][^\n]*\n(?:    [^\n]*\n)*'
+_OF_THE_PROGRAM: Final = r'(?m)^  File "[^\n]*, in '
+
+
+def without_debugger_frames(text: str) -> str:
+    """Return a traceback without the frames of pydevd, which say nothing of the expression.
+
+    For what is no Python, none is left: then it reads as where Python itself prints it.
+    """
+    if not text.startswith(_TITLE):
+        return text
+    kept = re.sub(_OF_PYDEVD, "", text)
+    return kept if re.search(_OF_THE_PROGRAM, kept) else kept.removeprefix(_TITLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Set
 from typing import Final, TypeAlias
 
@@ -18,24 +17,6 @@ from dap_mux.protocol.handle_fields import Kind
 from dap_mux.protocol.messages import Message
 from dap_mux.protocol.rank_messages import Evaluated, read
 from dap_mux.rank_sets import RankId
-
-# Shortens the error messages of expressions that failed in a rank.
-
-_TITLE: Final = "Traceback (most recent call last):\n"
-# A frame of a traceback: its first line, and the deeper lines that belong to it.
-_OF_PYDEVD: Final = r'(?m)^  File "[^"\n]*[/\\\\]_pydevd_bundle[/\\\\][^\n]*\n(?:    [^\n]*\n)*'
-_OF_THE_PROGRAM: Final = r'(?m)^  File "[^\n]*, in '
-
-
-def without_debugger_frames(text: str) -> str:
-    """Return a traceback without the frames of pydevd, which say nothing of the expression.
-
-    For what is no Python, none is left: then it reads as where Python itself prints it.
-    """
-    if not text.startswith(_TITLE):
-        return text
-    kept = re.sub(_OF_PYDEVD, "", text)
-    return kept if re.search(_OF_THE_PROGRAM, kept) else kept.removeprefix(_TITLE)
 
 
 def in_one_line(message: str) -> str:

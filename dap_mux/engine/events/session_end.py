@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.clients.attach_progress import Progress
 from dap_mux.engine.clients.leave import ClientLeave
@@ -28,8 +29,7 @@ WAITS: Final = (
 )
 
 
-@dataclass(eq=False)
-class SessionEnd:
+class SessionEnd(Struct, eq=False):
     """The engine's part that ends the session: with its last rank, its job, or at once."""
 
     _core: SessionState
@@ -39,7 +39,7 @@ class SessionEnd:
     _output: RankOutput
     _progress: Progress
     _deaths: Deaths
-    _timer: int | None = field(default=None, init=False)
+    _timer: int | None = None
 
     def consider(self) -> None:
         """A rank has gone, or the job has ended: was that the last?"""

@@ -8,8 +8,9 @@ that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks.attach_request import AttachRequest
@@ -24,8 +25,7 @@ from dap_mux.engine.state.session import SessionState
 EVALUATE_GRACE: Final = 0.8  # s
 
 
-@dataclass(eq=False)
-class Departure:
+class Departure(Struct, eq=False):
     """Takes leave of connected ranks; `left` is called for each once its connection is closed."""
 
     _core: SessionState

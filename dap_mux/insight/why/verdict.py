@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from dap_mux.insight.stack_answer import frame_body
-from dap_mux.insight.stack_tree import Frame, Stack
+from dap_mux.insight.stack_tree import Frame, Stack, frame_body
 from dap_mux.insight.why.evidence import Evidence, Thread
 from dap_mux.insight.why.picture import Doing, Picture, same_wait
 from dap_mux.rank_sets import RankId, fold

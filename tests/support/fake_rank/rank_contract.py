@@ -244,7 +244,7 @@ async def a_step_is_brief_once_patched(bench: Bench) -> None:
         assert stop["stackFrames"] == frames
         (row,) = (await bench.client.request("threads"))["threads"]
         assert (stop["threadId"], stop["threadName"]) == (row["id"], row["name"])
-        line = PdbExpressions(INJECTED.pdb_views).line_text(frames[0]["line"])
+        line = PdbExpressions(INJECTED["pdb_views"]).line_text(frames[0]["line"])
         asked = {"expression": line, "frameId": frames[0]["id"], "context": "watch", **RAW}
         assert stop["lineText"] == (await bench.client.request("evaluate", asked))["result"]
     assert "continued" not in [event["event"] for event in bench.client.events]

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from dap_mux.engine.evaluate.fold import folded, most_first
-from dap_mux.insight.compare import compare
-from dap_mux.insight.object_addresses import common_text, without_addresses
+from dap_mux.insight.compare import common_text, compare, without_addresses
 
 
 class Foo:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.insight.timeout_warnings import duration, extension, timeout_warnings
-from dap_mux.insight.timeouts import Collective, TimeoutReport, read_report
+from dap_mux.insight.timeouts import (
+    Collective,
+    TimeoutReport,
+    duration,
+    extension,
+    read_report,
+    timeout_warnings,
+)
 
 DAY = 24 * 3600.0
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console import rendering as shown
@@ -33,8 +34,7 @@ _WITHIN: Final = re.compile(
 )
 
 
-@dataclass(eq=False)
-class Console:
+class Console(Struct, eq=False):
     """The engine's part that carries out commands.
 
     `on_behalf` makes one of our requests for a client (`Requests.on_behalf`).

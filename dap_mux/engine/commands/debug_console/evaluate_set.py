@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
@@ -16,8 +16,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Tolerance
 
 
-@dataclass(eq=False)
-class RankSetEvaluator:
+class RankSetEvaluator(Struct, eq=False):
     """The engine's part that evaluates in several ranks for `evaluate` and `%compare`."""
 
     _core: SessionState

@@ -6,9 +6,10 @@ are asked for lookups only and have 300 ms, because code of the user may run the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
@@ -41,8 +42,7 @@ class _Pointed(NamedTuple):
     ranks: list[Rank]
 
 
-@dataclass(eq=False)
-class HoverEvaluator:
+class HoverEvaluator(Struct, eq=False):
     """The engine's part that answers `evaluate` with the context `hover`."""
 
     _core: SessionState

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
@@ -109,8 +110,7 @@ class RunTo:
             self._edits.send(self._path, ranks, lambda: None, self._limit)
 
 
-@dataclass(eq=False)
-class StepCommands:
+class StepCommands(Struct, eq=False):
     """Commands after which a rank stands elsewhere."""
 
     core: SessionState

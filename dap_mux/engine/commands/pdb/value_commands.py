@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct
 
 from dap_mux.engine.commands.pdb.command import Invocation, PdbExpressions, Run
 from dap_mux.engine.commands.pdb.grammar import help_text
@@ -26,8 +27,7 @@ NEEDS_FRAME: Final = "is running: {!r} needs a stopped rank"
 STATEMENT: Final = "is running: a statement needs a stopped rank, an expression does not"
 
 
-@dataclass(eq=False)
-class ValueCommands:
+class ValueCommands(Struct, eq=False):
     """Commands that change nothing but which frame is selected."""
 
     _fan_out: FanOutEvaluator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dap_mux.engine.commands.requests.list import listing
 from dap_mux.engine.evaluate.meshes import Meshes
@@ -26,8 +26,7 @@ from dap_mux.protocol.types import (
 )
 
 
-@dataclass(eq=False)
-class SessionRequests:
+class SessionRequests(Struct, eq=False):
     """The engine's part that answers our own requests."""
 
     _core: SessionState

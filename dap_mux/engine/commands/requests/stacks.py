@@ -19,8 +19,7 @@ from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import leading_threads, shows_other_threads
 from dap_mux.errors import PeerFault
-from dap_mux.insight.stack_answer import kind_of_thread, stacks_answer
-from dap_mux.insight.stack_tree import Stack
+from dap_mux.insight.stack_tree import Stack, kind_of_thread, stacks_answer
 from dap_mux.pathmap.mapping import RankPaths
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.protocol.types import StacksArguments, typed
