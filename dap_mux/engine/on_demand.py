@@ -103,7 +103,7 @@ class OnDemand(Struct, eq=False, dict=True):
         """Compares the ranks at a differ breakpoint."""
         from dap_mux.engine.evaluate.differ import DifferBreakpoints
 
-        return DifferBreakpoints(self._core, self._fan_out, self._control.stops.barriers)
+        return DifferBreakpoints(self._core, self._control.stops.barriers)
 
     @cached_property
     def groups(self) -> Groups:

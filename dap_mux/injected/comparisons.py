@@ -1,18 +1,20 @@
-"""Let a rank tell the value of a differ breakpoint, and wait in its condition for the others.
+"""Let a rank wait in the condition of a barrier breakpoint for the other ranks.
 
-A stop, its stack, an evaluation and a `continue` cost debugpy ten times as much, and almost every
-hit runs on. So the condition of such a breakpoint evaluates what is compared, tells it by an event,
-and returns as soon as the session has compared: true where the ranks differ, and then the line
-stops as at any breakpoint. Only the thread that is there waits. What frees it without an answer is
-the end of its session, and it looks by itself whether there still is one.
+A stop, its stack and a `continue` cost debugpy ten times as much, and almost every hit of a differ
+breakpoint runs on. So where the condition of such a breakpoint holds, the rank reports that it is
+there, with the value that is compared, and the condition returns as soon as the session has
+decided: true where the ranks stop, and then the line stops as at any breakpoint. Only the thread
+that is there waits: heartbeats and watchdogs of the rank live on. What frees it without a decision
+is the end of its session, and it looks by itself whether there still is one.
 
-The condition is `True` for everybody else, with a comment that is read here. So a debugpy in which
-this has failed stops at the line, as does a rank whose expression fails, and the session asks.
+For debugpy the condition is that of all breakpoints on the line, with a comment that is read here.
+So a debugpy in which this has failed stops at the line, each rank by itself.
 Private interfaces of debugpy, so whoever calls this must expect any exception.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -20,13 +22,14 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
-CONDITION = "True  # dap-mux compares "
-"""How a condition begins; behind it is JSON, a number of the session's and an expression."""
+MARK = "  # dap-mux waits "
+"""Ends a condition; behind it is JSON: a number of the session's, the expression that is compared
+or null, and the condition on which the line stops without waiting, or null."""
 HELD = "dapMuxHeld"
 DECIDED = b'"dapMuxDecided"'
 """The event from the session with what becomes of a rank that is held."""
 KEPT_AS = "dap_mux_comparisons"
-MAX_CHARS = 1 << 16  # of a value that is told; a longer one is asked for
+MAX_CHARS = 1 << 16  # of a value that is reported; a longer one is so by its beginning and digest
 MAX_NAME = 256
 LOOK_AGAIN_S = 1.0
 PLAIN = ("bool", "float", "int", "str")
@@ -51,9 +54,12 @@ def _install(debugger: Any, comparisons: Comparisons) -> None:
     usual, left = debugger.handle_breakpoint_condition, debugger.on_disconnect
 
     def compare_or_evaluate(info: Any, breakpoint: Any, frame: Any) -> Any:
-        if (breakpoint.condition or "").startswith(CONDITION):
-            return comparisons.stops_at(breakpoint, frame)
-        return usual(info, breakpoint, frame)
+        stops = usual(info, breakpoint, frame)
+        if not stops or MARK not in (breakpoint.condition or ""):
+            return stops
+        # A condition that fails stops the rank, and is shown to its user.
+        failed = getattr(info, "conditional_breakpoint_exception", None) is not None
+        return failed or comparisons.stops_at(breakpoint, frame)
 
     def free_and_disconnect() -> None:
         comparisons.close()
@@ -122,29 +128,35 @@ class Comparisons:
             freed.release()
 
     def stops_at(self, breakpoint: Any, frame: Any) -> bool:
-        """Tell a value and wait; return whether the line stops."""
+        """Report that a thread is there, and wait; return whether the line stops."""
         if os.getpid() != self.process:
             return False  # a forked child
+        if not hasattr(breakpoint, "dap_mux_waits"):
+            breakpoint.dap_mux_waits = _read(breakpoint.condition)
+        number, compared, others = breakpoint.dap_mux_waits
         try:
-            number, value = self._evaluated(breakpoint, frame)
-        except Exception:  # noqa: BLE001  (whatever the user's expression raises: it is asked for)
+            if others is not None and _value(others, frame):
+                return self._open
+        except Exception:  # noqa: BLE001  (debugpy has evaluated it, too, and reported that)
             return self._open
-        if len(value) > MAX_CHARS:
-            return self._open
+        said = {"breakpoint": number, "value": ""}
+        if compared is not None:
+            said.update(self._compared(compared, frame))
         with self._turn:
-            return self._wait(number, value, frame)
+            return self._wait(said, frame)
 
-    def _evaluated(self, breakpoint: Any, frame: Any) -> tuple[int, str]:
-        if not hasattr(breakpoint, "dap_mux_compared"):
-            breakpoint.dap_mux_compared = _read(breakpoint.condition)
-        number, code, nests = breakpoint.dap_mux_compared
-        names = frame.f_globals
-        if nests:  # a comprehension sees no locals but as globals
-            names = {**names, **frame.f_locals}
-        value = eval(code, names, frame.f_locals)  # noqa: S307  (the user's own)
-        return number, self._told(value)
+    def _compared(self, code: Any, frame: Any) -> dict[str, str]:
+        """Evaluate what is compared: its value, or what is wrong with it."""
+        try:
+            value = self._text(_value(code, frame))
+        except Exception as error:  # noqa: BLE001  (whatever the user's expression raises)
+            return {"problem": f"{type(error).__name__}: {error}"[:MAX_CHARS]}
+        if len(value) > MAX_CHARS:
+            digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
+            value = f"{value[:MAX_NAME]}… ({len(value)} characters, SHA-256 {digest})"
+        return {"value": value}
 
-    def _told(self, value: Any) -> str:
+    def _text(self, value: Any) -> str:
         """As debugpy answers `evaluate`."""
         if value is None or type(value) in (bool, float, int):
             return repr(value)
@@ -160,7 +172,7 @@ class Comparisons:
             self._seen = names["seen"]
         return self._seen(value)
 
-    def _wait(self, breakpoint: int, value: str, frame: Any) -> bool:
+    def _wait(self, said: dict[str, Any], frame: Any) -> bool:
         freed = self._new_lock()
         freed.acquire()
         with self._changing:
@@ -168,7 +180,7 @@ class Comparisons:
                 return False
             self._number += 1
             number, self._freed, self._stops = self._number, freed, False
-        body = {"breakpoint": breakpoint, "hold": number, "value": value, "line": frame.f_lineno}
+        body = {**said, "hold": number, "line": frame.f_lineno}
         body["function"] = frame.f_code.co_name[:MAX_NAME]
         event = {"type": "event", "event": HELD, "body": body}
         self._debugger.writer.add_command(self._command(0, 0, event, is_json=True))
@@ -186,7 +198,23 @@ class Comparisons:
         return bool(self._debugger.is_attached() and reader and reader.is_alive())
 
 
-def _read(condition: str) -> tuple[int, CodeType, bool]:
-    number, expression = json.loads(condition[len(CONDITION) :])
-    code = compile(f"({expression}\n)", "<string>", "eval", 0, True)
-    return number, code, any(isinstance(one, CodeType) for one in code.co_consts)
+def _read(condition: str) -> tuple[int, Any, Any]:
+    number, compared, others = json.loads(condition.rpartition(MARK)[2])
+    return number, _compiled(compared), _compiled(others)
+
+
+def _compiled(expression: str | None) -> Any:
+    """Return its code, or an expression that fails as it does where it is not Python."""
+    if expression is None:
+        return None
+    try:
+        return compile(f"({expression}\n)", "<string>", "eval", 0, True)
+    except (SyntaxError, ValueError):
+        return expression
+
+
+def _value(code: Any, frame: Any) -> Any:
+    names = frame.f_globals
+    if isinstance(code, CodeType) and any(isinstance(one, CodeType) for one in code.co_consts):
+        names = {**names, **frame.f_locals}  # a comprehension sees no locals but as globals
+    return eval(code, names, frame.f_locals)  # noqa: S307  (the user's own)

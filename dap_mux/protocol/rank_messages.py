@@ -207,7 +207,8 @@ class Held(Struct, gc=False):
 
     breakpoint: Annotated[int, msgspec.Meta(ge=0)]
     hold: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-    value: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)]
+    value: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)] = ""
+    problem: Annotated[str, msgspec.Meta(max_length=MAX_COMPARED)] = ""  # why there is no value
     line: Annotated[int, msgspec.Meta(ge=0, le=MAX_NUMBER)] = 0
     function: Annotated[str, msgspec.Meta(max_length=MAX_NAME)] = ""
 

@@ -46,6 +46,11 @@ def arrive(book: Playbook, *ranks: int) -> None:
             book.rank(number).hits(LINE)
 
 
+def waits(condition: str = "True", compared: str = "null", others: str = "null") -> str:
+    """The condition that a rank gets for the first breakpoint."""
+    return f"{condition}  # dap-mux waits [1,{compared},{others}]"
+
+
 def reasons(client: Client) -> list[str | None]:
     """The reasons that `list` shows."""
     return [entry["reason"] for entry in client.ask("list").body["ranks"]]
@@ -94,7 +99,7 @@ def test_a_set_with_a_condition(play: Play) -> None:
     """The rank set in front says who waits for whom; the condition goes to the ranks."""
     book = play(4, meshes=MESH)
     client = waiting(book, 0, condition="ranks(dp=0) barrier: step == 2")
-    assert sent(book) == [[{"line": LINE, "condition": "step == 2"}]] * 2 + [[]] * 2
+    assert sent(book) == [[{"line": LINE, "condition": waits("step == 2")}]] * 2 + [[]] * 2
     assert reasons(client) == ["barrier 1/2", None, None, None]
     arrive(book, 1)
     book.wait(SETTLED)
@@ -105,7 +110,7 @@ def test_the_drop_down_of_an_editor(play: Play) -> None:
     """`mode` is the same as the word in the condition, and no rank hears of it."""
     book = play(2)
     client = waiting(book, 0, condition="step == 2", mode="together")
-    assert sent(book) == [[{"line": LINE, "condition": "step == 2"}]] * 2
+    assert sent(book) == [[{"line": LINE, "condition": waits("step == 2")}]] * 2
     assert reasons(client) == ["barrier 1/2", None]
     assert set_one(client, mode="each")["verified"]
 
@@ -117,7 +122,7 @@ def test_the_mode_survives_an_edit_of_the_condition(play: Play) -> None:
     for condition in ("step == 3", "step == 3", "step == 4"):
         told = set_one(client, condition=condition)
         assert told["message"] == "the mode 'together' is kept; choose 'each rank' to end it"
-        assert sent(book) == [[{"line": LINE, "condition": condition}]] * 2
+        assert sent(book) == [[{"line": LINE, "condition": waits(condition)}]] * 2
     arrive(book, 0)
     assert reasons(client) == ["barrier 1/2", None]
     assert "message" not in set_one(client, condition="step == 4", mode="each")
@@ -341,13 +346,13 @@ def test_an_ordinary_stop_on_the_line_wins(play: Play) -> None:
 
 
 def test_a_condition_that_holds_on_the_line_wins(play: Play) -> None:
-    """debugpy does not tell which of the two has stopped the rank, so it is asked."""
+    """The rank evaluates it before it waits."""
     book = play(2)
     client = waiting(book)
     other = attached(book, "other")
     set_one(other, condition="step == 7")
-    book.rank(0).data.values["bool(step == 7\n)"] = "False"
-    book.rank(1).data.values["bool(step == 7\n)"] = "True"
+    book.rank(0).data.values["step == 7"] = "False"
+    book.rank(1).data.values["step == 7"] = "True"
     arrive(book, 0, 1)
     book.wait(SETTLED)
     assert reasons(client) == ["barrier 1/2", "breakpoint"]
@@ -515,8 +520,7 @@ def test_the_same_everywhere_runs_on(play: Play) -> None:
     """No client hears of it, whoever comes first."""
     book = play(2)
     client = waiting(book, condition="differ: loss")
-    told = [{"line": LINE, "condition": 'True  # dap-mux compares [1,"loss"]'}]
-    assert sent(book) == [told] * 2, "debugpy itself stops, and is asked"
+    assert sent(book) == [[{"line": LINE, "condition": waits(compared='"loss"')}]] * 2
     for _ in range(2):
         for rank in book.ranks.values():
             rank.data.values["loss"] = "2.5"
@@ -597,27 +601,32 @@ def test_differ_breakpoints_that_cannot_be(play: Play) -> None:
     assert sent(book) == [[], []]
 
 
-def test_a_differ_breakpoint_is_removed_meanwhile(play: Play) -> None:
-    """While the ranks are asked for their values."""
+def test_a_rank_whose_debugpy_does_not_let_it_wait(play: Play) -> None:
+    """It stops by itself, and the others do not wait for it."""
     book = play(2)
-    client = waiting(book, condition="differ: loss")
-    book.rank(1).silent.add("evaluate")
-    arrive(book, 0, 1)
-    client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
-    assert runs(book, 0, 1) == [0, 1]
-    book.rank(1).answers()
-    book.pump()
-    assert stops(client) == 0
+    book.rank(1).data.fails.add("comparisons")
+    client = attached(book)
+    all_stopped(book)
+    set_one(client, condition="barrier")
+    (told,) = told_by_us(client)
+    assert told.startswith("dap-mux: rank 1 stops at barriers by itself: ")
+    client.ask("continue", threadId=1)
+    arrive(book, 0)
+    book.wait(SETTLED)
+    assert client.of("stopped")[-1]["description"] == "At barrier 1/1"
+    with book.happens():
+        book.rank(1).stops_at(LINE)
+    book.wait(SETTLED)
+    assert reasons(client) == ["breakpoint"] * 2
 
 
-def test_a_rank_is_lost_while_values_are_compared(play: Play) -> None:
+def test_a_rank_is_lost_while_others_wait(play: Play) -> None:
     """The others are compared without it."""
     book = play(3)
     client = waiting(book, condition="differ: step - step")
     for rank in book.ranks.values():
         rank.data.values["step - step"] = "0"
-    book.rank(1).silent.add("evaluate")
-    arrive(book, 0, 1, 2)
+    arrive(book, 0, 2)
     book.absent.add(("job", 1))
     book.lose(1)
     assert (stops(client), runs(book, 0, 2)) == (0, [0, 2])

@@ -161,7 +161,8 @@ def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
     client.ask("pause", threadId=book.thread(0), singleThread=True)
     book.wait(1)
     assert stops(client) == 0
-    arrive(book, 0)
+    with book.happens():
+        book.rank(0).stops_at(LINE)
     book.wait(SETTLED)
     assert (stops(client), runs(book, 0)) == (1, [])
 
@@ -229,7 +230,8 @@ def test_one_that_never_stops_is_not_waited_for(play: Play) -> None:
     assert stops(client) == 0
     book.wait(5)
     assert stops(client) == 1
-    arrive(book, 1)
+    with book.happens():
+        book.rank(1).stops_at(LINE)
     book.wait(SETTLED)
     assert reasons(client) == ["breakpoint"] * 2
 

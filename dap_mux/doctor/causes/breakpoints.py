@@ -127,7 +127,7 @@ EVALUATION_COST_S: Final = 5e-6  # of one evaluation, with its overhead (make be
 COST_THRESHOLD: Final = 0.1  # share of the rank's time
 # The expensive conditions, as ranks measure them (dap_mux/injected/attach/conditions.py).
 RATE_EXPRESSION: Final = (
-    "[(line, b.condition, round(cost.rate))"
+    "[(line, b.condition.partition('  # dap-mux waits ')[0], round(cost.rate))"
     " for db in [__import__('pydevd').get_global_debugger()]"
     " for path, lines in db.breakpoints.items() for line, b in lines.items()"
     " for cost in [getattr(b, 'dap_mux_cost', None)]"

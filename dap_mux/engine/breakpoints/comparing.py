@@ -1,7 +1,7 @@
-"""Differ breakpoints as ranks get them: a condition that tells its value and waits there.
+"""Barrier breakpoints as ranks get them: a condition that waits there for a decision.
 
 The session sends the code for this (`injected.comparisons`) to a rank with its first such
-breakpoint. A rank without it takes the condition for `True`: it stops, and is asked for its value.
+breakpoint. A rank that cannot have it takes the condition as any other: it stops by itself.
 """
 
 from __future__ import annotations
@@ -11,34 +11,52 @@ from typing import Final
 
 import msgspec
 
-from dap_mux.engine.breakpoints.merge import CONDITION, Breakpoint
+from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
 from dap_mux.engine.injected_sources import InjectedSources, call
-from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.protocol.messages import Broadcast, Event, encode, raw
+from dap_mux.rank_sets.debuggees import label
 
-MARK: Final = "True  # dap-mux compares "  # as in dap_mux/injected/comparisons.py
+MARK: Final = "  # dap-mux waits "  # as in dap_mux/injected/comparisons.py
 DECIDED: Final = "dapMuxDecided"  # the same
 
 
-def condition_of(item: Breakpoint, compared: str) -> str:
-    """Return the condition; `compared`: the expression as this rank gets it."""
-    return f"{MARK}{msgspec.json.encode((item.since, compared)).decode()}"
+def waiting(body: Body, item: Breakpoint, compared: str | None, others: str | None) -> Body:
+    """Return a breakpoint as it is sent, with a condition that waits where it holds.
+
+    `compared`: the expression as this rank gets it; `others`: where this holds the rank stops
+    without waiting, for another breakpoint is on the line.
+    """
+    condition = body.get(CONDITION) or ("False" if HIT in body else "True")
+    read = msgspec.json.encode((item.since, compared, others)).decode()
+    return {**body, CONDITION: f"{condition}{MARK}{read}"}
 
 
-def compares(body: Body) -> bool:
+def waits(body: Body) -> bool:
     """Whether a breakpoint as it is sent has such a condition."""
-    return str(body.get(CONDITION, "")).startswith(MARK)
+    return MARK in str(body.get(CONDITION, ""))
 
 
 def enable(core: SessionState, rank: Rank) -> None:
     """Send what understands these conditions, once to each connection."""
-    if not rank.connection.compares:
-        rank.connection.compares = True
-        to_ranks.ask(core, rank, "evaluate", _enabling(core.injected), lambda reply: None)
+    connection = rank.connection
+
+    def answered(reply: Reply) -> None:
+        if not reply.ok and connection.link is not None:
+            connection.cannot_wait = True
+            name = label([rank.id], core.default_group())
+            text = f"dap-mux: rank {name} stops at barriers by itself: {reply.problem}\n"
+            core.warn("rank", f"stops at barriers by itself: {reply.problem}", rank)
+            to_clients.broadcast(core, "output", {"category": "important", "output": text})
+            core.touch(rank)
+
+    if not connection.waits:
+        connection.waits = True
+        to_ranks.ask(core, rank, "evaluate", _enabling(core.injected), answered)
 
 
 @lru_cache(maxsize=8)
@@ -50,7 +68,7 @@ def _enabling(injected: InjectedSources) -> Broadcast:
 
 
 def decide(core: SessionState, rank: Rank, hold: int, *, stops: bool) -> None:
-    """Tell a rank that waits in such a condition to stop there, or to run on."""
+    """Let a rank that waits in such a condition stop there, or continue."""
     connection = rank.connection
     if connection.link is not None:
         connection.seq += 1

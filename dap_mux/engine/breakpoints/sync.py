@@ -292,7 +292,7 @@ class Breakpoints:
         place = sending.place
         if self._newest.get(place, {}).get(rank.id) is not sending:
             return
-        stands = rank.standing is not None or rank.at_barrier is not None
+        stands = rank.stop is not None or rank.at_barrier is not None
         self._rank_ids.replace(rank.id, place, taken.ids, stopped=stands)
         for item, state in taken.states:
             before, item.states[rank.id] = item.states.get(rank.id), state

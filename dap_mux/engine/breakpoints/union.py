@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.breakpoints.comparing import condition_of
+from dap_mux.engine.breakpoints.comparing import waiting
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
@@ -124,12 +124,19 @@ class _SameLine:
     def slot(self) -> Slot:
         bodies = [body for _, body in self.accepted]
         body = bodies[0] if len(bodies) == 1 else _united(bodies)
-        item = self.accepted[0][0]
-        if all(one.differ for one, _ in self.accepted) and not any(map(_texts, bodies)):
-            compared = substitute(item.compared, self._values)
-            body = {**body, CONDITION: condition_of(item, compared)}
+        barrier = next((item for item, _ in self.accepted if item.barrier), None)
+        if barrier is not None:
+            compared = substitute(barrier.compared, self._values) if barrier.differ else None
+            body = waiting(body, barrier, compared, self._stops_without_waiting())
         placed = {**body, "line": self._line} if "line" in body else body
         return Slot(placed, tuple(item for item, _ in self.accepted))
+
+    def _stops_without_waiting(self) -> str | None:
+        """Return where the breakpoints that are no barriers stop; None if there is none."""
+        others = [body for item, body in self.accepted if not item.barrier]
+        if not all(body.get(CONDITION) for body in others):
+            return "True"
+        return either(CONDITION, others).get(CONDITION)
 
     def _problem(self, item: Breakpoint, body: Body) -> str:
         """Return why `item` cannot be united with those before it, '' if it can."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from dap_mux.engine.breakpoints.merge import Breakpoint
-from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.fold import most_first
-from dap_mux.engine.evaluate.replies import Answers
-from dap_mux.engine.evaluate.value_summaries import summarised_unless_plain
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
@@ -29,36 +25,19 @@ MAX_VALUES: Final = 6
 class DifferBreakpoints:
     """The engine's part that decides whether ranks have stopped at a differ breakpoint."""
 
-    def __init__(self, core: SessionState, fan_out: FanOutEvaluator, barriers: Barriers) -> None:
+    def __init__(self, core: SessionState, barriers: Barriers) -> None:
         self._core = core
-        self._fan_out = fan_out
         self._barriers = barriers
 
     def decide(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
-        """All ranks of a round are there: compare what they have told, or evaluate it in them."""
-        told: dict[RankId, str] = {}
-        silent = []
-        for rank in ranks:
-            hold = rank.at_barrier.hold if rank.at_barrier else None
-            if hold is None:
-                silent.append(rank)
-            else:
-                told[rank.rank_id] = hold.value
-        if silent:
-            text = summarised_unless_plain(self._core.injected["tensor_summary"], item.compared)
-            then = partial(self._answered, round, item, told)
-            self._fan_out.evaluate(silent, text, then, depth=0)
-        elif len(set(told.values())) == 1:
+        """All ranks of a round are there: compare what they have reported."""
+        said = {rank.rank_id: rank.at_barrier for rank in ranks if rank.at_barrier}
+        failed = {id: at.problem for id, at in said.items() if at.problem}
+        texts = {id: at.value for id, at in said.items() if id not in failed}
+        if not failed and len(set(texts.values())) == 1:
             self._barriers.pass_on(round)
         else:
-            self._compare(round, item, told, {})
-
-    def _answered(
-        self, round: BarrierRound, item: Breakpoint, told: dict[RankId, str], answers: Answers
-    ) -> None:
-        if self._barriers.waits(round):
-            texts = told | {id: answer.value for id, answer in answers.values.items()}
-            self._compare(round, item, texts, self._failed(round, answers))
+            self._compare(round, item, texts, failed)
 
     def _compare(
         self,
@@ -86,12 +65,6 @@ class DifferBreakpoints:
         body: Body = {"category": "important"}
         body["output"] = f"dap-mux: differ: {item.compared}: {shown}{more}\n"
         to_clients.broadcast(self._core, "output", body)
-
-    def _failed(self, round: BarrierRound, answers: Answers) -> dict[RankId, str]:
-        """Why there is no value of a rank that is still there."""
-        silent = dict.fromkeys(answers.missing, "no answer")
-        failed = {**answers.errors, **silent}
-        return {id: message for id, message in failed.items() if id in round.here}
 
     def _differences(
         self, texts: dict[RankId, str], differ: Differ

@@ -98,7 +98,7 @@ class _EncodedRequest:
 
     def put(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
-        stop, connection, id = rank.standing, rank.connection, rank.rank_id
+        stop, connection, id = rank.stop, rank.connection, rank.rank_id
         frame = None
         if stop:
             frame = stop.frame_id if self._depth is None else self._frame(stop, self._depth)

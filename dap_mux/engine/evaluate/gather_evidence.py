@@ -147,7 +147,5 @@ def _process_of(rank: Rank) -> str:
 
 
 def _standing(rank: Rank, problem: str) -> Standing:
-    stop = ""
-    if rank.stop is not None:
-        stop = rank.stop.reason or "stopped"
+    stop = (rank.stop.reason or "stopped") if rank.stop else rank.wait
     return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)

@@ -71,7 +71,7 @@ class MissingRanks:
     def tell(self, round: BarrierRound, item: Breakpoint) -> None:
         """Ask those that run where they are, and tell it all."""
         missing = [self._core.ranks[id] for id in sorted(round.awaited) if id in self._core.ranks]
-        runs = [rank for rank in missing if rank.phase.live and rank.standing is None]
+        runs = [rank for rank in missing if rank.phase.live and rank.stop is None]
         expression = ask(self._core.injected["stacks"], every_thread=False)
         then = partial(self._tell, round, item)
         gather_results(self._core, runs, lambda rank: expression, Stacks, then)
@@ -98,7 +98,7 @@ class MissingRanks:
     def _place(self, rank: Rank, told: Told) -> str:
         if not rank.phase.live:
             return absence_of(rank)
-        stop = rank.standing
+        stop = rank.stop
         if stop is not None:
             frame = (stop.frames or (None,))[0]
             return f"stopped at {_spot(frame.path, frame.line, frame.name)}" if frame else "stopped"

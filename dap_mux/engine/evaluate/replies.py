@@ -193,9 +193,7 @@ class ReplyCollector:
     def _current(self, id: RankId, answer: Answer) -> Answer:
         """Return a value without its reference where the rank has run on meanwhile."""
         rank = self._core.ranks.get(id)
-        if not answer.reference or (
-            rank and rank.standing and rank.standing is self.stops.get(rank)
-        ):
+        if not answer.reference or (rank and rank.stop and rank.stop is self.stops.get(rank)):
             return answer
         return Answer(answer.value, answer.type)
 

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.python_syntax import is_expression
-
-UNLESS_PLAIN: Final = (
-    "(lambda value: value if value.__class__.__name__ in ('bool', 'float', 'int', 'str') else "
-)
-
-
-def summarised_unless_plain(source: str, text: str) -> str:
-    """Return the same for an expression, where nothing is to be done for a plain number or text.
-
-    The rank compiles the whole of `injected.tensor_summary` for anything else (2 ms).
-    """
-    return f"{UNLESS_PLAIN}{call(source, 'seen', 'value')})({text}\n)"
 
 
 def summarised(source: str, text: str) -> str:

@@ -97,7 +97,8 @@ class Connection(Struct, eq=False):
     pending: dict[int, Pending] = field(default_factory=dict)
     offers: Body | None = None  # its capabilities, once `initialize` is answered
     runs_on: bool = False  # `configurationDone` has been sent
-    compares: bool = False  # it was sent what lets it wait in conditions (`injected.comparisons`)
+    waits: bool = False  # it was sent what lets it wait in conditions (`injected.comparisons`)
+    cannot_wait: bool = False  # its debugpy would not take that
     refusal: str = ""  # why the rank is left again as soon as it is attached
     threads: set[int] = field(default_factory=set)  # started and not exited, by its events
     beats: bool = False  # it has been told that we are alive, and has not answered yet
@@ -148,7 +149,7 @@ class Rank(Struct, eq=False):
     process: str = ""  # identifies the process, as reported at attach
     patched: bool | None = None
     stop: Stop | None = None
-    at_barrier: AtBarrier | None = None  # then `stop` is None, unless it was paused there
+    at_barrier: AtBarrier | None = None  # then its stop is not settled, unless it was paused there
     waits_for: str = ""  # for whom, where it was let run and waits for ranks that stand
     pausing: bool = False
     run: StepRun | None = None  # the current step
@@ -197,11 +198,6 @@ class Rank(Struct, eq=False):
         """Whether its process still waits for a debugger that its session has promised."""
         awaits = self.endpoint.traits.awaits_debugger and self.main is None
         return awaits and self.begun != self.process_now
-
-    @property
-    def standing(self) -> Stop | None:
-        """Its stop, whether clients are told of it or it waits at a barrier."""
-        return self.stop or (self.at_barrier.stop if self.at_barrier else None)
 
     @property
     def stopped(self) -> bool:

@@ -72,37 +72,23 @@ class BarrierRound(Struct, eq=False):
         return f"{self.word} {len(self.here)}/{len(self.here) + len(self.awaited)}"
 
 
-class Hold(Struct):
-    """A rank's wait in the condition of a differ breakpoint (`injected.comparisons`).
+class AtBarrier(Struct, eq=False):
+    """A rank's wait in the condition of a barrier breakpoint (`injected.comparisons`).
 
-    `number`: its own of this wait. `stops`: it was told to stop there; `shown`: clients are told of
-    that stop, for the rank was paused; `passes`: meanwhile it is to run on.
+    `number`: its own of this wait. `stops`: it was told to stop there; `stands`: it has, and its
+    place is known; `shown`: clients see that stop, for the rank was paused; `passes`: it is to
+    continue as soon as it stands. `round` is None once the round is over and it does not yet.
     """
 
     number: int
-    value: str  # what it has told for comparison
+    value: str  # what it has reported for comparison
+    problem: str = ""  # why there is no value
     frame: Frame | None = None  # where it waits, if that is known
+    round: BarrierRound | None = None
     stops: bool = False
+    stands: bool = False
     shown: bool = False
     passes: bool = False
-
-
-class AtBarrier(Struct):
-    """A rank's stop that no client is told of: it waits at a barrier, or may do.
-
-    `round` is None until that is known. `shown`: it was paused there, so clients were told. `stop`
-    is None while it waits in a condition instead, by `hold`.
-    """
-
-    stop: Stop | None = None
-    round: BarrierRound | None = None
-    shown: bool = False
-    hold: Hold | None = None
-
-    @property
-    def in_condition(self) -> bool:
-        """Whether it waits in a condition, and was not told to stop there."""
-        return self.hold is not None and not self.hold.stops
 
 
 class StepRun(Struct):

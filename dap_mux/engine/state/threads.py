@@ -217,7 +217,7 @@ def main_thread(rank: Rank) -> int:
 
 def shows_other_threads(rank: Rank) -> bool:
     """Whether what a rank does may be seen in another thread than its main one."""
-    stop = rank.standing
+    stop = rank.stop
     if stop is None:
         return bool(rank.endpoint.traits.user_threads)
     return rank.threads.get(stop.thread, MAIN_THREAD) != MAIN_THREAD
@@ -229,7 +229,7 @@ def leading_threads(rank: Rank, told: Sequence[tuple[str, bool, bool]]) -> list[
     That is the one that is stopped; of a running rank those in user code that its source calls user
     threads; else the main one. `told`: name, whether it is the main one, whether in user code.
     """
-    stop, patterns = rank.standing, rank.endpoint.traits.user_threads
+    stop, patterns = rank.stop, rank.endpoint.traits.user_threads
     if stop is not None:
         name = rank.threads.get(stop.thread)
         found = [place for place, one in enumerate(told) if one[0] == name]

@@ -85,10 +85,9 @@ class Stops:
         learn_stack(self.user_threads, rank, stop, said)  # told here by ranks that are patched to
         if said.threadName == MAIN_THREAD:  # another's name alone would not say which is the main
             rank.threads.setdefault(stop.thread, MAIN_THREAD)
-        waits = self.barriers.takes(rank, stop)
-        if not waits:  # first: a deferred command may let it run on at once
+        if not self.barriers.ends_wait(rank, stop):  # first: a deferred command may continue it
             self.barriers.done(rank, said.hits)
-        core.set_stop(rank, None if waits else stop)
+        core.set_stop(rank, stop)
         core.set_pausing(rank, False)
         self.user_threads.stopped(rank, stop, said.userThreads or ())
         rank.stepping = NO_THREADS
@@ -118,7 +117,7 @@ class Stops:
 
     def _ask(self, rank: Rank, stop: Stop, command: str, arguments: Body, join: Join[str]) -> None:
         def answered(said: Any, _: Reply) -> None:
-            if rank.standing is stop:
+            if rank.stop is stop:
                 if said is not None:
                     learn(self.user_threads, rank, stop, said)
                 if stop.settled:
@@ -131,13 +130,12 @@ class Stops:
 
     def _learned(self, rank: Rank, stop: Stop) -> None:
         """All is known, or has been waited for long enough."""
-        if rank.standing is stop:
+        if rank.stop is stop:
             self._settled(rank, stop)
 
     def _settled(self, rank: Rank, stop: Stop) -> None:
-        if rank.stop is None:
-            stop.settled = True
-            self.barriers.settled(rank, stop)
+        if rank.at_barrier:
+            self.barriers.settled(rank, rank.at_barrier)
             return
         run, rank.run = rank.run, None
         if run:
@@ -164,23 +162,21 @@ class Stops:
     def show(self, ranks: list[Rank], *, waits: bool = False) -> None:
         """The stops of these ranks at a barrier count from now on; `waits`: they stay in it."""
         for rank in ranks:
-            stop = rank.standing
+            stop = rank.stop
             if stop is None:
                 continue
-            self._core.set_stop(rank, stop)
             if not waits:
                 rank.at_barrier = None
                 self.barriers.done(rank, stop.details.get("hitBreakpointIds") or [])
-            elif rank.at_barrier:
-                rank.at_barrier.shown = True
-            if stop.settled and not stop.announced:
+            stop.settled = True
+            if not stop.announced:
                 self._new[rank.id] = stop
             self._core.touch(rank)
 
     def run_on(self, ranks: list[Rank]) -> None:
         """Let these ranks go that wait at a barrier."""
         told = [rank for rank in ranks if rank.stop and rank.stop.announced]
-        stops = {rank: rank.standing for rank in ranks}
+        stops = {rank: rank.stop for rank in ranks}
 
         def answered(rank: Rank, reply: Reply) -> None:
             stop = stops[rank]
@@ -206,8 +202,6 @@ class Stops:
     def continued(self, rank: Rank) -> None:
         """A rank's `continued` event: news only where it runs on without our asking."""
         if rank.stop is None:
-            if rank.standing:  # one that waits in a condition may tell late that it ran on before
-                self.clear(rank)
             return
         told = rank.stop.announced
         self.clear(rank)
@@ -218,9 +212,9 @@ class Stops:
 
     def clear(self, rank: Rank) -> None:
         """The rank runs on: its frames and variables are no more."""
-        if rank.standing:
-            rank.last_thread = rank.standing.thread
-        note_stop(rank, rank.standing)
+        if rank.stop:
+            rank.last_thread = rank.stop.thread
+        note_stop(rank, rank.stop)
         self._core.set_stop(rank, None)
         self.barriers.leave(rank)
         self._new.pop(rank.id, None)
@@ -247,7 +241,7 @@ class Stops:
         self.give_up_step(rank)
         self._core.set_pausing(rank, False)
         rank.threads, rank.home = {}, None
-        note_stop(rank, rank.standing)
+        note_stop(rank, rank.stop)
         self._core.set_stop(rank, None)
         self.barriers.leave(rank, gone=True)
         self._new.pop(rank.id, None)

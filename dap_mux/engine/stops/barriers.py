@@ -1,10 +1,9 @@
 """Barrier breakpoints: a rank that reaches one waits there, untold, until its whole set is there.
 
-A rank stands at it, stopped for debugpy, or waits in the condition of a differ breakpoint, where it
-has told its value. It waits only if nothing else stops it: a breakpoint of another kind on the
-line, a step that ends there and a pause win. What ends its wait is the complete set, the end of the
-breakpoint or of the rank's connection, or a `continue`. Then the round is over for it, and the next
-time that it comes by is another round.
+It waits in the breakpoint's condition, unless something else stops it: a breakpoint of another kind
+on the line, a step that ends there and a pause win. What ends its wait is the complete set, the end
+of the breakpoint or of the rank's connection, or a `continue`. Then the round is over for it, and
+the next time that it comes by is another round.
 
 Where a barrier is set while ranks run, some have passed the line and perhaps wait for those before
 it, in a collective. So its first rounds may fail: all run on, which brings ranks that wait for each
@@ -18,20 +17,15 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.comparing import decide
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
+from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS
-from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.breakpoints.union import either
-from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Hold, Stop
-from dap_mux.engine.stops import holds
-from dap_mux.protocol.rank_messages import Evaluated, Held
-from dap_mux.rank_sets import RankId, fold, substitute
+from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Stop
+from dap_mux.protocol.rank_messages import Held
+from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of
 
 REASONS: Final = frozenset({"breakpoint", "function breakpoint"})
@@ -65,99 +59,74 @@ class Barriers:
         self.paused: Listeners[[Rank]] = Listeners()
         breakpoints.touched.add(self._changed)
 
-    # Stops of ranks
-
-    def takes(self, rank: Rank, stop: Stop) -> bool:
-        """Whether this stop is perhaps a barrier's alone: then it is told to nobody yet."""
-        if stop.reason in REASONS and holds.ends_in(self._breakpoints, rank, stop):
-            return True
-        self.leave(rank)
-        if stop.reason not in REASONS or rank.main is not None or _obeys(rank):
-            return False
-        hits = stop.details.get("hitBreakpointIds")
-        known = self._breakpoints.hit(rank, hits) if hits else self._all()
-        if not any(item.barrier for item in known):
-            return False
-        rank.deferred.clear()
-        rank.at_barrier = AtBarrier(stop)
-        return True
-
-    def settled(self, rank: Rank, stop: Stop) -> None:
-        """The place of a stop that was taken is known."""
-        if rank.at_barrier and rank.at_barrier.hold:
-            self._stands(rank, rank.at_barrier, rank.at_barrier.hold)
-            return
-        here = self._hit(rank, stop)
-        barrier = next((item for item in here if item.barrier), None)
-        others = [item for item in here if not item.barrier]
-        conditions = [_condition(self._core, rank, item) for item in others]
-        if barrier is None or not all(conditions) or any(HIT in item.clean for item in others):
-            self.met.tell([rank])
-        elif conditions and stop.frame_id is not None:
-            self._doubt(rank, stop, barrier, conditions)
-        else:
-            self._join(rank, barrier)
-
-    def _hit(self, rank: Rank, stop: Stop) -> list[Breakpoint]:
-        hits = stop.details.get("hitBreakpointIds")
-        if hits:
-            return self._breakpoints.hit(rank, hits)
-        frame = (stop.frames or (None,))[0]  # older releases of debugpy do not tell what was hit
-        return self._breakpoints.at(rank, frame.path, frame.line) if frame else []
-
-    def _doubt(self, rank: Rank, stop: Stop, barrier: Breakpoint, conditions: list[str]) -> None:
-        """Ask whether the condition of another breakpoint on the line has stopped the rank."""
-        condition = either(CONDITION, [{CONDITION: text} for text in conditions])[CONDITION]
-        asked: Body = {
-            "expression": f"bool({condition}\n)",
-            "frameId": stop.frame_id,
-            "context": "watch",
-        }
-
-        def answered(said: Evaluated | None, _: Reply) -> None:
-            if rank.at_barrier is None or rank.at_barrier.stop is not stop:
-                return
-            if said is not None and said.result == "False":
-                self._join(rank, barrier)
-            else:
-                self.met.tell([rank])
-
-        to_ranks.ask_for(self._core, rank, "evaluate", asked, Evaluated, answered)
-
-    # Waits in conditions
+    # Waits of ranks
 
     def held(self, rank: Rank, said: Held) -> None:
-        """A rank waits in the condition of a differ breakpoint, and has told its value."""
+        """A rank waits in the condition of a barrier, and has reported its value."""
         self.leave(rank)
         item = self._now(said.breakpoint)
         if rank.stop or _obeys(rank) or not rank.phase.live:
             decide(self._core, rank, said.hold, stops=True)
-        elif item is None or not item.differ or rank.main is not None:
+        elif item is None or not item.barrier or rank.main is not None:
             decide(self._core, rank, said.hold, stops=False)
         else:
             path = self._breakpoints.store.place_of(item) or FUNCTIONS
             frame = Frame(path, said.function, said.line) if path != FUNCTIONS else None
-            rank.at_barrier = AtBarrier(hold=Hold(said.hold, said.value, frame))
+            rank.at_barrier = AtBarrier(said.hold, said.value, said.problem, frame)
             self._enter(rank, rank.at_barrier, item)
 
-    def _stands(self, rank: Rank, at: AtBarrier, hold: Hold) -> None:
-        if at.round is None and hold.passes:
+    def ends_wait(self, rank: Rank, stop: Stop) -> bool:
+        """Whether this is the stop of a rank that was told to stop there.
+
+        Else it waits no longer: another thread of it has stopped.
+        """
+        at = rank.at_barrier
+        hits = stop.details.get("hitBreakpointIds")
+        known = self._breakpoints.hit(rank, hits) if hits else []
+        elsewhere = known and not any(item.barrier for item in known)
+        if at and at.stops and not rank.stop and stop.reason in REASONS and not elsewhere:
+            return True
+        self.leave(rank)
+        return False
+
+    def settled(self, rank: Rank, at: AtBarrier) -> None:
+        """The place of such a stop is known."""
+        at.stands = True
+        if at.round is None and at.passes:
             self._free([rank])
         elif at.round is None:
             self.met.tell([rank])  # of the others clients have been told
         elif at.round.stops:
             self._meet_once_all_stand(at.round)
-        elif hold.shown:
+        elif at.shown:
             self.paused.tell(rank)
 
-    # Rounds
+    def pause(self, rank: Rank) -> bool:
+        """Let a rank that waits stop and be shown to clients, though it still waits.
 
-    def _join(self, rank: Rank, hit: Breakpoint) -> None:
-        item = self._now(hit.since)
-        if item is None or rank.at_barrier is None:
-            self._free([rank])  # it was removed while the rank stopped there
+        False where it does not wait.
+        """
+        at = rank.at_barrier
+        if at is None or rank.stopped:
+            return False
+        at.shown = True
+        if not at.stands:
+            self._core.set_pausing(rank, True)
+            self._stop_there(rank)
+        elif at.round:
+            self.paused.tell(rank)
         else:
-            self._enter(rank, rank.at_barrier, item)
+            self.met.tell([rank])
+        return True
+
+    def _stop_there(self, rank: Rank) -> None:
+        """Let it stop at the line; nothing to do for one that was told so before."""
+        at = rank.at_barrier
+        if at and not at.stops:
+            at.stops = True
+            decide(self._core, rank, at.number, stops=True)
+
+    # Rounds
 
     def _enter(self, rank: Rank, at: AtBarrier, item: Breakpoint) -> None:
         round = self._rounds.get(item.since) or self._begin(item)
@@ -167,7 +136,7 @@ class Barriers:
         round.awaited.discard(rank.id)
         self._name_soon(round)
         if round.stops:
-            holds.stop_there(self._core, rank)  # it comes late
+            self._stop_there(rank)  # it comes late
         self._consider(round, item)
 
     def _begin(self, item: Breakpoint) -> BarrierRound:
@@ -197,8 +166,8 @@ class Barriers:
             return
         item.tries += 1
         ranks = self._end(round)
-        waiting = [rank for rank in ranks if rank.stop is None]
-        self.met.tell([rank for rank in ranks if rank.stop])  # paused there by a user
+        waiting = [rank for rank in ranks if not rank.stopped]
+        self.met.tell([rank for rank in ranks if rank.stopped])  # paused there by a user
         self._free(waiting, round)
 
     def _count(self, round: BarrierRound, item: Breakpoint) -> None:
@@ -230,28 +199,28 @@ class Barriers:
         """The ranks of a complete round have stopped, or do so now; `text` says more about it."""
         round.stops, round.text, round.outliers = f"At {round}", text, frozenset(outliers)
         for rank in self._ranks(round.here):
-            holds.stop_there(self._core, rank)
+            self._stop_there(rank)
         self._core.cancel(round.overdue)
         round.overdue = self._core.after(STOPS_WITHIN_S, lambda: self._meet(round))
         self._meet_once_all_stand(round)
 
     def _meet_once_all_stand(self, round: BarrierRound) -> None:
         ranks = self._ranks(round.here)
-        if all(rank.standing is not None and rank.standing.settled for rank in ranks):
+        if all(map(_stands, ranks)):
             self._meet(round)
 
     def _meet(self, round: BarrierRound) -> None:
         """Tell of all that stand; the others, one by one, as they stop."""
         ranks = self._end(round)
         for rank in ranks:
-            if rank.standing:
-                rank.standing.details["description"] = round.stops
+            if rank.stop and _stands(rank):
+                rank.stop.details["description"] = round.stops
                 if round.text:
-                    rank.standing.details["text"] = round.text
-                rank.standing.is_outlier = rank.rank_id in round.outliers
+                    rank.stop.details["text"] = round.text
+                rank.stop.is_outlier = rank.rank_id in round.outliers
             elif rank.at_barrier:
                 rank.at_barrier.round = None
-        self.met.tell([rank for rank in ranks if rank.standing])
+        self.met.tell([rank for rank in ranks if _stands(rank)])
 
     def pass_on(self, round: BarrierRound) -> None:
         """The ranks of a complete round run on, and clients hear nothing of it."""
@@ -273,7 +242,7 @@ class Barriers:
         """These ranks run on; nothing was told of their stops, unless they were paused there."""
         stand = []
         for rank in ranks:
-            if rank.standing:
+            if _stands(rank):
                 stand.append(rank)
             else:
                 self._let_on(rank)
@@ -285,8 +254,8 @@ class Barriers:
     def _let_on(self, rank: Rank) -> None:
         at = rank.at_barrier
         self.leave(rank)
-        if at and at.hold and at.hold.stops:  # and so it stops first
-            at.round, at.hold.passes = None, not at.hold.shown
+        if at and at.stops:  # and so it stops first
+            at.round, at.passes = None, not at.shown
             rank.at_barrier = at
 
     # Changes of a round
@@ -294,8 +263,8 @@ class Barriers:
     def leave(self, rank: Rank, *, gone: bool = False) -> None:
         """The rank does not wait any more: it moves on, or its connection is gone."""
         at, rank.at_barrier = rank.at_barrier, None
-        if at and not gone:
-            holds.run_on(self._core, rank, at)
+        if at and not at.stops and not gone:
+            decide(self._core, rank, at.number, stops=False)
         round = at.round if at else None
         if round is None or not self.waits(round):
             return
@@ -308,9 +277,8 @@ class Barriers:
         """A rank that waits is told to run on, alone."""
         at = rank.at_barrier
         if at is not None:
-            if at.hold:
-                at.hold.shown = False
-                self._core.set_pausing(rank, False)
+            at.shown = False
+            self._core.set_pausing(rank, False)
             self._free([rank], at.round)
 
     def begin_anew(self) -> None:
@@ -399,9 +367,11 @@ def _obeys(rank: Rank) -> bool:
 
 
 def _takes_part(rank: Rank) -> bool:
-    """Whether others wait for this rank: neither lost nor ended, and not let go."""
-    return rank.lost is None and (rank.phase.live or rank.phase.trying)
+    """Whether others wait for this rank: neither lost nor ended, not let go, and able to wait."""
+    there = rank.phase.live or rank.phase.trying
+    return there and rank.lost is None and not rank.connection.cannot_wait
 
 
-def _condition(core: SessionState, rank: Rank, item: Breakpoint) -> str:
-    return substitute(str(item.clean.get(CONDITION, "")), values_of(core, rank))
+def _stands(rank: Rank) -> bool:
+    """Whether it has stopped at a place that is known, though perhaps no client sees it yet."""
+    return rank.stopped or (rank.at_barrier is not None and rank.at_barrier.stands)

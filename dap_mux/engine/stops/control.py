@@ -20,7 +20,6 @@ from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus,
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import View, main_thread
-from dap_mux.engine.stops import holds
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
@@ -115,7 +114,7 @@ class Control:
         return resumed
 
     def _resume(self, rank: Rank) -> bool:
-        if rank.at_barrier and rank.stop is None:
+        if rank.at_barrier and not rank.stopped:
             self.stops.barriers.let_go(rank)
             return False
         if rank.stop:
@@ -153,11 +152,9 @@ class Control:
         for rank in ranks:
             if rank.phase.live and not (rank.stop and rank.stop.settled):
                 rank.deferred.clear()
-                if holds.pause(self._core, rank):
-                    self._core.set_pausing(rank, True)
-                elif rank.at_barrier:
-                    self.stops.show([rank], waits=rank.at_barrier.round is not None)
-                elif rank.stop is None and not rank.pausing:
+                if self.stops.barriers.pause(rank):
+                    continue
+                if rank.stop is None and not rank.pausing:
                     self._core.set_pausing(rank, True)
                     thread = {"threadId": main_thread(rank)}
                     then = partial(self._paused, rank)
@@ -345,7 +342,7 @@ class Control:
 def _waits(rank: Rank, *, elsewhere: bool) -> bool:
     """Whether it waits at a barrier on, though all are told to continue."""
     at = rank.at_barrier
-    if at is None or rank.stop:
+    if at is None or rank.stopped:
         return False
     if at.round and at.round.stops:
         return True

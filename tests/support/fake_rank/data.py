@@ -50,6 +50,7 @@ class FakeData:
         self.process = ""  # which one it is, as `injected.attach.process_identity` says it
         self.torch = True
         self.compiled: list[Any] = []  # breakpoints that torch passes by: path, line, two names
+        self.fails: set[str] = set()  # modules of ours that do not fit its debugpy
         self.evidence: Any = None  # its answer to `why`, where it is not its program's stack
         self.lacks = "bytecode"  # "source": its Python is another one than the session's
         self._tells_evidence = False
@@ -161,7 +162,7 @@ class FakeData:
             return self._value(meant)
         if (text := self._answer_of_pdb(meant.text)) is not None:
             return {"result": text, "type": "str", "variablesReference": 0}
-        if (called := injected_call(meant.text)) is not None:
+        if (called := injected_call(meant.text)) is not None and called.module not in self.fails:
             hint: Json = {} if called.module == "torch_state" else {"presentationHint": {}}
             return {"result": self._answer_of(called), "variablesReference": 0, **hint}
         if arguments.get("context") == "repl" and "=" in expression:

@@ -7,7 +7,6 @@ import re
 from typing import Final, NamedTuple
 
 from dap_mux.engine.evaluate.fan_out import _IN_MAIN
-from dap_mux.engine.evaluate.value_summaries import UNLESS_PLAIN
 from tests.support.fake_rank.injected_calls import injected_call, users_text
 
 _MAIN: Final = re.compile(
@@ -31,8 +30,6 @@ def question(expression: str) -> Question:
     """Take a question apart."""
     in_main = _MAIN.fullmatch(expression)
     text = ast.literal_eval(in_main["text"]) if in_main else expression
-    if text.startswith(UNLESS_PLAIN):
-        return Question(text.rpartition(")(")[2].removesuffix("\n)"), summary=True)
     called = injected_call(text)
     if called is None or called.module != "tensor_summary":
         return Question(text, in_main is not None)

@@ -123,18 +123,41 @@ class FakeRank:
         self._say({"type": "event", "event": name} | ({"body": body} if body else {}))
 
     def hits(self, line: int) -> None:
-        """Stop at a line, as at the breakpoint there."""
+        """Come to a line with a breakpoint: wait in its condition if it is a barrier's, or stop.
+
+        Conditions hold, unless `data.values` has them as `False`.
+        """
+        condition = self._condition_at(line)
+        if comparisons.MARK not in condition:
+            self.stops_at(line)
+            return
+        _, compared, others = json.loads(condition.rpartition(comparisons.MARK)[2])
+        if others is not None and self.data.values.get(others) != "False":
+            self.stops_at(line)
+        elif compared is None or compared in self.data.values:
+            self.holds(line, self.data.values.get(compared, ""))
+        else:
+            self._holds_with(line, problem=f"NameError: name {compared!r} is not defined")
+
+    def holds(self, line: int, value: str) -> None:
+        """Wait in the condition of the barrier at a line, and report this value."""
+        self._holds_with(line, value=value)
+
+    def _holds_with(self, line: int, **said: str) -> None:
+        number, *_ = json.loads(self._condition_at(line).rpartition(comparisons.MARK)[2])
+        self.held, self._holds = line, self._holds + 1
+        place = {"line": line, "function": "train"}
+        self.event(comparisons.HELD, breakpoint=number, hold=self._holds, **said, **place)
+
+    def _condition_at(self, line: int) -> str:
+        found = (one for one in self.last_breakpoints if one.get("line") == line)
+        return str(next(found, {}).get("condition", ""))
+
+    def stops_at(self, line: int) -> None:
+        """Stop at a breakpoint, without a wait in its condition."""
         ids = self._breakpoints.get(self.program.path, {})
         more: Json = {"hitBreakpointIds": [ids[line]]} if line in ids else {}
         self.stops("breakpoint", line, **more)
-
-    def holds(self, line: int, value: str) -> None:
-        """Wait in the condition of the differ breakpoint at a line, and tell this value."""
-        (condition,) = (one["condition"] for one in self.last_breakpoints if one["line"] == line)
-        number, _ = json.loads(condition.removeprefix(comparisons.CONDITION))
-        self.held, self._holds = line, self._holds + 1
-        place = {"line": line, "function": "train"}
-        self.event(comparisons.HELD, breakpoint=number, hold=self._holds, value=value, **place)
 
     def hears(self, event: Json) -> None:
         """Be told an event: there is one, and it ends a wait in a condition."""
@@ -142,7 +165,7 @@ class FakeRank:
         if told["hold"] == self._holds and self.held is not None:
             line, self.held = self.held, None
             if told["stop"] and not self.never_stops:
-                self.hits(line)
+                self.stops_at(line)
 
     def stops(self, reason: str, line: int | None = None, thread: int = 1, **more: object) -> None:
         """Stop; `allThreadsStopped` is always true, and speaks of this rank alone."""

@@ -1,4 +1,4 @@
-"""Conditions of differ breakpoints, on the debugger of a real debugpy: tell a value, and wait."""
+"""Conditions of barrier breakpoints, on the debugger of a real debugpy: report, and wait."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from types import FrameType, SimpleNamespace
 from typing import Any, Final
 
@@ -45,24 +46,31 @@ def rank(debugger: Any) -> Iterator[Any]:
     debugger.on_disconnect()
 
 
-def breakpoint_on(expression: str) -> Any:
+def breakpoint_on(
+    compared: str | None, others: str | None = None, *, condition: str = "", hit: str = ""
+) -> Any:
     item = Breakpoint(NUMBER, 1, {}, since=NUMBER)
-    return SimpleNamespace(condition=comparing.condition_of(item, expression))
+    body = {"condition": condition} | ({"hitCondition": hit} if hit else {})
+    text = comparing.waiting(body, item, compared, others)["condition"]
+    import_module("debugpy.server.api")  # which finds the other
+    made = import_module("_pydevd_bundle.pydevd_breakpoints").LineBreakpoint
+    return made(1, 1, text, "None", "None", hit_condition=hit or None)
 
 
 class Visit:
     """A thread that comes to a line; `stops` is what its condition says, once it does."""
 
-    def __init__(self, debugger: Any, expression: str, frame: FrameType) -> None:
+    def __init__(self, debugger: Any, breakpoint: str | Any, frame: FrameType) -> None:
         self.stops: bool | None = None
         self._debugger, self._frame = debugger, frame
-        self._breakpoint = breakpoint_on(expression)
+        compares = isinstance(breakpoint, str)
+        self._breakpoint = breakpoint_on(breakpoint) if compares else breakpoint
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         evaluate = self._debugger.handle_breakpoint_condition
-        self.stops = evaluate(None, self._breakpoint, self._frame)
+        self.stops = evaluate(SimpleNamespace(), self._breakpoint, self._frame)
 
     def ended(self) -> bool:
         self._thread.join(LIMIT)
@@ -121,11 +129,68 @@ async def test_values_are_as_debugpy_shows_them(rank: Any, expression: str, valu
     assert visit.ended() is False
 
 
-@pytest.mark.parametrize("expression", ["los", "1 / 0", "'x' * 70000"])
-def test_what_cannot_be_told_stops(rank: Any, expression: str) -> None:
-    """The session asks for it, and shows what is wrong."""
-    assert rank.handle_breakpoint_condition(None, breakpoint_on(expression), sys._getframe())
-    assert rank.writer.sent == []
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("los", "NameError: name 'los' is not defined"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("1 +", "SyntaxError: "),
+    ],
+)
+async def test_what_is_wrong_with_an_expression_is_reported(
+    rank: Any, expression: str, problem: str
+) -> None:
+    visit = Visit(rank, expression, sys._getframe())
+    body = await told(rank)
+    assert (body["problem"].startswith(problem), body["value"]) == (True, "")
+    decide(rank, 1, True)
+    assert visit.ended() is True
+
+
+async def test_a_long_value_is_reported_by_its_digest(rank: Any) -> None:
+    values = []
+    for number, text in enumerate(("'x' * 70000", "'x' * 70000", "'x' * 69999 + 'y'"), 1):
+        visit = Visit(rank, text, sys._getframe())
+        values.append((await told(rank, number))["value"])
+        decide(rank, number, False)
+        assert visit.ended() is False
+    assert values[0] == values[1] != values[2]
+    assert all(len(value) < 500 for value in values)
+
+
+async def test_a_barrier_that_compares_nothing(rank: Any) -> None:
+    visit = Visit(rank, breakpoint_on(None), sys._getframe())
+    assert (await told(rank))["value"] == ""
+    decide(rank, 1, True)
+    assert visit.ended() is True
+
+
+@pytest.mark.parametrize(
+    ("condition", "others", "stops"),
+    [
+        ("step == 1", None, False),  # of the barrier: it does not hold
+        ("(step == 1) or (step == 7)", "step == 7", True),  # another breakpoint stops the rank
+        ("", "True", True),  # ... without a condition
+        ("los", None, False),  # it fails, as that of any breakpoint may: debugpy reports it
+        ("(step == 2) or (los)", "los", False),
+    ],
+)
+def test_conditions_decide_without_a_wait(
+    rank: Any, condition: str, others: str | None, stops: bool
+) -> None:
+    step = 7
+    breakpoint = breakpoint_on(None, others, condition=condition)
+    info = SimpleNamespace()
+    assert bool(rank.handle_breakpoint_condition(info, breakpoint, sys._getframe())) is stops, step
+
+
+async def test_it_waits_at_the_count_of_its_hits(rank: Any) -> None:
+    breakpoint = breakpoint_on(None, hit="@HIT@ == 2")
+    assert not rank.handle_breakpoint_condition(SimpleNamespace(), breakpoint, sys._getframe())
+    visit = Visit(rank, breakpoint, sys._getframe())
+    await told(rank)
+    decide(rank, 1, True)
+    assert visit.ended() is True
 
 
 async def test_two_threads_take_turns(rank: Any) -> None:
@@ -147,8 +212,9 @@ async def test_the_end_of_the_session_frees_all(rank: Any) -> None:
     visits.append(Visit(rank, "2", sys._getframe()))
     rank.on_disconnect()
     assert [visit.ended() for visit in visits] == [False, False]
-    assert not rank.handle_breakpoint_condition(None, breakpoint_on("1"), sys._getframe())
-    assert not rank.handle_breakpoint_condition(None, breakpoint_on("los"), sys._getframe())
+    info = SimpleNamespace()
+    assert not rank.handle_breakpoint_condition(info, breakpoint_on("1"), sys._getframe())
+    assert not rank.handle_breakpoint_condition(info, breakpoint_on("los"), sys._getframe())
     sent = len(rank.writer.sent)
     rank._on_configuration_done_event.set()
     rank.reader = Reader()
@@ -184,7 +250,8 @@ async def test_nonsense_and_what_is_for_debugpy(rank: Any) -> None:
 def test_a_forked_child_passes(rank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its parent's session knows nothing of it."""
     monkeypatch.setattr("os.getpid", lambda: 1)
-    assert not rank.handle_breakpoint_condition(None, breakpoint_on("1"), sys._getframe())
+    info = SimpleNamespace()
+    assert not rank.handle_breakpoint_condition(info, breakpoint_on("1"), sys._getframe())
 
 
 def test_other_conditions_are_debugpys(rank: Any) -> None:
@@ -195,3 +262,4 @@ def test_other_conditions_are_debugpys(rank: Any) -> None:
 def test_it_is_true_for_everybody_else() -> None:
     """Where nothing of ours reads the comment, the line stops."""
     assert eval(breakpoint_on("'\\n' + text\n + '#'").condition) is True
+    assert eval(breakpoint_on(None, hit="3").condition) is False, "debugpy counts"

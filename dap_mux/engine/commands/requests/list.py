@@ -58,10 +58,9 @@ def entry(core: SessionState, view: View, rank: Rank) -> RankRow:
 
 def new_entry(core: SessionState, view: View, rank: Rank) -> RankRow:
     """Return the row of one, made anew."""
-    standing = rank.standing
-    stop = standing if standing and standing.settled else None
-    hold = rank.at_barrier.hold if rank.at_barrier else None
-    frame = stop.frames[stop.own] if stop and stop.frames else hold and hold.frame
+    stop = rank.stop if rank.stop and rank.stop.settled else None
+    at = rank.at_barrier
+    frame = stop.frames[stop.own] if stop and stop.frames else at and at.frame
     endpoint = rank.endpoint
     return RankRow(
         rank.number,
