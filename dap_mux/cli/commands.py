@@ -14,6 +14,8 @@ dap-mux run [-n N] [OPTIONS] SCRIPT [ARGS...]
        dap-mux run [-n N] [OPTIONS] -m MODULE [ARGS...]
        dap-mux run [OPTIONS] -- LAUNCHER [ARGS...]"""
 SESSION = "HOST:PORT or a session file (default: the only running session)"
+SOURCES = "{sources}"
+"""In help, what `parser.name_sources` puts in its place: to import all sources takes a while."""
 RUN_NOTES = """\
 A LAUNCHER (torchrun, mpirun, srun, ...) runs as typed, and the ranks it starts are debugged.
 Exits with the job's exit code (128+S for a rank ended by signal S), 125 if dap-mux itself fails,
@@ -77,8 +79,7 @@ def _attach(parser: ArgumentParser) -> None:
         nargs="+",
         metavar="ENDPOINT",
         help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
-        "k8s:job/NAME (or pytorchjob/, mpijob/, jobset/, rayjob/), openpai:URL/USER/JOB, "
-        "slurm:JOBID, ssh:HOST, pid:NUMBER or dial:COUNT; or GROUP=ENDPOINT",
+        f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
     )
     _options(parser, "attach")
 

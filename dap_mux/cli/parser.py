@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import (
+    Action,
+    ArgumentParser,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from dap_mux import __version__
-from dap_mux.cli.commands import BY_NAME, COMMANDS, Command
+from dap_mux.cli.commands import BY_NAME, COMMANDS, SOURCES, Command
 
 # `dap-mux --print-completion SHELL`: completions of our commands and options for a shell.
 
@@ -36,6 +42,10 @@ class PrintCompletion(Action):
         """Print it."""
         import shtab
 
+        for action in parser._actions:  # noqa: SLF001
+            if isinstance(action, _SubParsersAction):
+                for command in action.choices.values():
+                    name_sources(command)
         print(shtab.complete(parser, shell=values))
         parser.exit()
 
@@ -45,6 +55,25 @@ def name_files(parser: ArgumentParser) -> None:
     for action in parser._actions:  # noqa: SLF001  (argparse has no public way)
         if action.metavar in FILE_METAVARS:
             vars(action)["complete"] = COMPLETE_FILES
+
+
+def name_sources(parser: ArgumentParser) -> None:
+    """Put the endpoints of all sources into the help that names them."""
+    for action in parser._actions:  # noqa: SLF001
+        if action.help and SOURCES in action.help:
+            from dap_mux.cluster.endpoints import descriptions
+
+            known = dict.fromkeys(each.help for each in descriptions().values() if each.help)
+            action.help = action.help.replace(SOURCES, ", ".join(known))
+
+
+class Parser(ArgumentParser):
+    """A parser whose help names the sources that are installed."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        name_sources(self)
+        return super().format_help()
 
 
 PROG = "dap-mux"
@@ -82,7 +111,7 @@ def _named(arguments: Sequence[str]) -> Sequence[Command]:
 
 def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
     """Build the parsers of these commands from the table."""
-    parser = ArgumentParser(
+    parser = Parser(
         prog=PROG,
         description="One debug session for a distributed Python job: every rank is a thread.",
         epilog="See `dap-mux COMMAND --help` for details.",

@@ -12,47 +12,72 @@ from __future__ import annotations
 import re
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
+from functools import cache
 from pathlib import Path
-from typing import Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import anyio
 
 from dap_mux.cluster.records import LAST_PORT, RankRecord, read_ranks_file
-from dap_mux.cluster.source import Source, SourceSpec, reach_directly
+from dap_mux.cluster.source import Description, Source, SourceSpec, reach_directly
 from dap_mux.errors import UsageError
 
-# The source of each scheme: built-in ones, and those of other packages by entry point.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+# The source of each scheme, by entry point.
 
 ENTRY_POINTS: Final = "dap_mux.sources"
-# The same as in pyproject.toml, for editable installs that are older than that.
-BUILT_IN: Final = {
-    "dask": "dap_mux.cluster.framework_source:FrameworkSource",
-    "k8s": "dap_mux.cluster.kubernetes:Kubernetes",
-    "oc": "dap_mux.cluster.kubernetes:Kubernetes",
-    "openpai": "dap_mux.cluster.openpai:OpenPai",
-    "pid": "dap_mux.cluster.pid:Pids",
-    "ray": "dap_mux.cluster.framework_source:FrameworkSource",
-    "slurm": "dap_mux.cluster.slurm:Slurm",
-    "ssh": "dap_mux.cluster.ssh:Ssh",
-}
+
+
+@cache
+def registered() -> Mapping[str, EntryPoint]:
+    """Return the entry point of each scheme; ours come first, and nobody else replaces them."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  (30 modules, seldom used)
+
+    found: dict[str, EntryPoint] = {}
+    for each in sorted(entry_points(group=ENTRY_POINTS), key=_is_foreign):
+        found.setdefault(each.name, each)
+    return found
+
+
+def _is_foreign(entry: EntryPoint) -> bool:
+    return not entry.value.startswith("dap_mux.")
+
+
+def _class_of(scheme: str) -> Any:
+    entry = registered().get(scheme)
+    try:
+        return None if entry is None else entry.load()
+    except (AttributeError, ImportError) as error:
+        raise UsageError(f"{scheme}: its source cannot be loaded: {error}") from error
 
 
 def source_of(word: SourceSpec) -> Source | None:
     """Return the source for this endpoint, None if there is none. Raises `UsageError`."""
-    if word.scheme in BUILT_IN:
-        module, _, name = BUILT_IN[word.scheme].partition(":")
-        made = getattr(import_module(module), name)
-    else:
-        from importlib.metadata import entry_points  # noqa: PLC0415  (30 modules, seldom used)
+    made = _class_of(word.scheme)
+    return None if made is None else cast("Source", made(word))
 
-        found = entry_points(group=ENTRY_POINTS, name=word.scheme)
-        if not found:
-            return None
-        made = next(iter(found)).load()
-    return cast("Source", made(word))
+
+def description_of(scheme: str) -> Description | None:
+    """Return what the source of this scheme tells of itself. Raises `UsageError`.
+
+    None if there is no such source.
+    """
+    made = _class_of(scheme)
+    return None if made is None else getattr(made, "description", Description())
+
+
+def descriptions() -> dict[str, Description]:
+    """Return what each source tells of itself, by scheme; this imports all of them."""
+    found: dict[str, Description] = {}
+    for scheme in registered():
+        with suppress(UsageError):  # another package's, which is broken
+            found[scheme] = description_of(scheme) or Description()
+    return found
 
 
 # `@ranks.json`: a ranks file, read again whenever it changes.
@@ -138,9 +163,9 @@ class NamedRanks:
 
 
 def has_source(word: str) -> bool:
-    """Whether a word begins with the scheme of one of our own sources, such as `pid:`."""
+    """Whether a word begins with the scheme of a source, such as `pid:`."""
     match = SCHEME.fullmatch(word)
-    return match is not None and match["scheme"] in BUILT_IN
+    return match is not None and match["scheme"] in registered()
 
 
 def read_endpoint(word: str, python: Path | None = None) -> NamedRanks:

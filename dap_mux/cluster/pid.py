@@ -21,7 +21,7 @@ from dap_mux.cluster.injection import bring_debugpy, debugger_for
 from dap_mux.cluster.job_processes import ranks_among
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import SourceSpec, reach_directly
+from dap_mux.cluster.source import Description, SourceSpec, reach_directly
 from dap_mux.errors import DapMuxError, UsageError
 
 HOST: Final = "127.0.0.1"
@@ -32,6 +32,8 @@ _WORD: Final = re.compile(r"[1-9]\d*(?:,[1-9]\d*)*", re.ASCII)
 
 class Pids:
     """A `Source`: processes that the user named by their pids."""
+
+    description = Description(help="pid:NUMBER")
 
     def __init__(self, word: SourceSpec) -> None:
         self._pids = read_pids(word.rest)

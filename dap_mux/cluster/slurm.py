@@ -9,7 +9,7 @@ polled, so ranks that move, are requeued or start late are found.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from math import inf
@@ -27,7 +27,14 @@ from dap_mux.cluster.slurm_commands import (
     layout_of,
     steps_of,
 )
-from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
+from dap_mux.cluster.source import (
+    BY_CHOICE,
+    Description,
+    Notify,
+    OnReached,
+    SourceSpec,
+    reach_directly,
+)
 from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, UsageError
 
@@ -73,9 +80,21 @@ class Name:
         )
 
 
+def _spell(parts: Mapping[str, str]) -> str:
+    return parts["job"] + (f".{parts['step']}" if parts["step"] else "")
+
+
 class Slurm:
     """A `Source`: the ranks of a job's step, as SLURM has placed them."""
 
+    description = Description(
+        help="slurm:JOBID",
+        tunnels=BY_CHOICE,
+        names=("job",),
+        others=("step",),
+        spell=_spell,
+        count_needs_port=False,
+    )
     lingers = inf  # a requeued job loses all of its ranks for a while
 
     def __init__(self, word: SourceSpec) -> None:

@@ -3,7 +3,8 @@
 A source is one module with one class that implements `Source`. It is constructed with the
 `SourceSpec` that the user typed and chosen by its scheme: `k8s:trainer-0` is read by the class that
 the entry point `k8s` of the group `dap_mux.sources` names. Ours are registered the same way
-(pyproject.toml), so other packages can add their own.
+(pyproject.toml), so other packages can add their own. What a launch configuration and the help of
+`dap-mux attach` have to know of it is in the class's attribute `description`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from dap_mux.cluster.records import RankRecord
 
@@ -29,6 +30,37 @@ class SourceSpec:
     def __str__(self) -> str:
         """Return it as typed, without a group."""
         return f"{self.scheme}:{self.rest}"
+
+
+BY_CHOICE: Final = (False, "ssh")
+
+
+def joined(parts: Mapping[str, str]) -> str:
+    """Return the only part of a `cluster` object that is given."""
+    return "".join(parts.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What a source's class tells of its endpoints, as its attribute `description`.
+
+    `help`: an endpoint for `dap-mux attach --help`, such as `slurm:JOBID`. `tunnels`: the values
+    that `tunnel` may have beside its `cluster`; a choice of ssh (`BY_CHOICE`) adds `,ssh` to the
+    endpoint. `tunnel_to`: what follows `SCHEME:` in a `tunnel` that leads to ports of a host, so
+    that `SCHEME:HOST:5678-5681` is an endpoint; '' where there is none.
+
+    A `cluster` object has exactly one of `names` (without names there is no object of this kind),
+    and any of `others`. `spell` makes of them what follows `SCHEME:`; a part that is not given is
+    ''. It may raise `UsageError`. `count_needs_port`: `+RANKS` only follows a port.
+    """
+
+    help: str = ""
+    tunnels: tuple[object, ...] = (False,)
+    tunnel_to: str = ""
+    names: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    spell: Callable[[Mapping[str, str]], str] = joined
+    count_needs_port: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Notify, OnReached, Reached, SourceSpec
+from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
 
@@ -23,9 +23,21 @@ _NAME: Final = re.compile(
 )
 
 
+def _spell(parts: Mapping[str, str]) -> str:
+    return (f"{parts['user']}@" if parts["user"] else "") + parts["host"]
+
+
 class Ssh:
     """A `Source`: ranks on a host's loopback, reached by ssh."""
 
+    description = Description(
+        help="ssh:HOST",
+        tunnels=("ssh",),
+        tunnel_to="HOST",
+        names=("host",),
+        others=("user",),
+        spell=_spell,
+    )
     lingers = 0.0
 
     def __init__(self, word: SourceSpec) -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from dap_mux.config import OPTIONS, Config, Option
 from dap_mux.errors import UsageError
-from dap_mux.session.attach_attributes import attach_endpoints
-from dap_mux.session.cluster_attribute import COMMON_PARTS, DEFAULT_KIND, KINDS
+from dap_mux.session.attach_attributes import COMMON_PARTS, DEFAULT_KIND, attach_endpoints, kinds
 from dap_mux.session.launch_attributes import launch_job, launcher_job
 from tests.unit.test_docs import ROOT, rows
 
@@ -110,10 +109,10 @@ def test_cluster_offers_what_is_read_of_it() -> None:
     offered = ATTACH["cluster"]["properties"]
     read = {
         *COMMON_PARTS,
-        *(part for kind in KINDS.values() for part in (*kind.names, *kind.others)),
+        *(part for kind in kinds().values() for part in (*kind.names, *kind.others)),
     }
     assert set(offered) == read
-    assert offered["kind"]["enum"] == list(KINDS)
+    assert offered["kind"]["enum"] == list(kinds())
     assert offered["kind"]["default"] == DEFAULT_KIND
 
 

@@ -33,7 +33,7 @@ from dap_mux.cluster.kubernetes.pods import (
 from dap_mux.cluster.kubernetes.selections import MALFORMED, JobPods, NamedPods, Selection
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Notify, OnReached, SourceSpec
+from dap_mux.cluster.source import Description, Notify, OnReached, SourceSpec
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 
 # Pods that are gone, and that are waited for because others may be made in their place.
@@ -208,9 +208,38 @@ def _ports(match: re.Match[str], word: SourceSpec) -> range:
     return range(first, last + 1)
 
 
+def _spell(parts: Mapping[str, str]) -> str:
+    """Return the pods of a `cluster` object. Raises `UsageError`."""
+    namespace, context = parts["namespace"], parts["context"]
+    job, pod = parts["job"], parts["pod"]
+    which = _job(job) if job else f"pod/{pod}" if pod else parts["selector"]
+    return (f"{namespace}/" if namespace else "") + which + (f"@{context}" if context else "")
+
+
+def _job(job: str) -> str:
+    """Return `job/train`, or `pytorchjob/train` as it is: an operator's job is named with its kind.
+
+    Another first part would be taken for a namespace.
+    """
+    kind, _, name = job.rpartition("/")
+    if not kind:
+        return f"job/{name}"
+    if kind not in KINDS:
+        raise UsageError(f"`cluster`: job {job!r} is of no known kind: {', '.join(KINDS)}")
+    return job
+
+
 class Kubernetes:
     """A `Source`: pods of a cluster, through kubectl or oc."""
 
+    description = Description(
+        help=f"k8s:job/NAME (or {', '.join(f'{kind}/' for kind in KINDS if kind != 'job')})",
+        tunnels=("port-forward",),
+        tunnel_to="NAMESPACE/POD",
+        names=("pod", "job", "selector"),
+        others=("namespace", "context"),
+        spell=_spell,
+    )
     lingers = 10.0  # by then the cluster reports that it restarts a container
 
     def __init__(self, word: SourceSpec) -> None:

@@ -32,7 +32,14 @@ from dap_mux.cluster.openpai.job_detail import (
 )
 from dap_mux.cluster.openpai.rest import TOKEN, TOKEN_FILE, Answer, get, token_of
 from dap_mux.cluster.records import LAST_PORT, RankRecord
-from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
+from dap_mux.cluster.source import (
+    BY_CHOICE,
+    Description,
+    Notify,
+    OnReached,
+    SourceSpec,
+    reach_directly,
+)
 from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, Refused, UsageError
 from dap_mux.printable import one_line
@@ -92,6 +99,7 @@ class JobName:
 class OpenPai:
     """A `Source`: the ranks in the tasks of a job."""
 
+    description = Description(help="openpai:URL/USER/JOB", tunnels=BY_CHOICE)
     lingers = inf  # OpenPAI says when the job is over; a task that is tried again is waited for
 
     def __init__(self, word: SourceSpec) -> None:
