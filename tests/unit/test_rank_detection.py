@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dap_mux.injected import flight_recorder
 from dap_mux.rank import detection
 from dap_mux.rank.detection import claimed_place, program_of, said_place
 from dap_mux.rank.environ import LAUNCHERS, Place
@@ -85,8 +86,10 @@ def test_a_worker_says_its_rank_in_full() -> None:
     assert said_place({"RANK": "1", "WORLD_SIZE": "2"}, {}) == Place(1, 2, launcher="torchrun")
 
 
-def test_the_hook_looks_for_the_same_variables_before_it_imports_anything() -> None:
-    assert {launcher.rank for launcher in LAUNCHERS} == sitecustomize.RANK_VARIABLES
+def test_what_cannot_import_the_table_looks_for_the_same_variables() -> None:
+    names = [launcher.rank for launcher in LAUNCHERS]
+    assert set(names) == sitecustomize.RANK_VARIABLES
+    assert names == [*flight_recorder.RANKS]
     first = LAUNCHERS[0]
     assert (first.rank.encode(), first.world_size.encode()) == sitecustomize.SET_BY_WORKERS
     assert sitecustomize.MARK == detection.MARK

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dap_mux.cli.parser import build_parser
+from dap_mux.cli.parser import parse
 from dap_mux.cluster import openpai
 from dap_mux.cluster.endpoints import (
     ENTRY_POINTS,
@@ -71,13 +73,9 @@ def lsf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def attach_help() -> str:
     """What `dap-mux attach --help` prints, in one line."""
-    (commands,) = (
-        action
-        for action in build_parser()._actions  # argparse has no public way
-        if isinstance(action.choices, dict)
-    )
-    text: str = commands.choices["attach"].format_help()
-    return " ".join(text.split())
+    with redirect_stdout(StringIO()) as printed, pytest.raises(SystemExit):
+        parse(["attach", "--help"])
+    return " ".join(printed.getvalue().split())
 
 
 def test_ours_are_what_the_package_declares() -> None:

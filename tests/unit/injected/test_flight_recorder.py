@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from dap_mux.injected.evidence.flight_recorder import C10D, INNER_C10D, NEWEST, recorded, world_rank
+from dap_mux.injected.evidence.flight_recorder import (
+    C10D,
+    INNER_C10D,
+    NEWEST,
+    RANKS,
+    recorded,
+    world_rank,
+)
 
 
 def entry(number: int, group: tuple[str, str] = ("0", "default_pg"), **changed: Any) -> Any:
@@ -73,9 +80,11 @@ def test_what_is_retired_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_number_of_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, C10D, raising=False)
-    for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"):
+    for name in RANKS:
         monkeypatch.delenv(name, raising=False)
     assert world_rank(lambda library: True) == -1
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "11")
+    assert world_rank(lambda library: True) == 11
     monkeypatch.setenv("SLURM_PROCID", "12")
     assert world_rank(lambda library: True) == 12
     mpi = SimpleNamespace(COMM_WORLD=SimpleNamespace(Get_rank=lambda: 5))
