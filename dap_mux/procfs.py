@@ -46,10 +46,11 @@ def folder(pid: Process) -> Path:
 
 
 class Stat(NamedTuple):
-    """Two fields of proc(5) stat. `started`: in clock ticks since boot, as text."""
+    """Fields of proc(5) stat. `started`: in clock ticks since boot, as text."""
 
     state: str
     started: str
+    cpu_seconds: float
 
     @property
     def ended(self) -> bool:
@@ -64,23 +65,15 @@ def stat(pid: Process) -> Stat | None:
     except OSError:
         return None
     fields = text.rpartition(")")[2].split()  # the field before, a name, may contain anything
-    return Stat(fields[0], fields[_STARTED]) if len(fields) > _STARTED else None
+    if len(fields) <= _STARTED:
+        return None
+    return Stat(fields[0], fields[_STARTED], sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK"))
 
 
 def parent(pid: Process) -> int | None:
     """Return the pid of the process that started one, None where that is unknown."""
     text = status(pid).get("PPid", "")
     return int(text) if text.isdigit() else None
-
-
-def cpu_seconds(pid: Process) -> float:
-    """Return the CPU time that a process has used, 0 where that is unknown."""
-    try:
-        text = (folder(pid) / "stat").read_text("ascii", errors="replace")
-    except OSError:
-        return 0.0
-    fields = text.rpartition(")")[2].split()
-    return sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK")
 
 
 def runs(pid: Process) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 _PLACE = Path("rank", "start", "run_module.py")
@@ -25,3 +26,9 @@ def runs_module(words: Sequence[str], module: str) -> bool:
 def is_starter(word: str) -> bool:
     """Whether it is the file by which a module is run."""
     return word.endswith(str(_PLACE))
+
+
+def debugpy_folder() -> str:
+    """Return the folder of our own debugpy, for Pythons that have none; '' without one."""
+    spec = find_spec("debugpy")
+    return str(Path(spec.origin).parent) if spec is not None and spec.origin else ""

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
-from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +29,7 @@ from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
 from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import DapMuxError, NothingToConnect
 from dap_mux.printable import one_line
+from dap_mux.python_command import debugpy_folder
 from dap_mux.tunnel.children import lines_of, next_line, running_child
 
 FIRST_REPORT_TIMEOUT_S: Final = 60.0  # importing an engine and connecting can take half of that
@@ -117,7 +117,7 @@ class FrameworkSource:
     async def _start(self) -> None:
         scheme, endpoint = self._word.scheme, self._word.rest
         python = await python_with(ENGINES[scheme], self._word.python)
-        own = {"endpoint": endpoint, "debugpy": _debugpy_folder()}
+        own = {"endpoint": endpoint, "debugpy": debugpy_folder()}
         options = json.dumps({**self._word.options, **own})
         words = [python, "-u", str(Path(frameworks.__file__).parent), scheme, options]
         self._process = await self._running.enter_async_context(
@@ -204,11 +204,6 @@ def _record(entry: Mapping[str, Any]) -> RankRecord:
         waits=one_line(waits)[:MAX_TEXT],
         ready=entry.get("ready", True) is True,
     )
-
-
-def _debugpy_folder() -> str:
-    spec = find_spec("debugpy")
-    return str(Path(spec.origin).parent) if spec is not None and spec.origin else ""
 
 
 def _is_here(host: str) -> bool:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,7 @@ from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.open_files import restore_limit
 from dap_mux.private_files import startable
-from dap_mux.python_command import module_command
+from dap_mux.python_command import debugpy_folder, module_command
 
 INJECTION_TIMEOUT_S: Final = 60.0  # gdb reads the symbols of all loaded libraries
 POLL_INTERVAL_S: Final = 0.05
@@ -92,11 +91,10 @@ def injector_environment(process: RunningPython, environ: Mapping[str, str]) -> 
     """
     result = {**environ, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     result.pop("PYDEVD_ATTACH_PREFER_LLDB", None)
-    spec = find_spec("debugpy")
     if process.version >= REMOTE_EXEC_PYTHON:
         result["PATH"] = _EMPTY_PATH
-        if spec is not None and spec.origin is not None:
-            result["PYTHONPATH"] = str(Path(spec.origin).parent.parent)
+        if folder := debugpy_folder():
+            result["PYTHONPATH"] = str(Path(folder).parent)
     return result
 
 

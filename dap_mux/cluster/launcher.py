@@ -8,7 +8,6 @@ reaches only us and is passed on once.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -16,24 +15,24 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 import anyio
 
-from dap_mux.cluster.flight_recorder import recorder_variables
 from dap_mux.cluster.foreign_process import ForeignProcess
+from dap_mux.cluster.job import Job
 from dap_mux.cluster.rank_process import end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
+from dap_mux.python_command import debugpy_folder
 from dap_mux.rank.detection import MARK, launcher_variables
 from dap_mux.rank.launched import HOOK_OPTIONS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
-from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 from dap_mux.user_files import parse_json, read_regular
 
@@ -44,34 +43,18 @@ STOP_TIMEOUT_S = 35.0  # torchrun gives its ranks 30 s
 
 
 @dataclass(frozen=True, kw_only=True)
-class LauncherJob:
-    """A launcher's command line, as the user typed it."""
+class LauncherJob(Job):
+    """A launcher's `command` line, as the user typed it."""
 
-    command: tuple[str, ...]
-    base_port: int = 5678
-    wait: bool = True
-    """Whether each rank waits for a debugger before its program's first line."""
-    stop_on_entry: bool = False
-    """Whether each rank stops at its program's first line."""
     output: Path | None = None
     """The file for the output of the launcher and its ranks; None: our own streams.
 
     With a file, our standard input belongs to the editor or the console.
     """
-    env: Mapping[str, str | None] = field(default_factory=dict)
-    """Added to our own environment; None removes a variable."""
-    cwd: Path | None = None
-    ends_with_us: bool = False
-    """Whether ranks that have never had a debugger end with this process."""
 
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
-        others = (MARK, DIAL)  # of another session whose rank started us
-        outer = {name: text for name, text in os.environ.items() if name not in others}
-        given: dict[str, str | None] = {**outer, **self.env}
-        environ = {name: text for name, text in given.items() if text is not None}
-        environ.update(recorder_variables(given))
-        environ.update(starter_variables(ends_with_us=self.ends_with_us))
+        environ = self.inherited(without=(MARK, DIAL))  # another session's, whose rank started us
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)
@@ -79,7 +62,7 @@ class LauncherJob:
             "base_port": self.base_port,
             "wait": self.wait,
             "stop_on_entry": self.stop_on_entry,
-            "debugpy": _debugpy(),
+            "debugpy": debugpy_folder(),
             "outer": launcher_variables(environ),
         }
         environ[HOOK_OPTIONS] = json.dumps(orders)
@@ -236,12 +219,6 @@ class LaunchedJob:
     def leave_running(self) -> None:
         """Do not stop the launcher when the `async with` block ends."""
         self._left_running = True
-
-
-def _debugpy() -> str:
-    """Return the folder of our own debugpy, for Pythons that have none."""
-    spec = importlib.util.find_spec("debugpy")
-    return str(Path(spec.origin).parent) if spec and spec.origin else ""
 
 
 def _is_fed() -> bool:

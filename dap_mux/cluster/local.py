@@ -7,7 +7,6 @@ the ranks continue: a debugger that dies must not take the job with it.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
@@ -16,20 +15,19 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 import anyio
 
-from dap_mux.cluster.flight_recorder import recorder_variables
+from dap_mux.cluster.job import Job
 from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.python_command import module_command
 from dap_mux.rank.ready import failure_file
-from dap_mux.rank.starter import starter_variables
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 
 __all__ = [
@@ -47,28 +45,17 @@ _MAX_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalJob:
+class LocalJob(Job):
     """What to run. `command` is a script and its arguments, or `-m`, a module and its own."""
 
-    command: tuple[str, ...]
     world_size: int
     log_dir: Path
-    base_port: int = 5678
-    wait: bool = True
-    """Whether each rank waits for a debugger before it starts the program."""
-    stop_on_entry: bool = False
-    """Whether each rank stops at the program's first line."""
     timeout: float | None = None
     """Seconds that it waits; None: forever."""
     on_timeout: Literal["exit", "continue"] = "exit"
     python: str = sys.executable
     python_args: tuple[str, ...] = ()
     """Options of Python itself, such as `-X dev`."""
-    env: Mapping[str, str | None] = field(default_factory=dict)
-    """Added to our own environment; None removes a variable."""
-    cwd: Path | None = None
-    ends_with_us: bool = False
-    """Whether ranks that have never had a debugger end with this process."""
 
     def agent_command(self, ready_file: Path) -> list[str]:
         """Return the command line of each rank, whose number is in its environment."""
@@ -83,11 +70,8 @@ class LocalJob:
 
     def environment(self, rank: int, master_port: int) -> dict[str, str]:
         """Return the environment of one rank, as torchrun on one node would set it."""
-        given = {**os.environ, **self.env}
         return {
-            **recorder_variables(given),
-            **{name: value for name, value in given.items() if value is not None},
-            **starter_variables(ends_with_us=self.ends_with_us),
+            **self.inherited(),
             "RANK": str(rank),
             "LOCAL_RANK": str(rank),
             "WORLD_SIZE": str(self.world_size),

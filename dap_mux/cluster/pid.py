@@ -20,12 +20,11 @@ import anyio
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
 from dap_mux.cluster.job_processes import ranks_among
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
-from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
 from dap_mux.errors import DapMuxError, UsageError
 
 HOST: Final = "127.0.0.1"
-BASE_PORT: Final = 5678
 POLL_INTERVAL_S: Final = 1.0
 _WORD: Final = re.compile(r"[1-9]\d*(?:,[1-9]\d*)*", re.ASCII)
 
@@ -99,7 +98,7 @@ async def _bring_all(processes: Sequence[RunningPython]) -> dict[RunningPython, 
     async with anyio.create_task_group() as tasks:
         for place, process in enumerate(processes):
             rank = process.place.rank
-            port = _free_port(BASE_PORT + (place if rank is None else rank), wanted)
+            port = _free_port(FIRST_PORT + (place if rank is None else rank), wanted)
             wanted.add(port)
             tasks.start_soon(bring, process, port)
     for process in processes:

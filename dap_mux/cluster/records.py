@@ -14,6 +14,7 @@ from dap_mux.errors import UsageError
 from dap_mux.user_files import parse_json, read_regular
 
 DEFAULT_GROUP = "job"
+FIRST_PORT = 5678  # of rank 0, where an endpoint names none
 LAST_PORT = 65535
 _UNFIT: Final = re.compile(r"[^\w.-]", re.ASCII)
 
@@ -22,6 +23,18 @@ def group_name(name: str) -> str:
     """Return a cluster's own name as the name of a group: it begins with a letter."""
     fit = _UNFIT.sub("-", name)
     return fit if fit[:1].isalpha() or fit[:1] == "_" else f"group-{fit}"
+
+
+def ports_of(found: re.Match[str], word: object) -> range:
+    """Return the ports of an endpoint, by its groups `first`, `last` and `count`.
+
+    Raises `UsageError`.
+    """
+    first = int(found["first"] or FIRST_PORT)
+    last = first + int(found["count"]) - 1 if found["count"] else int(found["last"] or first)
+    if not 0 < first <= last <= LAST_PORT:
+        raise UsageError(f"{word}: {first} to {last} is not a range of ports (1 to {LAST_PORT})")
+    return range(first, last + 1)
 
 
 @dataclass(frozen=True, kw_only=True)

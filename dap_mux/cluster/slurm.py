@@ -17,7 +17,7 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
 from dap_mux.cluster.slurm_commands import (
     SlurmJob,
     SlurmStep,
@@ -38,7 +38,6 @@ from dap_mux.cluster.source import (
 from dap_mux.cluster.ssh import reach_by_ssh
 from dap_mux.errors import NothingToConnect, UsageError
 
-BASE_PORT: Final = 5678
 POLL_INTERVAL_S: Final = 5.0  # one small query to a controller that serves thousands
 BATCH: Final = "batch"
 _NAME: Final = re.compile(
@@ -54,7 +53,7 @@ class Name:
 
     job: str
     step: str = ""
-    port: int = BASE_PORT
+    port: int = FIRST_PORT
     ranks: int = 1
     by_ssh: bool = False
 
@@ -68,7 +67,7 @@ class Name:
                 "slurm:4711_2 (of an array), slurm:4711:6000 (rank 0's port), "
                 "slurm:4711+8 (8 ranks in each task), slurm:4711,ssh (by ssh to each node)"
             )
-        port = int(found["port"] or BASE_PORT)
+        port = int(found["port"] or FIRST_PORT)
         if not 0 < port <= LAST_PORT:
             raise UsageError(f"{word}: {port} is not a port (1 to {LAST_PORT})")
         return cls(

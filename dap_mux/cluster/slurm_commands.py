@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from dap_mux.errors import DapMuxError, NothingToConnect
 from dap_mux.printable import printable
-from dap_mux.tunnel.children import run_command
+from dap_mux.tunnel.children import CommandResult, run_command
 
 WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 RUNNING_STATES = (
@@ -66,15 +66,15 @@ class SlurmStep:
 
 async def job_of(job: str) -> SlurmJob:
     """Return a job, also for a while after its end. Raises `NothingToConnect` if unknown."""
-    code, out, err = await _run("squeue", "-h", "-t", "all", "-j", job, "-o", "%i|%T|%r")
+    out = await _output(
+        "squeue", "-h", "-t", "all", "-j", job, "-o", "%i|%T|%r", none_if=("Invalid job id",)
+    )
     rows = [line.split("|", 2) for line in out.splitlines() if line]
-    if not rows and (code == 0 or "Invalid job id" in err):
+    if not rows:
         raise NothingToConnect(
             f"SLURM has no job {job} (it forgets a job some minutes after its end); "
             "`squeue --me` lists yours"
         )
-    if code:
-        raise _trouble("squeue", err)
     if len(rows) > 1:
         names = ", ".join(sorted(row[0] for row in rows))
         raise NothingToConnect(f"job {job} is an array: name one of {names}")
@@ -84,11 +84,7 @@ async def job_of(job: str) -> SlurmJob:
 
 async def steps_of(job: str) -> list[SlurmStep]:
     """Return the running steps of a job; none if it has ended."""
-    code, out, err = await _run("squeue", "-h", "-s", "-j", job, "-o", "%i|%N|%S|%j")
-    if code:
-        if any(words in err for words in _NO_STEP):
-            return []
-        raise _trouble("squeue", err)
+    out = await _output("squeue", "-h", "-s", "-j", job, "-o", "%i|%N|%S|%j", none_if=_NO_STEP)
     rows = (line.strip().split("|", 3) for line in out.splitlines() if line.strip())
     return [
         SlurmStep(name=name, nodes=nodes, start=start, program=prog)
@@ -101,11 +97,7 @@ async def layout_of(step: SlurmStep) -> dict[int, str]:
 
     `sattach --layout` only queries the controller; it does not attach to anything.
     """
-    code, out, err = await _run("sattach", "--layout", step.name)
-    if code:
-        if any(words in err for words in _NO_STEP):
-            return {}
-        raise _trouble("sattach", err)
+    out = await _output("sattach", "--layout", step.name, none_if=_NO_STEP)
     tasks = {
         int(task): found["node"] for found in _NODE.finditer(out) for task in found["tasks"].split()
     }
@@ -115,42 +107,48 @@ async def layout_of(step: SlurmStep) -> dict[int, str]:
 async def addresses_of(nodes: Iterable[str]) -> dict[str, str]:
     """Return the address that SLURM itself uses for each node."""
     names = sorted(set(nodes))
-    code, out, err = await _run("scontrol", "-o", "show", "node", ",".join(names))
-    if code:
-        raise _trouble("scontrol", err)
+    out = await _output("scontrol", "-o", "show", "node", ",".join(names))
     found = {match["node"]: match["address"] for match in _ADDRESS.finditer(out)}
     return {name: found.get(name, name) for name in names}
 
 
 async def first_node(nodes: str) -> str:
     """Return the first of a list in SLURM's short form: node1 for `node[1-2]`."""
-    code, out, err = await _run("scontrol", "show", "hostnames", nodes)
-    if code or not out.split():
-        raise _trouble("scontrol", err)
-    return out.split()[0]
+    names = (await _output("scontrol", "show", "hostnames", nodes)).split()
+    if not names:
+        raise SlurmTrouble(f"scontrol names no node of {nodes}")
+    return names[0]
 
 
 async def time_left(job: str) -> timedelta | None:
     """Return a job's remaining time; None without a limit, or without such a job."""
-    code, out, _ = await _run("squeue", "-h", "-j", job, "-o", "%L")
-    found = None if code else _LEFT.fullmatch(out.strip())
+    answer = await _run("squeue", "-h", "-j", job, "-o", "%L")
+    found = None if answer.code else _LEFT.fullmatch(answer.out.strip())
     if found is None:
         return None
     days, hours, minutes, seconds = (int(found[part] or 0) for part in "dhms")
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
-async def _run(*words: str) -> tuple[int, str, str]:
-    """Return exit code and outputs. Raises `DapMuxError` if it cannot run or does not end."""
+async def _output(*words: str, none_if: Iterable[str] = ()) -> str:
+    """Return what a command prints; '' if it fails with one of these messages.
+
+    Raises `DapMuxError` for any other failure.
+    """
+    answer = await _run(*words)
+    if answer.code == 0:
+        return answer.out
+    if any(each in answer.err for each in none_if):
+        return ""
+    lines = [printable(line) for line in answer.err.splitlines() if line.strip()]
+    raise SlurmTrouble(f"{words[0]} failed: {lines[-1] if lines else 'no error message'}")
+
+
+async def _run(*words: str) -> CommandResult:
+    """Run a command. Raises `DapMuxError` if it cannot run or does not end."""
     if shutil.which(words[0]) is None:
         raise SlurmTrouble(
             f"{words[0]} is not installed, and dap-mux needs SLURM's commands; "
             "run it on a login node of the cluster"
         )
-    answer = await run_command(words)
-    return answer.code, answer.out, answer.err
-
-
-def _trouble(command: str, err: str) -> SlurmTrouble:
-    lines = [printable(line) for line in err.splitlines() if line.strip()]
-    return SlurmTrouble(f"{command} failed: {lines[-1] if lines else 'no error message'}")
+    return await run_command(words)

@@ -10,12 +10,11 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
 
-BASE_PORT: Final = 5678
 _NAME: Final = re.compile(
     r"(?P<target>(?!-)(?:[\w.\\%+-]+@)?(?:[\w.%-]+|\[[\w.:%-]+\]))"
     r"(?::(?P<first>\d+))?(?:(?<=\d)-(?P<last>\d+)|\+(?P<count>[1-9]\d*))?",
@@ -48,14 +47,8 @@ class Ssh:
                 "ssh:node1:5678-5681 or ssh:node1:5678+4 (4 ranks)"
             )
         self.target = found["target"].replace("[", "").replace("]", "")
-        first = int(found["first"] or BASE_PORT)
-        last = first + int(found["count"] or 1) - 1 if not found["last"] else int(found["last"])
-        if not 0 < first <= last <= LAST_PORT:
-            raise UsageError(
-                f"{word}: {first} to {last} is not a range of ports (1 to {LAST_PORT})"
-            )
         host = self.target.rpartition("@")[2]
-        self._records = [RankRecord(host=host, port=port) for port in range(first, last + 1)]
+        self._records = [RankRecord(host=host, port=port) for port in ports_of(found, word)]
 
     async def discover(self) -> Sequence[RankRecord]:
         """Return the ranks that the endpoint names; whether they listen shows on connecting."""

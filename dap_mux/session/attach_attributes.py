@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dap_mux.cluster.endpoints import description_of, descriptions
+from dap_mux.cluster.records import FIRST_PORT
 from dap_mux.cluster.source import BY_CHOICE, Description
 from dap_mux.errors import UsageError
 from dap_mux.session.debugpy_attributes import refuse_attach_attributes
@@ -23,7 +24,6 @@ LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
 CLUSTERS: Final = 'an endpoint such as "oc:team/job/train", or {"kind": "oc", "pod": "trainer-0"}'
 DEFAULT_KIND: Final = "k8s"
 COMMON_PARTS: Final = ("kind", "group", "port", "ranks")
-_FIRST_PORT: Final = 5678
 _NAMED: Final = re.compile(r"(?:[A-Za-z_][\w.-]*=)?[a-z][a-z0-9]*:.*[^/]$", re.DOTALL)
 _ENDPOINT: Final = re.compile(
     r"(?P<group>[A-Za-z_][\w.-]*=)?(?P<host>\[[^\]]*\]|[^:\[\]@]*)(?P<ports>:[0-9]+(?:[-+][0-9]+)?)",
@@ -111,7 +111,7 @@ def _ports(parts: Arguments, kind: Description) -> str:
     """Return `:PORT+RANKS`, each only where it is given or needed."""
     port, ranks = _number(parts, "port"), _number(parts, "ranks")
     if ranks and not port and kind.count_needs_port:
-        port = _FIRST_PORT
+        port = FIRST_PORT
     return (f":{port}" if port else "") + (f"+{ranks}" if ranks else "")
 
 

@@ -106,7 +106,7 @@ def _process(pid: int, connections: Connections, killed: frozenset[int]) -> Proc
     found = procfs.stat(pid)
     if found is None or found.ended:
         return Process(pid, out_of_memory=pid in killed, at=now)
-    return Process(pid, found.state, procfs.cpu_seconds(pid), connections, _switches(pid), at=now)
+    return Process(pid, found.state, found.cpu_seconds, connections, _switches(pid), at=now)
 
 
 def _switches(pid: int) -> dict[int, int]:

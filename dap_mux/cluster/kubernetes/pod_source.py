@@ -32,7 +32,7 @@ from dap_mux.cluster.kubernetes.pods import (
 )
 from dap_mux.cluster.kubernetes.selections import MALFORMED, JobPods, NamedPods, Selection
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
-from dap_mux.cluster.records import LAST_PORT, RankRecord
+from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, SourceSpec
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 
@@ -139,7 +139,6 @@ class PodFailures:
         return f"`{self._tool.command('logs', *how, name_of(pod), *which)}`"
 
 
-DEFAULT_PORT: Final = 5678
 RELIST_INTERVAL_S: Final = 120.0  # between full lists, in case a change was missed
 POLL_INTERVAL_S: Final = 5.0  # s between two lists where watching is not allowed
 EXAMPLES: Final = (
@@ -189,23 +188,13 @@ def read(word: SourceSpec) -> PodSelection:
     if match is None or (match["labels"] and match["kind"]):
         raise UsageError(f"{word}: not a selection of pods; one looks like {EXAMPLES}")
     common = PodSelection(
-        _ports(match, word), namespace=match["namespace"], context=match["context"]
+        ports_of(match, word), namespace=match["namespace"], context=match["context"]
     )
     if match["labels"]:
         return replace(common, arguments=("--selector", match["labels"]))
     if kind := KINDS.get(match["kind"]):
         return replace(common, kind=kind, job=match["name"])
     return replace(common, arguments=("--field-selector", f"metadata.name={match['name']}"))
-
-
-def _ports(match: re.Match[str], word: SourceSpec) -> range:
-    first = int(match["first"] or DEFAULT_PORT)
-    last = int(match["last"] or first)
-    if match["count"]:
-        last = first + int(match["count"]) - 1
-    if not 1 <= first <= last <= LAST_PORT:
-        raise UsageError(f"{word}: {first} to {last} is not a range of ports (1 to {LAST_PORT})")
-    return range(first, last + 1)
 
 
 def _spell(parts: Mapping[str, str]) -> str:
