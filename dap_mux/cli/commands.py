@@ -30,8 +30,13 @@ Exits with 0 if the job is healthy, 1 if undecided; each verdict has an exit cod
 on, see docs/why.md. No rank is stopped."""
 
 
+PRINTS_JSON = frozenset({"cast", "compare", "doctor", "list", "sessions", "stacks", "why"})
+OPTIONS_OF = {"rerun": "attach"}
+"""Another command whose options one takes."""
+
+
 class Command(Struct, frozen=True):
-    """One command. `call` is `module:function` below `dap_mux.cli`.
+    """One command. `arguments` adds those of its own; `call` is `module:function` in `dap_mux.cli`.
 
     `failure` is the exit code for failures that have no code of their own.
     """
@@ -70,7 +75,6 @@ def _run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "command", nargs=REMAINDER, metavar="SCRIPT ...", help="the script and its arguments"
     )
-    _options(parser, "run")
 
 
 def _attach(parser: ArgumentParser) -> None:
@@ -81,7 +85,6 @@ def _attach(parser: ArgumentParser) -> None:
         help="HOST:PORT, HOST:FIRST-LAST, HOST:FIRST+COUNT or @ranks.json; "
         f"{SOURCES} or dial:COUNT; or GROUP=ENDPOINT",
     )
-    _options(parser, "attach")
 
 
 def _rerun(parser: ArgumentParser) -> None:
@@ -89,15 +92,10 @@ def _rerun(parser: ArgumentParser) -> None:
     parser.add_argument(
         "endpoint", metavar="ENDPOINT", help="its cluster, dask:tcp://HOST:8786 for example"
     )
-    _options(parser, "attach")
 
 
-def _adapter(parser: ArgumentParser) -> None:
-    _options(parser, "adapter")
-
-
-def _sessions(parser: ArgumentParser) -> None:
-    _json(parser)
+def _nothing(parser: ArgumentParser) -> None:
+    pass
 
 
 def _list(parser: ArgumentParser) -> None:
@@ -109,8 +107,6 @@ def _list(parser: ArgumentParser) -> None:
         help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
         "at the same place, `full` for one row for each rank (default: classes above 32 ranks)",
     )
-    _json(parser)
-    _options(parser, "list")
 
 
 def _console(parser: ArgumentParser) -> None:
@@ -118,7 +114,6 @@ def _console(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--serve", metavar="[HOST:]PORT", help="serve plain consoles for `nc` on this loopback port"
     )
-    _options(parser, "console")
 
 
 def _lsp(parser: ArgumentParser) -> None:
@@ -130,7 +125,6 @@ def _lsp(parser: ArgumentParser) -> None:
         metavar="SESSION",
         help="HOST:PORT or a session file (default: the newest running session)",
     )
-    _options(parser, "lsp")
 
 
 def _cast(parser: ArgumentParser) -> None:
@@ -145,8 +139,6 @@ def _cast(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="S", default="5", help="seconds that ranks may take to answer (5)"
     )
-    _json(parser)
-    _options(parser, "cast")
 
 
 def _compare(parser: ArgumentParser) -> None:
@@ -158,8 +150,6 @@ def _compare(parser: ArgumentParser) -> None:
         metavar="T",
         help="relative tolerance: numbers that differ by at most this fraction are equal",
     )
-    _json(parser)
-    _options(parser, "compare")
 
 
 def _stacks(parser: ArgumentParser) -> None:
@@ -186,8 +176,6 @@ def _stacks(parser: ArgumentParser) -> None:
         action="store_true",
         help="look every two seconds, and show it again when it has changed, until Ctrl-C",
     )
-    _json(parser)
-    _options(parser, "stacks")
 
 
 def _why(parser: ArgumentParser) -> None:
@@ -215,8 +203,6 @@ def _why(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="judge a job that has ended, by its flight-recorder dumps, error.json files and logs",
     )
-    _json(parser)
-    _options(parser, "why")
 
 
 def _doctor(parser: ArgumentParser) -> None:
@@ -246,8 +232,6 @@ def _doctor(parser: ArgumentParser) -> None:
         metavar="COMMAND",
         help="check debugpy in this Python: a path, or 'kubectl exec POD -- python'",
     )
-    _json(parser)
-    _options(parser, "doctor")
 
 
 def _config(parser: ArgumentParser) -> None:
@@ -256,6 +240,14 @@ def _config(parser: ArgumentParser) -> None:
     )
     _json(show)
     _options(show)
+
+
+def add_arguments(parser: ArgumentParser, command: Command) -> None:
+    """Add what a command takes: its own arguments, `--json`, and its flags of the options."""
+    command.arguments(parser)
+    if command.name in PRINTS_JSON:
+        _json(parser)
+    _options(parser, OPTIONS_OF.get(command.name, command.name))
 
 
 def _json(parser: ArgumentParser) -> None:
@@ -303,10 +295,10 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "adapter",
         "speak DAP on stdin and stdout, for an editor",
-        _adapter,
+        _nothing,
         "session_commands:adapter",
     ),
-    Command("sessions", "list your running sessions on this machine", _sessions, "sessions:main"),
+    Command("sessions", "list your running sessions on this machine", _nothing, "sessions:main"),
     Command("list", "list the ranks of a session, and where each one is", _list, "list_ranks:main"),
     Command("config", "show the effective options", _config, "config_show:main"),
     Command("console", "open a terminal console for a session", _console, "console:main"),

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from dap_mux import __version__
-from dap_mux.cli.commands import BY_NAME, COMMANDS, SOURCES, Command
+from dap_mux.cli.commands import BY_NAME, COMMANDS, SOURCES, Command, add_arguments
 
 # `dap-mux --print-completion SHELL`: completions of our commands and options for a shell.
 
@@ -134,7 +134,7 @@ def build_parser(of: Sequence[Command] = COMMANDS) -> ArgumentParser:
             formatter_class=HelpFormatter,
             allow_abbrev=False,
         )
-        command.arguments(own)
+        add_arguments(own, command)
         name_files(own)
     return parser
 
