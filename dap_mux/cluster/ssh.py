@@ -1,10 +1,19 @@
-"""Ranks on the loopback of a host that ssh reaches: `ssh:[USER@]HOST[:PORT][-LAST|+RANKS]`."""
+"""Ranks on the loopback of a host that ssh reaches: `ssh:[USER@]HOST[:PORT][-LAST|+RANKS]`.
+
+ssh reports that the tunnel is open through LocalCommand, which runs once it has logged in and
+listens. The user's ssh configuration applies, with three exceptions: ssh never asks for a password,
+a dead network is noticed within 15 s, and the connection is not shared (a shared one would keep the
+forwarded ports open after us).
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -13,8 +22,25 @@ import anyio
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, Reached, SourceSpec
 from dap_mux.errors import DapMuxError, UsageError
-from dap_mux.tunnel.ssh import LOOPBACK, SshTunnel
+from dap_mux.tunnel.supervised import Supervised
 
+LOOPBACK: Final = "127.0.0.1"
+COMMAND: Final = "DAP_MUX_SSH"
+OPEN_MARK: Final = "dap-mux: tunnel open"
+OPTIONS: Final = (
+    "BatchMode=yes",
+    "ExitOnForwardFailure=yes",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+    "ControlMaster=no",
+    "ControlPath=none",
+    "PermitLocalCommand=yes",
+    f"LocalCommand=echo '{OPEN_MARK}'",
+)
+_HINTS: Final = (
+    ("Permission denied", "dap-mux cannot enter a password: load a key (ssh-add), or set one up"),
+    ("Host key verification failed", "connect once by hand (ssh {target}) and accept its key"),
+)
 _NAME: Final = re.compile(
     r"(?P<target>(?!-)(?:[\w.\\%+-]+@)?(?:[\w.%-]+|\[[\w.:%-]+\]))"
     r"(?::(?P<first>\d+))?(?:(?<=\d)-(?P<last>\d+)|\+(?P<count>[1-9]\d*))?",
@@ -71,15 +97,14 @@ async def reach_by_ssh(
     target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
 ) -> AsyncIterator[None]:
     """`Source.reach` for ranks on the loopback of `target`, a host as ssh knows it."""
-    way = _Route(target, records, changed, tell)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(way.run)
+        tasks.start_soon(_Tunnel(target, records, changed, tell).run)
         yield
         tasks.cancel_scope.cancel()
 
 
-class _Route:
-    """Reports the address of each rank, and tells the user when the tunnel changes."""
+class _Tunnel:
+    """One ssh to a host that forwards a local port to each rank on its loopback."""
 
     def __init__(
         self, target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
@@ -89,26 +114,63 @@ class _Route:
         self._changed = changed
         self._tell = tell
         self._trouble = ""
+        self._local: list[int] = []
+        self._child = Supervised(self._command, self)
 
     async def run(self) -> None:
-        ports = [record.port for record in self._records]
+        """Keep the tunnel open until cancelled, or until ssh cannot be started."""
         try:
-            await SshTunnel(self._target, ports, self._up, self._down).run()
+            await self._child.run()
         except DapMuxError as error:
-            self._down(str(error))
+            self._report(str(error))
 
-    def _up(self, local: Mapping[int, int]) -> None:
+    async def _command(self) -> Sequence[str]:
+        """Return the next command line, with ports that are free now."""
+        self._local = _free_ports(len(self._records))
+        return _ssh_command(self._target, [one.port for one in self._records], self._local)
+
+    def said(self, line: str) -> bool:
+        """Whether the tunnel is open from now on."""
+        return line == OPEN_MARK
+
+    def up(self) -> None:
+        """It is open."""
         if self._trouble:
             self._tell(f"the tunnel to {self._target} is back")
             self._trouble = ""
-        for record in self._records:
-            here = replace(record, host=LOOPBACK, port=local[record.port])
-            self._changed(Reached(record=here))
+        for record, port in zip(self._records, self._local, strict=True):
+            self._changed(Reached(record=replace(record, host=LOOPBACK, port=port)))
 
-    def _down(self, why: str) -> None:
+    def down(self, why: str) -> None:
+        """It is closed: report the reason, with advice where there is some."""
+        helps = [text.format(target=self._target) for words, text in _HINTS if words in why]
+        self._report("; ".join([why, *helps]))
+
+    def _report(self, why: str) -> None:
         why = f"the tunnel to {self._target} is down: {why}"
         if why != self._trouble:  # once, however often it is retried
             self._tell(f"{why}; retrying")
             self._trouble = why
         for record in self._records:
             self._changed(Reached(record=record, down=why))
+
+
+def _ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> list[str]:
+    """Return the command line; `DAP_MUX_SSH` names another ssh, or adds options."""
+    options = [word for option in OPTIONS for word in ("-o", option)]
+    forwards = [
+        word
+        for here, there in zip(local, remote, strict=True)
+        for word in ("-L", f"{LOOPBACK}:{here}:{LOOPBACK}:{there}")
+    ]
+    ssh = shlex.split(os.environ.get(COMMAND, "")) or ["ssh"]
+    return [*ssh, "-N", "-T", *options, *forwards, "--", target]
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that are free now; if another program takes one, ssh ends and is restarted."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return [int(each.getsockname()[1]) for each in sockets]

@@ -3,10 +3,14 @@
 A connection to a forwarded port on which nothing listens ends the forward of all its ports
 (measured). So one child forwards all ports if we may check inside the pod what listens; otherwise
 each port has a child of its own, so that a refused connection affects no other port.
+
+`kubectl port-forward` and `oc port-forward` have the same command line; configuration and login are
+their own. The local ports, and that they listen, are read from their output.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,10 +22,13 @@ from dap_mux.cluster.kubernetes.tool import ContainerGone, Tool
 from dap_mux.cluster.records import RankRecord
 from dap_mux.cluster.source import Notify, OnReached, Reached
 from dap_mux.errors import DapMuxError
-from dap_mux.tunnel.port_forward import PortForward
-from dap_mux.tunnel.supervised import pause_after
+from dap_mux.tunnel.supervised import Supervised, pause_after
 
 LOOPBACK: Final = "127.0.0.1"
+FORWARDING: Final = re.compile(r"^Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
+PORT_IN_USE: Final = re.compile(r"Unable to listen on port (\d+)", re.IGNORECASE)
+CHATTER: Final = re.compile(r"^(Forwarding from|Handling connection for) ")
+REFUSED: Final = re.compile(r"failed to connect to localhost:\d+ inside|connection refused")
 POLLS: Final = Backoff(first=0.5, longest=5.0)  # between checks of the ports in a pod
 LocalPorts = MutableMapping[tuple[str, int], int]
 
@@ -58,8 +65,11 @@ class _Route:
         self._records = records
         self._changed = changed
         self._tell = tell
-        ports = [record.port for record in records]
-        self._forward = PortForward(tool.base, self._pod, ports, local, self)
+        self._ports = [record.port for record in records]
+        self._local = local
+        self._child = Supervised(self._command, self, chatter=CHATTER)
+        self._forwarded: set[int] = set()  # by the present child
+        self._was_refused = False  # a connection, in the pod, where nothing listened
         self._listening: set[int] = set()
         self._looks = False
         self._open = False
@@ -87,9 +97,9 @@ class _Route:
     async def _keep(self) -> None:
         while True:
             try:
-                await self._forward.run()
+                await self._child.run()
             except DapMuxError as error:  # the tool is not there any more
-                self.broken(str(error))
+                self.down(str(error))
             await anyio.sleep(POLLS.longest)
 
     async def _look(self) -> str:
@@ -139,7 +149,7 @@ class _Route:
                 down = self._why_not_listening(record.port)
             elif not self._open:
                 down = f"the tunnel to pod {self._pod} is being opened"
-            port = self._forward.local.get((self._pod, record.port), record.port)
+            port = self._local.get((self._pod, record.port), record.port)
             here = replace(record, host=LOOPBACK, port=port)
             self._changed(Reached(record=here, down=down))
 
@@ -163,9 +173,31 @@ class _Route:
         for record in self._records:
             self._changed(Reached(record=record, down=why))
 
-    # Called by the forward (`PortForwardOwner`)
+    # Called by the child's supervisor
 
-    async def worth_starting(self) -> None:
+    async def _command(self) -> Sequence[str]:
+        await self._until_worth_it()
+        self._forwarded.clear()
+        self._was_refused = False
+        ports = [f"{self._local.get((self._pod, port), '')}:{port}" for port in self._ports]
+        base = [*self._tool.base, "port-forward", "--address", LOOPBACK, f"pod/{self._pod}"]
+        return [*base, *ports]
+
+    def said(self, line: str) -> bool:
+        """Parse a line of output: a port that it listens on, or one that is in use."""
+        taken, forwarding = PORT_IN_USE.search(line), FORWARDING.match(line)
+        if taken:
+            for place in [each for each, port in self._local.items() if port == int(taken[1])]:
+                del self._local[place]
+        if REFUSED.search(line):
+            self._was_refused = True
+        if forwarding is None:
+            return False
+        self._local[self._pod, int(forwarding[2])] = int(forwarding[1])
+        self._forwarded.add(int(forwarding[2]))
+        return self._forwarded == set(self._ports)
+
+    async def _until_worth_it(self) -> None:
         """Wait until something listens; if we may not check, back off after each refusal."""
         failures = 0
         while self._looks and not self._is_worth_it(await self._look()):
@@ -174,14 +206,14 @@ class _Route:
         if self._looks:
             self._tell_how_it_broke()
         if not self._looks:
-            self._refusals = self._refusals + 1 if self._forward.was_refused else 0
+            self._refusals = self._refusals + 1 if self._was_refused else 0
             if self._refusals:
                 await anyio.sleep(pause_after(self._refusals))
 
     def _is_worth_it(self, told: str) -> bool:
         return told == "forbidden" or bool(told and self._anybody_listens())
 
-    def forwarded(self) -> None:
+    def up(self) -> None:
         """The ports are open."""
         self._open = True
         self._tell_how_it_broke()
@@ -190,10 +222,10 @@ class _Route:
             self._tell(f"the tunnel to pod {self._pod} is open again")
         self._say()
 
-    def broken(self, why: str) -> None:
-        """The ports are closed until `forwarded` is called again."""
+    def down(self, why: str) -> None:
+        """The ports are closed until `up` is called again."""
         down = f"the tunnel to pod {self._pod} is down ({why})"
-        if self._open and not self._forward.was_refused:
+        if self._open and not self._was_refused:
             self._broken = down  # as does every tunnel to a pod that has finished
         self._open = False
         self._say_down(f"{down}: reopening it")
