@@ -45,6 +45,12 @@ def folder(pid: Process) -> Path:
     return _PROC / str(pid)
 
 
+def _read(pid: Process, name: str) -> str | None:
+    with suppress(OSError):
+        return (folder(pid) / name).read_bytes().decode("utf-8", "replace")
+    return None
+
+
 class Stat(NamedTuple):
     """Fields of proc(5) stat. `started`: in clock ticks since boot, as text."""
 
@@ -60,11 +66,8 @@ class Stat(NamedTuple):
 
 def stat(pid: Process) -> Stat | None:
     """Read a process's state; None where there is no such process to be seen."""
-    try:
-        text = (folder(pid) / "stat").read_text("ascii", errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()  # the field before, a name, may contain anything
+    # The field before, a name, may contain anything.
+    fields = (_read(pid, "stat") or "").rpartition(")")[2].split()
     if len(fields) <= _STARTED:
         return None
     return Stat(fields[0], fields[_STARTED], sum(map(int, fields[_CPU])) / os.sysconf("SC_CLK_TCK"))
@@ -84,11 +87,7 @@ def runs(pid: Process) -> bool:
 
 def start_time(pid: int) -> float | None:
     """Return when a process started, in seconds since the epoch; None where that is unknown."""
-    found = stat(pid)
-    try:
-        boot = re.search(r"btime (\d+)", (_PROC / "stat").read_text("ascii"))
-    except OSError:
-        return None
+    found, boot = stat(pid), re.search(r"btime (\d+)", _read("", "stat") or "")
     if boot is None or found is None:
         return None
     return int(boot[1]) + int(found.started) / os.sysconf("SC_CLK_TCK")
@@ -96,34 +95,25 @@ def start_time(pid: int) -> float | None:
 
 def status(pid: Process) -> dict[str, str]:
     """Return the lines of proc(5) status by name."""
-    with suppress(OSError):
-        lines = (folder(pid) / "status").read_text("utf-8", "replace").splitlines()
-        return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
-    return {}
+    lines = (_read(pid, "status") or "").splitlines()
+    return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
 
 
 def program(pid: Process) -> str:
     """Return the name of a process's program, `?` where it is unknown."""
-    with suppress(OSError):
-        return (folder(pid) / "comm").read_text("utf-8", "replace").strip()
-    return "?"
+    return (_read(pid, "comm") or "?").strip()
 
 
 def command_line(pid: Process) -> tuple[str, ...] | None:
     """Return a process's arguments, the program first; None where they cannot be read."""
-    try:
-        text = (folder(pid) / "cmdline").read_bytes()
-    except OSError:
-        return None
-    return tuple(text.decode("utf-8", "replace").split("\0")[:-1])
+    text = _read(pid, "cmdline")
+    return None if text is None else tuple(text.split("\0")[:-1])
 
 
 def environ(pid: Process) -> dict[str, str]:
     """Return the environment that a process was started with."""
-    with suppress(OSError):
-        text = (folder(pid) / "environ").read_bytes().decode("utf-8", "replace")
-        return dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
-    return {}
+    text = _read(pid, "environ") or ""
+    return dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
 
 
 def working_folder(pid: Process) -> Path | None:

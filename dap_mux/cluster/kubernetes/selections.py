@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from dap_mux.cluster.kubernetes.job_kinds import JobKind
 from dap_mux.cluster.kubernetes.pod_ranks import Place, own_place
@@ -14,44 +14,8 @@ from dap_mux.errors import NothingToConnect, UsageError
 MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
 
 
-class Selection(Protocol):
-    """The pods of an endpoint."""
-
-    @property
-    def by_name(self) -> bool:
-        """Whether the number at the end of a pod's name is its rank, if nothing else tells it."""
-
-    @property
-    def arguments(self) -> Sequence[str]:
-        """kubectl's arguments that select the pods; none if there cannot be any yet."""
-
-    async def look(self) -> None:
-        """Find out which pods to select. Raises `DapMuxError`."""
-
-    def find_place(self, pod: Json) -> Place | None:
-        """Return a pod's place; None for a pod that is no rank."""
-
-    def is_over(self, *, seen: bool) -> bool:
-        """Whether the end of all pods may be the end of the job; `seen`: there were some."""
-
-    async def end(self) -> str:
-        """Describe how the job has ended; '' while it goes on. Call it after all pods' end."""
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether there is a job that says itself how it ends, and may have no pods meanwhile."""
-
-    @property
-    def ranks_per_pod(self) -> int:
-        """The number of ranks that the job says it has in each pod, else 1."""
-
-    @property
-    def waits(self) -> str:
-        """Why the job has no pods now, if the cluster says so."""
-
-
 class NamedPods:
-    """A `Selection` of pods by name or label, which belong to no job that we know of."""
+    """Pods by name or label, which belong to no job that we know of; compare `JobPods`."""
 
     waits, goes_on, ranks_per_pod = "", False, 1
 
@@ -76,10 +40,12 @@ class NamedPods:
 
 
 class JobPods:
-    """A `Selection` of the pods of a job.
+    """The pods of a job.
 
     The job of an operator is read at each look: it says which pods are ranks. One of Kubernetes
     itself only once its pods have ended, as its pods say everything else.
+
+    `by_name`: the number at the end of a pod's name is its rank, if nothing else tells it.
     """
 
     def __init__(self, tool: Tool, kind: JobKind, name: str) -> None:
@@ -92,7 +58,7 @@ class JobPods:
 
     @property
     def arguments(self) -> Sequence[str]:
-        """Select by the kind's label."""
+        """kubectl's arguments, by the kind's label; none if there cannot be any pods yet."""
         value = self._kind.cluster(self._object) if self._kind.cluster else self._name
         return ("--selector", f"{self._kind.label}={value}") if value else ()
 
@@ -125,15 +91,21 @@ class JobPods:
             raise self._malformed(error) from None
 
     def find_place(self, pod: Json) -> Place | None:
-        """Return the pod's place in the job."""
+        """Return the pod's place in the job; None for a pod that is no rank."""
         return self._kind.find_place(pod, self._object)
 
     def is_over(self, *, seen: bool) -> bool:
-        """Whether it may be; an operator's says so itself, also where its pods are gone."""
+        """Whether the end of all pods may be its end; `seen`: there were some.
+
+        An operator's says so itself, also where its pods are gone.
+        """
         return seen or bool(self._kind.operator)
 
     async def end(self) -> str:
-        """Describe how it has ended: `job train has failed: BackoffLimitExceeded`."""
+        """Describe how it has ended: `job train has failed: BackoffLimitExceeded`.
+
+        '' while it goes on. Call it after all pods' end.
+        """
         if not self._kind.operator:
             self._object = await self._tool.read_if_allowed(self._kind.resource, self._name)
         try:
@@ -144,7 +116,7 @@ class JobPods:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it is there, and may be read."""
+        """Whether it is there and says itself how it ends: it may have no pods meanwhile."""
         return bool(self._kind.operator and self._object) and not self._deleted
 
     @property
@@ -162,3 +134,7 @@ class JobPods:
         return UsageError(
             f"{self._tool.name} get {self._kind.resource}: malformed response: {error!r}"
         )
+
+
+Selection: TypeAlias = NamedPods | JobPods
+"""The pods of an endpoint."""

@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -81,26 +82,19 @@ async def get(url: str, token: str, *, within: float = REQUEST_TIMEOUT_S) -> Ans
     A redirect is followed on the same server only: no other gets to see the token.
     """
     request = _Request(url, token, time.monotonic() + within)
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[Answer] = loop.create_future()
-
-    def settle(result: Answer | Exception) -> None:
-        if answered.cancelled():
-            return
-        if isinstance(result, Answer):
-            answered.set_result(result)
-        else:
-            answered.set_exception(result)
+    answered: Future[Answer] = Future()
+    answered.set_running_or_notify_cancel()  # the thread may set it, also if nobody waits any more
 
     def work() -> None:
-        result = request.outcome()
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, result)
+        try:
+            answered.set_result(request.answer())
+        except (NothingToConnect, Refused) as error:
+            answered.set_exception(error)
 
     threading.Thread(target=work, name=f"GET {urlsplit(url).netloc}", daemon=True).start()
     try:
         with anyio.fail_after(within):
-            return await answered
+            return await asyncio.wrap_future(answered)
     except TimeoutError:
         raise NothingToConnect(f"{_server_of(url)}: no answer within {within:g} s") from None
     finally:
@@ -116,14 +110,12 @@ class _Request:
     deadline: float
     _connection: HTTPConnection | None = None
 
-    def outcome(self) -> Answer | Exception:
-        """Return the answer or what is wrong, for the event loop."""
+    def answer(self) -> Answer:
+        """Return the answer. Raises `NothingToConnect`, `Refused`."""
         try:
             return self._follow()
         except (HTTPException, OSError, ValueError) as error:
-            return NothingToConnect(f"{_server_of(self.url)}: {_why(error)}")
-        except (NothingToConnect, Refused) as error:
-            return error
+            raise NothingToConnect(f"{_server_of(self.url)}: {_why(error)}") from None
 
     def cut(self) -> None:
         """End it at once, wherever it is."""
