@@ -1,6 +1,6 @@
 """What is known of a job whose ranks may wait for each other: the input of every verdict.
 
-`Sample` is what `injected/evidence.py` tells of a rank from inside, as JSON, or py-spy of one that
+`Sample` is what `injected/evidence` tells of a rank from inside, as JSON, or py-spy of one that
 nobody has prepared; `Process` is what the system tells of it. Neither is there for every rank.
 """
 
