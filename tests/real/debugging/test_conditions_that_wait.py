@@ -91,7 +91,7 @@ async def waits(running: Session, *ranks: int) -> None:
 
     def there() -> bool:
         found = [running.engine.core.ranks["job", rank].at_barrier for rank in ranks]
-        return all(at is not None and at.in_condition for at in found)
+        return all(at is not None and not at.stops for at in found)
 
     await until(there, within=LIMIT, what=f"ranks {ranks} wait")
 
