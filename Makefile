@@ -64,9 +64,7 @@ lint: $(DEV_STAMP)  ## style, types and layers
 style: $(DEV_STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/python tools/layers.py
-	$(BIN)/python tools/composition.py
-	$(BIN)/python tools/wiring.py
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(DEV_STAMP)
 	$(BIN)/mypy $(SOURCES)

@@ -15,7 +15,7 @@ The rooms, in the order in which a message meets them:
 - `breakpoints`: of all clients, with rank sets. `source_files`: paths and contents.
 - `evaluate`: one expression in many ranks; data of one rank; meshes; time-outs of collectives.
 - `commands`: our own requests, pdb's commands, the debug console.
-- `state`: what they share. tools/layers.py has the order, and keeps it.
+- `state`: what they share. pyproject.toml has the order.
 """
 
 from dap_mux.engine.engine import Engine

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tools.layers import ENGINE_ROOMS
+from tests.unit.test_composition import CONTRACTS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = [ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/internals/*.md"))]
@@ -54,7 +54,10 @@ def test_every_promise_has_its_test() -> None:
 
 def test_every_room_of_the_engine_is_described() -> None:
     page = (ROOT / "docs/internals/architecture.md").read_text("utf-8")
-    assert [room for room in ENGINE_ROOMS if f"`{room.replace('.', '/')}`" not in page] == []
+    (rooms,) = (
+        each["layers"] for each in CONTRACTS if each.get("containers") == ["dap_mux.engine"]
+    )
+    assert [room for room in rooms if f"`{room.replace('.', '/')}`" not in page] == []
 
 
 def test_every_link_from_the_code_leads_to_a_heading() -> None:

@@ -30,7 +30,7 @@ class _Inquiry:
     ranks: list[Rank]
     left: int
     interval: float
-    then: Callable[[Evidence], None]
+    then: Final[Callable[[Evidence], None]]
     samples: dict[DebuggeeId, list[Sample]] = field(default_factory=dict)
     processes: dict[str, list[Process]] = field(default_factory=dict)
     problems: dict[DebuggeeId, str] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec import Raw, Struct, field
 
@@ -88,4 +89,4 @@ class ClientRequest(Struct, eq=False):
     answered: bool = False
     failed: bool = False  # answered with an internal error: a later answer is ignored
     # Set for requests that we make on the client's behalf: takes the body, or the error.
-    reply: Callable[[Body, str], None] | None = None
+    reply: Final[Callable[[Body, str], None] | None] = None

@@ -77,10 +77,10 @@ class Pending(Struct):
     """
 
     command: str
-    then: Callable[[Reply], None]
+    then: Final[Callable[[Reply], None]]
     deadline: int | None
     cause: ClientRequest | None = None  # the client's request that it is made for
-    collect: Callable[[Rank, int, bytes, Message | None], bool] | None = None
+    collect: Final[Callable[[Rank, int, bytes, Message | None], bool] | None] = None
 
 
 class Connection(Struct, eq=False):

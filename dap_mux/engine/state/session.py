@@ -23,7 +23,7 @@ from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 if TYPE_CHECKING:
-    from random import Random
+    from random import Random  # noqa: TID251 - with a seed
 
 Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
 """A deferred call, and the request that it is made for."""
@@ -86,7 +86,7 @@ class SessionState:
     @cached_property
     def random(self) -> Random:
         """What spreads the attempts to connect."""
-        from random import Random
+        from random import Random  # noqa: TID251 - with a seed
 
         return Random(self.settings.seed)
 
