@@ -72,27 +72,6 @@ async def is_cut(streams: Streams) -> bytes:
         return b"(reset)"
 
 
-async def test_nothing_is_wrong(proxy: FaultProxy, upper: Upper, streams: Streams) -> None:
-    await hears(streams, b"one", b"ONE")
-    assert proxy.connections == upper.met == 1
-    streams[1].write_eof()
-    assert await is_cut(streams) == b""
-    await until(lambda: not proxy.connections, within=LIMIT, what="no connection left")
-
-
-async def test_it_connects_to_the_server_only_when_somebody_connects_to_it(
-    proxy: FaultProxy, upper: Upper
-) -> None:
-    """So it may stand before debugpy, which a bare connection would wedge."""
-    await proxy.fail(faults.BlackHole())
-    _, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    await until(lambda: proxy.met == 1, within=LIMIT, what="a connection")
-    assert upper.met == 0
-    await proxy.heal()
-    assert upper.met == 0
-    writer.close()
-
-
 async def test_latency_and_rate_are_waited_for(proxy: FaultProxy, streams: Streams) -> None:
     loop = asyncio.get_running_loop()
     for fault, size, least in (
@@ -135,24 +114,6 @@ async def test_a_stall_closes_the_senders_window(proxy: FaultProxy, streams: Str
         await asyncio.wait_for(streams[1].drain(), 0.2)
 
 
-async def test_reset_once(proxy: FaultProxy, upper: Upper, streams: Streams) -> None:
-    await hears(streams, b"one", b"ONE")
-    await proxy.fail(faults.Reset())
-    assert await is_cut(streams) == b"(reset)"
-    await until(lambda: upper.ended == 1, within=LIMIT, what="the server sees the end")
-    again = await asyncio.open_connection("127.0.0.1", proxy.port)
-    await hears(again, b"two", b"TWO")
-    again[1].close()
-
-
-async def test_cut_in_the_middle(proxy: FaultProxy, upper: Upper, streams: Streams) -> None:
-    proxy.down.switch(faults.Cut(4))
-    await hears(streams, b"one", b"ONE")
-    streams[1].write(b"two")
-    assert await is_cut(streams) == b"T"
-    await until(lambda: upper.ended == 1, within=LIMIT, what="the server sees the end")
-
-
 async def test_inject_and_corrupt_once(proxy: FaultProxy, streams: Streams) -> None:
     proxy.down.switch(faults.Inject(b"??"))
     await hears(streams, b"one", b"??ONE")
@@ -160,33 +121,6 @@ async def test_inject_and_corrupt_once(proxy: FaultProxy, streams: Streams) -> N
     await hears(streams, b"one", b"ONE")
     await hears(streams, b"two", b"T\xa8O")
     await hears(streams, b"three", b"THREE")
-
-
-async def test_refuse_and_listen_again(proxy: FaultProxy, streams: Streams) -> None:
-    await hears(streams, b"one", b"ONE")
-    await proxy.fail(faults.Refuse())
-    assert await is_cut(streams) == b"(reset)"
-    with pytest.raises(ConnectionRefusedError):
-        await asyncio.open_connection("127.0.0.1", proxy.port)
-    await proxy.heal()
-    again = await asyncio.open_connection("127.0.0.1", proxy.port)
-    await hears(again, b"two", b"TWO")
-    again[1].close()
-
-
-async def test_an_orphan_is_kept_and_others_are_served(
-    proxy: FaultProxy, upper: Upper, streams: Streams
-) -> None:
-    await hears(streams, b"one", b"ONE")
-    await proxy.fail(faults.Orphan())
-    assert await is_cut(streams) == b"(reset)"
-    again = await asyncio.open_connection("127.0.0.1", proxy.port)
-    await hears(again, b"two", b"TWO")
-    assert (upper.met, upper.ended) == (2, 0)
-    await proxy.heal()
-    await until(lambda: upper.ended == 1, within=LIMIT, what="the server sees the end")
-    await hears(again, b"three", b"THREE")
-    again[1].close()
 
 
 async def test_a_black_hole_tells_nobody(proxy: FaultProxy, upper: Upper, streams: Streams) -> None:

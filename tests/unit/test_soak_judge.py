@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.support.soak.gauges import Sample, grown, not_back, table
+from tests.support.soak.gauges import Sample, grown, not_back
 from tests.support.soak.mixed_bounds import AT_REST, BASELINE, BASELINE_BOUNDS, MEANWHILE
 
 STEADY: Sample = {
@@ -74,13 +74,3 @@ def test_what_is_left_of_somebody_is_found(gauge: str) -> None:
 def test_too_few_samples_show_nothing(count: int) -> None:
     (complaint,) = grown(series(STEADY, lambda _: {}, count), AT_REST)
     assert complaint == f"{count} samples are too few to judge"
-
-
-def test_samples_can_be_read() -> None:
-    head, first, second = table([{"rss": 5, "files": 8}, {"rss": 6, "files": 8}]).splitlines()
-    assert [head.split(), first.split(), second.split()] == [
-        ["rss", "files"],
-        ["5", "8"],
-        ["6", "8"],
-    ]
-    assert table([]) == "no samples"

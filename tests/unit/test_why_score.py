@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.why_score.__main__ import RUNS, plan, plans
+from tests.why_score.__main__ import RUNS, plans
 from tests.why_score.jobs.blocking import FAULTS, PACES
 from tests.why_score.jobs.faults import FROM_OUTSIDE
 from tests.why_score.kinds import CODES, KINDS, is_healthy
-from tests.why_score.page import BEGIN, END, changed, table
-from tests.why_score.results import Plan, Results, judged, skipped, without_those_there
+from tests.why_score.results import Plan, judged
 from tests.why_score.score import Score
 
 PLAN = Plan("socket", "skipped", 0, rank=2, step=3, size=4)
@@ -55,10 +54,6 @@ def test_the_exit_code_has_to_be_that_of_the_verdict() -> None:
     assert not judged(PLAN, said("mismatched-collective", "2"), 1, 1.0).right_cause
 
 
-def test_no_answer_is_wrong() -> None:
-    assert not judged(PLAN, {"sentence": "internal error"}, 1, 1.0).right
-
-
 def test_each_fault_can_be_made() -> None:
     asked_for = {fault for fault in KINDS if fault not in (*FAULTS, *PACES, *FROM_OUTSIDE)}
     folder = Path(__file__).parents[1] / "why_score" / "jobs"
@@ -77,20 +72,6 @@ def test_there_are_as_many_runs_as_promised() -> None:
     assert {one.size for one in drawn} == {4, 64}
 
 
-def test_a_run_is_the_same_whenever_it_is_drawn() -> None:
-    assert plan("gloo", "asleep", 3) == plan("gloo", "asleep", 3)
-
-
-def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
-    results = Results(tmp_path / "build" / "score.jsonl")
-    other = replace(PLAN, number=1)
-    results.add(judged(PLAN, said("healthy"), 0, 1.0))
-    results.add(skipped(other, "no such state"))
-    assert without_those_there([PLAN, other], results) == [other]
-    results.add(judged(other, said("mismatched-collective", "2"), 16, 1.0))
-    assert [result.right for result in results] == [False, True]
-
-
 def test_a_false_alarm_breaks_the_promise() -> None:
     right = judged(PLAN, said("mismatched-collective", "2"), 16, 1.0)
     healthy = replace(PLAN, fault="healthy")
@@ -105,24 +86,7 @@ def test_one_of_twenty_may_be_wrong() -> None:
     assert not Score([*right, wrong, wrong]).held
 
 
-def test_what_was_not_run_is_told() -> None:
-    score = Score([skipped(replace(PLAN, fault="out-of-memory"), "there is no control group")])
-    assert "Not run: out-of-memory (there is no control group)." in table(score, "v1")
-
-
 def test_many_ranks_may_take_two_seconds() -> None:
     many = replace(PLAN, size=64)
     assert Score([judged(many, said("mismatched-collective", "2"), 16, 2.0)]).held
     assert not Score([judged(many, said("mismatched-collective", "2"), 16, 2.1)]).held
-
-
-def test_the_page_keeps_all_but_the_score() -> None:
-    score = Score([judged(PLAN, said("mismatched-collective", "2"), 16, 1.0)])
-    page = changed(f"# Why\n\nText.\n\n{BEGIN}\nreplaced\n{END}\n\nMore.\n", table(score, "v1"))
-    assert page.startswith("# Why\n\nText.\n\n")
-    assert page.endswith(f"{END}\n\nMore.\n")
-    assert "Measured at v1." in page
-    rows = [line for line in page.splitlines() if line.startswith("|")]
-    assert len({row.count("|") for row in rows}) == 1
-    assert "| 1/1 | not run | not run |" in page
-    assert "replaced" not in page

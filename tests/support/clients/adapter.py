@@ -10,10 +10,9 @@ from tests.support.schema import Json
 class Adapter:
     """Answers an editor as a debug adapter would, and remembers what it was asked."""
 
-    def __init__(self, editor: Editor, count: int = 4) -> None:
+    def __init__(self, editor: Editor) -> None:
         self.editor = editor
-        self.names = {thread: f"rank {thread - 1}" for thread in range(1, count + 1)}
-        self.lines = dict.fromkeys(self.names, 10)
+        self.names = {thread: f"rank {thread - 1}" for thread in range(1, 5)}
         self.asked: list[tuple[str, int | None]] = []
         self.answering = True
         self.all_continued: bool | None = True
@@ -69,7 +68,7 @@ class Adapter:
 
     def _body(self, command: str, arguments: Json) -> Json:
         thread = arguments.get("threadId", 0)
-        frame = {"id": thread, "name": "main", "line": self.lines.get(thread, 1), "column": 1}
+        frame = {"id": thread, "name": "main", "line": 10, "column": 1}
         scope = {"name": "Locals", "variablesReference": 7, "expensive": False}
         bodies: dict[str, Json] = {
             "initialize": {"supportsDelayedStackTraceLoading": True},
