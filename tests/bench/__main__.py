@@ -5,31 +5,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from tests.bench import page
 from tests.bench.figures import Figure
-
-BENCHMARKS: Final = (
-    "evaluate",
-    "cost",
-    "passthrough",
-    "attach32",
-    "default",
-    "cast",
-    "monarch",
-    "vscode",
-    "language_server",
-    "further",
-    "growth",
-    "startup",
-    "differ",
-    "stacks",
-    "stacks_view",
-)
+from tests.bench.page import BENCHMARKS
 
 
 def main(words: Sequence[str]) -> int:
@@ -41,7 +22,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     results: dict[str, list[Figure]] = {}
     for name in names or BENCHMARKS:
-        for figure in importlib.import_module(f"tests.bench.{name}").run():
+        for figure in page.scene(name)():
             print(figure.line(), flush=True)
             results.setdefault(name, []).append(figure)
     if "--page" in words:

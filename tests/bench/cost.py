@@ -1,11 +1,4 @@
-"""What it costs a rank to be debuggable, and to be debugged: pure Python, in each Python.
-
-The rank runs under the in-rank agent, beside the same program in a plain Python of the same
-version; both run a loop of calls in turns, and the CPU time of their main thread counts: the best
-of many short rounds, because others use the machine too. Two processes of one program differ by
-some per cent, so several pairs are started, and the pair in the middle is judged. docs/ranks.md has
-the figures.
-"""
+"""The cost of the agent in a rank, measured in each Python."""
 
 from __future__ import annotations
 
@@ -19,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.bench.attaching import attach
 from tests.bench.figures import Figure, at_most, not_measured, shown
-from tests.bench.wire import Wire
+from tests.bench.wire import Wire, attach
 from tests.support.processes import pythons
 
 BOUND: Final = 1.05
@@ -85,8 +77,15 @@ class Costs:
     left: list[Pair] = field(default_factory=list)
 
 
-def run() -> Iterator[Figure]:
-    """Measure in every Python that is here."""
+def cost() -> Iterator[Figure]:
+    """What it costs a rank to be debuggable, and to be debugged: pure Python, in each Python.
+
+    The rank runs under the in-rank agent, beside the same program in a plain Python of the same
+    version; both run a loop of calls in turns, and the CPU time of their main thread counts: the
+    best of many short rounds, because others use the machine too. Two processes of one program
+    differ by some per cent, so several pairs are started, and the pair in the middle is judged.
+    docs/ranks.md has the figures.
+    """
     try:
         pythons.install()
     except (OSError, subprocess.CalledProcessError) as error:

@@ -27,34 +27,29 @@ class Figure:
 def at_most(name: str, value: float, baseline: float, bound: float, what: str) -> Figure:
     """`value` and `baseline` in seconds; the first may be `bound` times the second."""
     ratio = value / baseline
-    return Figure(
-        name,
-        shown(value),
-        f"{shown(baseline)} {what}",
-        f"{ratio:.2f} x",
-        f"<= {bound:g} x",
-        ratio <= bound,
+    return _beside(
+        name, value, (baseline, what), f"{ratio:.2f} x", f"<= {bound:g} x", ratio <= bound
     )
 
 
 def faster(name: str, value: float, baseline: float, bound: float, what: str) -> Figure:
     """`value` and `baseline` in seconds; the first must be `bound` times faster."""
     ratio = baseline / value
-    return Figure(
-        name,
-        shown(value),
-        f"{shown(baseline)} {what}",
-        f"{ratio:.0f} x faster",
-        f">= {bound:g} x faster",
-        ratio >= bound,
-    )
+    told, least = f"{ratio:.0f} x faster", f">= {bound:g} x faster"
+    return _beside(name, value, (baseline, what), told, least, ratio >= bound)
 
 
 def ahead(name: str, value: float, baseline: float, what: str) -> Figure:
     """`value` and `baseline` in seconds; the first must be the smaller one."""
     ratio = value / baseline
-    theirs = f"{shown(baseline)} {what}"
-    return Figure(name, shown(value), theirs, f"{ratio:.2f} x", "< 1 x", ratio < 1)
+    return _beside(name, value, (baseline, what), f"{ratio:.2f} x", "< 1 x", ratio < 1)
+
+
+def _beside(
+    name: str, value: float, baseline: tuple[float, str], ratio: str, bound: str, held: bool
+) -> Figure:
+    seconds, what = baseline
+    return Figure(name, shown(value), f"{shown(seconds)} {what}", ratio, bound, held)
 
 
 def not_measured(name: str, why: str) -> Figure:
@@ -66,6 +61,11 @@ def not_measured(name: str, why: str) -> Figure:
 def within(name: str, value: float, bound: float) -> Figure:
     """`value` and `bound` in seconds."""
     return Figure(name, shown(value), bound=f"<= {shown(bound)}", held=value <= bound)
+
+
+def counted(name: str, number: int, bound: int) -> Figure:
+    """So many, and at most `bound`."""
+    return Figure(name, str(number), bound=f"<= {bound}", held=number <= bound)
 
 
 def shown(seconds: float) -> str:

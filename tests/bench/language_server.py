@@ -1,4 +1,4 @@
-"""The language server's answers beside a launch.json of two megabytes, which it reads meanwhile."""
+"""The language server while it reads."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ TIMES_FASTER: Final = 5
 KEYS: Final = 5
 
 
-def run() -> Iterator[Figure]:
-    """Measure hints while the file is opened and edited, and how long reading it takes."""
+def language_server() -> Iterator[Figure]:
+    """The language server's answers beside a launch.json of two megabytes, which it reads
+    meanwhile.
+    """
     with tempfile.TemporaryDirectory() as folder:
         waits, read = asyncio.run(_measured(User(Path(folder))))
     name = "hints beside a big launch.json, p50"

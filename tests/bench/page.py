@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.bench.figures import Figure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs/performance.md"
+# Each scene, by the file in which it is a function: its docstring is its text on the page.
+BENCHMARKS: Final = {
+    "evaluate": "evaluate",
+    "cost": "cost",
+    "passthrough": "evaluate",
+    "attach32": "attaching",
+    "default": "attaching",
+    "cast": "many_ranks",
+    "monarch": "monarch",
+    "vscode": "windows",
+    "language_server": "language_server",
+    "further": "many_ranks",
+    "growth": "growth",
+    "startup": "startup",
+    "differ": "evaluate",
+    "stacks": "many_ranks",
+    "stacks_view": "windows",
+}
 HEAD: Final = """\
 # Performance
 
@@ -22,6 +41,13 @@ hand. Times are medians and depend on the machine: compare ratios. A line withou
 nothing. Measured with {cores} cores, Python {python}.
 """
 COLUMNS: Final = ("what", "dap-mux", "beside", "ratio", "bound", "")
+
+
+def scene(name: str) -> Callable[[], Iterable[Figure]]:
+    """Import a scene."""
+    found: Callable[[], Iterable[Figure]]
+    found = getattr(importlib.import_module(f"tests.bench.{BENCHMARKS[name]}"), name)
+    return found
 
 
 def text(results: Mapping[str, Sequence[Figure]]) -> str:
@@ -43,8 +69,7 @@ def _page(head: str, sections: Mapping[str, str]) -> str:
 
 
 def _section(name: str, figures: Sequence[Figure]) -> str:
-    told = importlib.import_module(f"tests.bench.{name}").__doc__ or ""
-    return f"{told.strip()}\n\n{_table(figures)}"
+    return f"{inspect.getdoc(scene(name))}\n\n{_table(figures)}"
 
 
 def _title(name: str) -> str:

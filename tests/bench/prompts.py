@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-import socket
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
-from types import TracebackType
 from typing import Final
 
-LIMIT: Final = 60.0  # s for any answer
+from tests.bench.wire import LIMIT, Connection
+
 Places = Mapping[int, tuple[str, str]]
 """Function and line by rank."""
 
 _FOLDED: Final = re.compile(r"\{([\d,-]+)\}: \d")
 _ALONE: Final = re.compile(r"^\d+$", re.MULTILINE)
 _RECEIVE: Final = 1 << 16
-_LOOK_AGAIN: Final = 0.05  # s between two tries to connect
 
 
 @dataclass(frozen=True)
@@ -37,26 +33,14 @@ class Manner:
     attach: str
 
 
-class Prompt:
-    """One connection. What comes by itself between two lines is read and forgotten."""
+class Prompt(Connection):
+    """One prompt. What comes by itself between two lines is read and forgotten."""
 
     def __init__(self, port: int, manner: Manner) -> None:
         self.manner = manner
-        self._socket = _connected(port)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().__init__(port)
         self._buffer = b""
         self.until(manner.prompt)
-
-    def __enter__(self) -> Prompt:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._socket.close()
 
     def until(self, pattern: bytes) -> str:
         """Read up to the end of what the pattern matches."""
@@ -105,16 +89,6 @@ class Prompt:
     def table(self) -> Places:
         """Return the same from the next table, asked for before."""
         return places_in(self.until(self.manner.listed))
-
-
-def _connected(port: int) -> socket.socket:
-    """Connect as soon as somebody listens."""
-    deadline = time.monotonic() + LIMIT
-    while True:
-        with suppress(ConnectionRefusedError):
-            return socket.create_connection(("127.0.0.1", port), LIMIT)
-        assert time.monotonic() < deadline, f"nobody listens on port {port}"
-        time.sleep(_LOOK_AGAIN)
 
 
 def places_in(text: str) -> Places:

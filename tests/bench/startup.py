@@ -1,8 +1,4 @@
-"""What starting costs: the adapter until it listens, and `dap-mux list` of a session.
-
-CPU, user and system, above that of a bare interpreter, which is started in turns with them; medians
-count. Beside the adapter stands what the libraries alone cost that it cannot do without.
-"""
+"""The cost of starting our commands."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from statistics import median
 from typing import Final
 
 from tests.bench.figures import Figure, shown
-from tests.bench.processes import helper, proxy
+from tests.bench.processes import helper, proxy, until
 
 TIMES: Final = 15
 RANKS: Final = 4
@@ -25,13 +21,17 @@ LIBRARIES: Final = "import asyncio, msgspec, uvloop"
 ADAPTER_BOUND: Final = 0.120  # s
 LIST_BOUND: Final = 0.150  # s
 _LOOK_AGAIN: Final = 0.001  # s
-_START: Final = 30.0  # s
 _CPU_CLOCK: Final = 2  # of a process, as Linux numbers them
 _KEEPS_NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"  # then each start compiles what it imports
 
 
-def run() -> Iterator[Figure]:
-    """Measure all in turns; the first round only writes bytecode."""
+def startup() -> Iterator[Figure]:
+    """What starting costs: the adapter until it listens, and `dap-mux list` of a session.
+
+    CPU, user and system, above that of a bare interpreter, which is started in turns with them;
+    medians count. Beside the adapter stands what the libraries alone cost that it cannot do
+    without.
+    """
     with helper("fake_ranks", RANKS) as (_, ports), proxy(ports) as session:
         listing = ("-m", "dap_mux", "list", f"127.0.0.1:{session.port}")
         used = [
@@ -89,15 +89,8 @@ def _until_listening() -> float:
             env={**_environment(), "XDG_RUNTIME_DIR": folder},
         )
         with process:
-            _until_there(Path(folder, "dap-mux", f"{process.pid}.json"), process)
+            file = Path(folder, "dap-mux", f"{process.pid}.json")
+            until(file.exists, "it listened", process, look_again=_LOOK_AGAIN)
             cpu = time.clock_gettime((~process.pid << 3) | _CPU_CLOCK)
             process.kill()
     return cpu
-
-
-def _until_there(file: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _START
-    while not file.exists():
-        assert process.poll() is None, f"ended with {process.returncode} before it listened"
-        assert time.monotonic() < deadline, f"does not listen after {_START:g} s"
-        time.sleep(_LOOK_AGAIN)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tests.bench.__main__ import BENCHMARKS
 from tests.bench.figures import Figure
-from tests.bench.page import COLUMNS, PAGE, changed, text
+from tests.bench.page import BENCHMARKS, COLUMNS, PAGE, changed, text
 
 MACHINE: Final = re.compile(r"Measured with \d+ cores, Python [\d.]+\.")
 ROW: Final = re.compile(r"(?m)^\|.*\n")
