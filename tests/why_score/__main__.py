@@ -1,8 +1,8 @@
 """`python -m tests.why_score [--runs N] [--job J] [--fault F] [--page]`: how often `why` is right.
 
 Each fault of each job runs N times (6 by default), and each healthy job twice as often; what is in
-build/why-score.jsonl already is not run again. `--page` writes the table into docs/why.md. The exit
-code is 1 if it was right too seldom.
+build/why-score.jsonl already is not run again. `--page` writes the sum into docs/why.md
+and prints the table. The exit code is 1 if it was right too seldom.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table in docs/why.md: how often `why` was right, and at which commit."""
+"""The sum in docs/why.md: how often `why` was right, and at which commit. The table is printed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ END: Final = "<!-- The end of the score. -->"
 HEAD: Final = ("fault of one rank", "what it does", "cause", "sockets", "gloo", "mpi4py")
 
 
-def table(score: Score, commit: str) -> str:
-    """Return the part between the marks."""
+def table(score: Score) -> str:
+    """Return a row for each fault."""
     rows = [HEAD, ("---",) * len(HEAD), *score.rows()]
-    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def summary(score: Score, commit: str) -> str:
+    """Return the part between the marks."""
     told = f"{score.sentence()} {score.gaps()} Measured at {commit}.".replace("  ", " ")
-    return "\n".join((BEGIN, told, "", *lines, END))
+    return f"{BEGIN}\n{told}\n{END}"
 
 
 def changed(page: str, part: str) -> str:
@@ -37,5 +41,6 @@ def write(score: Score) -> None:
     command = ["git", "describe", "--always", "--dirty"]
     commit = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     page = PAGE.read_text("utf-8") if PAGE.exists() else "# Why\n"
-    PAGE.write_text(changed(page, table(score, commit.strip())), "utf-8")
+    PAGE.write_text(changed(page, summary(score, commit.strip())), "utf-8")
+    print(table(score))
     print(f"wrote {PAGE}", file=sys.stderr)
