@@ -141,7 +141,9 @@ class Engine:
         requests = Requests[Parts](core, ROUTES, self)
         self._client_inputs = ClientInputs(core, requests.hear, self.leave)
         self.job = JobRestart(core)
-        self.inspector = Inspector(core, self.view, self.client_events, Sources(core, self.files))
+        kinds = {name: route.arguments for name, route in ROUTES.items()}
+        sources = Sources(core, self.files)
+        self.inspector = Inspector(core, self.view, self.client_events, sources, kinds)
         self.commands = SessionRequests(
             core, self.view, self.meshes, self.control, self.lifecycle, self.client_events
         )

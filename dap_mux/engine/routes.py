@@ -123,7 +123,7 @@ ROUTES: Final[Mapping[str, Route[Parts]]] = {
     "goto": Route(_owner, dap.GotoArguments),
     "exceptionInfo": Route(
         lambda parts: parts.inspector.exception_info,
-        dap.ExceptionInfoArguments,
+        dap.ThreadArguments,
         ("supportsExceptionInfoRequest",),
         observers=True,
     ),

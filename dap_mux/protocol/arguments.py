@@ -14,14 +14,23 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
+from dap_mux.protocol.exchange import Kind
+
 MAX_INT: Final = 2**31 - 1
 Id = Annotated[int, Meta(ge=-(2**31), le=MAX_INT)]
 Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
-Line = Annotated[int, Meta(ge=0, le=MAX_INT)]
-Column = Annotated[int, Meta(ge=0, le=MAX_INT)]
 # debugpy looks for the file of a breakpoint; no path holds a NUL, and asking for one raises there.
-Path = Annotated[str, Meta(pattern=r"\A[^\0]*\Z")]
+FileName = Annotated[str, Meta(pattern=r"\A[^\0]*\Z")]
 ClientOS = Annotated[str, Meta(pattern=r"\A(?i:windows|win|unix)\Z")]
+
+# Types of fields that are exchanged: `exchange` finds them by their kind.
+ThreadId = Annotated[Id, Kind.THREAD]
+FrameId = Annotated[Id, Kind.FRAME]
+VariablesReference = Annotated[Id, Kind.VARIABLES]
+SourceReference = Annotated[Id, Kind.SOURCE]
+Line = Annotated[Count, Kind.LINE]
+Column = Annotated[Count, Kind.COLUMN]
+Path = Annotated[FileName, Kind.PATH]
 
 
 class NoArguments(Struct):
@@ -56,7 +65,7 @@ class InitializeArguments(Struct):
 class Rule(Struct):
     """One of debugpy's `rules`; it looks for `*` in the path, and sorts by the module's length."""
 
-    path: Path | None = None
+    path: FileName | None = None
     module: str | None = None
 
 
@@ -83,22 +92,21 @@ class AttachArguments(Struct):
     onTerminate: bool | str | None = None
     rules: list[Rule] | None = None
     autoReload: AutoReload | bool | None = None
-    program: Path | None = None
+    program: FileName | None = None
     clientOS: ClientOS | None = None
-
-
-class DisconnectArguments(Struct):
-    """`disconnect`."""
-
-    restart: bool = False
-    terminateDebuggee: bool | None = None
-    suspendDebuggee: bool | None = None
 
 
 class TerminateArguments(Struct):
     """`terminate`."""
 
     restart: bool = False
+
+
+class DisconnectArguments(TerminateArguments):
+    """`disconnect`."""
+
+    terminateDebuggee: bool | None = None
+    suspendDebuggee: bool | None = None
 
 
 # Breakpoints
@@ -116,7 +124,7 @@ class Source(Struct):
 
     name: str | None = None
     path: Path | None = None
-    sourceReference: Id | None = None
+    sourceReference: SourceReference | None = None
     presentationHint: Literal["normal", "emphasize", "deemphasize"] | None = None
     origin: str | None = None
     sources: list[Source] | None = None
@@ -191,23 +199,27 @@ class SetExceptionBreakpointsArguments(Struct):
 # Running and stopping
 
 
-class ContinueArguments(Struct):
-    """`continue`; debugpy's adapter looks at no `threadId`."""
+class PauseArguments(Struct):
+    """`pause`, as debugpy takes it: without `threadId` it means the focus."""
 
-    threadId: Id | None = None
+    threadId: ThreadId | None = None
+
+
+class ContinueArguments(PauseArguments):
+    """`continue`, likewise."""
+
     singleThread: bool = False
 
 
-class PauseArguments(Struct):
-    """`pause`; debugpy's adapter looks at no `threadId`."""
+class ThreadArguments(Struct):
+    """`exceptionInfo`, and what all others about one thread share."""
 
-    threadId: Id | None = None
+    threadId: ThreadId
 
 
-class StepArguments(Struct):
+class StepArguments(ThreadArguments):
     """`next` and `stepOut`."""
 
-    threadId: Id
     singleThread: bool = False
     granularity: Literal["statement", "line", "instruction"] | None = None
 
@@ -215,7 +227,7 @@ class StepArguments(Struct):
 class StepInArguments(StepArguments):
     """`stepIn`."""
 
-    targetId: Id | None = None
+    targetId: Annotated[Id, Kind.STEP_IN] | None = None
 
 
 # Data of one rank
@@ -239,10 +251,9 @@ class StackFrameFormat(ValueFormat):
     includeAll: bool | None = None
 
 
-class StackTraceArguments(Struct):
+class StackTraceArguments(ThreadArguments):
     """`stackTrace`."""
 
-    threadId: Id
     startFrame: Count | None = None
     levels: Count | None = None
     format: StackFrameFormat | None = None
@@ -251,23 +262,27 @@ class StackTraceArguments(Struct):
 class FrameArguments(Struct):
     """`scopes` and `stepInTargets`."""
 
-    frameId: Id
+    frameId: FrameId
 
 
-class VariablesArguments(Struct):
+class ReferenceArguments(Struct):
+    """What `variables` and `setVariable` share."""
+
+    variablesReference: VariablesReference
+
+
+class VariablesArguments(ReferenceArguments):
     """`variables`."""
 
-    variablesReference: Id
     filter: Literal["indexed", "named"] | None = None
     start: Count | None = None
     count: Count | None = None
     format: ValueFormat | None = None
 
 
-class SetVariableArguments(Struct):
+class SetVariableArguments(ReferenceArguments):
     """`setVariable`."""
 
-    variablesReference: Id
     name: str
     value: str
     format: ValueFormat | None = None
@@ -278,15 +293,15 @@ class SetExpressionArguments(Struct):
 
     expression: str
     value: str
-    frameId: Id | None = None
+    frameId: FrameId | None = None
     format: ValueFormat | None = None
 
 
-class SourceArguments(Struct):
+class SourceArguments(Struct, kw_only=True):
     """`source`."""
 
-    sourceReference: Id
     source: Source | None = None
+    sourceReference: SourceReference
 
 
 class EvaluateArguments(Struct):
@@ -294,7 +309,7 @@ class EvaluateArguments(Struct):
 
     expression: str
     context: str = ""
-    frameId: Id | None = None
+    frameId: FrameId | None = None
     line: Line | None = None
     column: Column | None = None
     source: Source | None = None
@@ -307,14 +322,13 @@ class CompletionsArguments(Struct):
     text: str
     column: Column
     line: Line | None = None
-    frameId: Id | None = None
+    frameId: FrameId | None = None
 
 
-class GotoArguments(Struct):
+class GotoArguments(ThreadArguments):
     """`goto`."""
 
-    threadId: Id
-    targetId: Id
+    targetId: Annotated[Id, Kind.GOTO]
 
 
 class GotoTargetsArguments(Struct):
@@ -323,12 +337,6 @@ class GotoTargetsArguments(Struct):
     source: Source
     line: Line
     column: Column | None = None
-
-
-class ExceptionInfoArguments(Struct):
-    """`exceptionInfo`."""
-
-    threadId: Id
 
 
 class ModulesArguments(Struct):

@@ -1,8 +1,4 @@
-"""The arguments of our own requests, and those of DAP's that handlers read, in DAP's names.
-
-DAP's requests are in `arguments`; all of them are checked before a handler sees them
-(`validation`), so a handler decodes what it needs and may rely on it.
-"""
+"""The arguments of our own requests, checked before a handler sees them (`validation`)."""
 
 from __future__ import annotations
 
@@ -10,63 +6,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from dap_mux.protocol.arguments import (
-    AttachArguments,
-    CompletionsArguments,
-    DisconnectArguments,
-    EvaluateArguments,
-    Id,
-    InitializeArguments,
-)
-from dap_mux.protocol.validation import BadArguments, typed
-
-__all__ = [
-    "UNAUTHORIZED",
-    "AttachArguments",
-    "BadArguments",
-    "CastArguments",
-    "CompareArguments",
-    "CompletionsArguments",
-    "DisconnectArguments",
-    "EvaluateArguments",
-    "FocusArguments",
-    "GroupDefinition",
-    "GroupsArguments",
-    "InitializeArguments",
-    "ListArguments",
-    "RanksArguments",
-    "ScopeArguments",
-    "StacksArguments",
-    "ThreadArguments",
-    "ToleranceArguments",
-    "ValueArguments",
-    "VariablesArguments",
-    "WhyArguments",
-    "typed",
-]
-
 Limit = Annotated[float, Meta(ge=0, le=1e9)]
 UNAUTHORIZED: Final = 3  # the id of the error that a client without the token gets
-
-
-class ThreadArguments(Struct):
-    """The arguments that `next`, `stepIn`, `stepOut` and `stackTrace` share."""
-
-    threadId: Id
-    singleThread: bool = False
-
-
-class ScopeArguments(Struct):
-    """`continue` and `pause`, as debugpy takes them: without `threadId` they mean the focus."""
-
-    threadId: Id | None = None
-    singleThread: bool = False
-
-
-class VariablesArguments(Struct):
-    """The arguments that `variables` and `setVariable` share."""
-
-    variablesReference: Id
 
 
 class ToleranceArguments(Struct):

@@ -15,8 +15,8 @@ from dap_mux.engine import Engine, inputs, outputs
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.path_translation import PathTranslation
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.handle_fields import PLACE_EVENTS
 from dap_mux.protocol.messages import decode, raw
-from dap_mux.protocol.place_fields import PLACE_EVENTS
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, introduce
 from tests.support.fake_rank.injected_calls import INJECTED

@@ -21,7 +21,7 @@ from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads
 from dap_mux.engine.state.handles import Handles
-from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import decode
 from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook

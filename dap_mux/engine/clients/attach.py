@@ -24,12 +24,9 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.client_events import ClientEvents
+from dap_mux.protocol.arguments import AttachArguments
 from dap_mux.protocol.messages import plain
-from dap_mux.protocol.types import (
-    AttachArguments,
-    BadArguments,
-    typed,
-)
+from dap_mux.protocol.validation import BadArguments, typed
 
 # Attributes that a joining client asks for and does not get, in plain words.
 #

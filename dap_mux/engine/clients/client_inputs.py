@@ -16,8 +16,9 @@ from dap_mux.engine.outputs import CloseClient
 from dap_mux.engine.state.client import Client, ClientRequest, Dropped
 from dap_mux.engine.state.client_dialects import dialect_of
 from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.arguments import InitializeArguments
 from dap_mux.protocol.messages import NO_RAW, Message
-from dap_mux.protocol.types import InitializeArguments, typed
+from dap_mux.protocol.validation import typed
 
 # How a client introduces itself.
 

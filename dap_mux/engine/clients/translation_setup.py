@@ -15,7 +15,7 @@ from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.path_translation import PathRoute, PathRoutes, PathTranslation, no_routes
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import PathMap, Place, is_windows
-from dap_mux.protocol.types import InitializeArguments
+from dap_mux.protocol.arguments import InitializeArguments
 
 
 class TranslationSetup:

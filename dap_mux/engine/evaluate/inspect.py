@@ -8,6 +8,7 @@ is over, so it becomes an error rather than somebody else's data later.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -25,8 +26,10 @@ from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle
-from dap_mux.protocol.handle_fields import REQUESTS, RESPONSES, Fields, Id, Kind, exchange
-from dap_mux.protocol.types import ThreadArguments, typed
+from dap_mux.protocol.arguments import ThreadArguments
+from dap_mux.protocol.exchange import Fields, Id, Kind, exchange, handles_of
+from dap_mux.protocol.handle_fields import RESPONSES
+from dap_mux.protocol.validation import typed
 
 # A user's evaluate may take as long as it takes while the link lives.
 NO_TIME_LIMIT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
@@ -48,12 +51,18 @@ class Inspector:
     """The engine's part that passes one client's question to one rank."""
 
     def __init__(
-        self, core: SessionState, view: View, client_events: ClientEvents, sources: Sources
+        self,
+        core: SessionState,
+        view: View,
+        client_events: ClientEvents,
+        sources: Sources,
+        kinds: Mapping[str, type[Struct]],
     ) -> None:
         self._core = core
         self._view = view
         self._client_events = client_events
         self._sources = sources
+        self._kinds = kinds  # of the arguments of each request
         self._last = LastAnswers(core)
         self._early: list[_Early] = []
 
@@ -138,7 +147,7 @@ class Inspector:
     def _resolved(self, request: ClientRequest) -> tuple[Raw, Rank | None]:
         """Exchange the ids in the arguments; return them and the one rank they belong to."""
         owners: list[Rank] = []
-        fields = REQUESTS.get(request.command, NO_IDS)
+        fields = handles_of(self._kinds[request.command])
 
         def translate(kind: Kind, id: Id) -> Id:
             if kind is Kind.SOURCE and self._sources.owns(id):

@@ -23,10 +23,10 @@ from dap_mux.engine.state.rank import Connection, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.arguments import EvaluateArguments, FrameArguments, VariablesArguments
-from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import plain
 from dap_mux.protocol.rank_messages import read
-from dap_mux.protocol.types import typed
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 SHOWN: Final = frozenset({"watch", "hover"})  # contexts of `evaluate` that only show something

@@ -13,7 +13,7 @@ from dap_mux.engine.state.rank import Pending, Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import Message
 from dap_mux.protocol.rank_messages import Evaluated, read
 from dap_mux.rank_sets import RankId

@@ -26,7 +26,8 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.learning import learn_threads
-from dap_mux.protocol.handle_fields import EVENTS, Id, Kind, rewrite
+from dap_mux.protocol.exchange import Id, Kind
+from dap_mux.protocol.handle_fields import EVENTS
 from dap_mux.protocol.messages import Message, Response, encode, plain
 from dap_mux.protocol.rank_messages import (
     ActorTold,
@@ -261,7 +262,7 @@ class RankEvents:
                 return self._view.id_of(rank.id, None if id == main_thread(rank) else id)
             return self._core.handles.mint(rank.id, kind, id)
 
-        rewrite(body, EVENTS[event], translate)
+        EVENTS[event].walk(body, translate)
         return body
 
     # For nobody, or for one rank only

@@ -81,7 +81,8 @@ class Requests(Generic[PartsT]):
         try:
             request.arguments = self._checked(request)
             if translation is not None:
-                request.arguments = translation.arguments(request.command, request.arguments)
+                kind = self._routes[request.command].arguments
+                request.arguments = translation.arguments(kind, request.arguments)
             handler(self._parts)(request)
         except (StaleHandle, UsageError, PeerFault) as error:
             to_clients.refuse(self._core, request, str(error))

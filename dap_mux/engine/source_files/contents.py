@@ -26,7 +26,7 @@ from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.errors import PeerFault, StaleHandle
-from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.rank_messages import Evaluated, SourceText
 from dap_mux.rank_sets.debuggees import DebuggeeId

@@ -12,7 +12,7 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client_dialects import GENERIC, Dialect
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.pathmap import PathMap
-from dap_mux.protocol.types import InitializeArguments
+from dap_mux.protocol.arguments import InitializeArguments
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 

@@ -6,14 +6,11 @@ client with DAP's defaults has no translation: its messages pass unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from dap_mux.engine.state.path_translation import PathTranslation
-from dap_mux.protocol.handle_fields import exchange
-from dap_mux.protocol.handle_paths import Fields, Id, Kind, Translate
-from dap_mux.protocol.place_fields import PLACE_EVENTS, PLACE_REQUESTS, PLACE_RESPONSES
+from dap_mux.protocol.exchange import Fields, Id, Kind, Translate, exchange, places_of
+from dap_mux.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
 
 
 class ClientTranslation:
@@ -27,17 +24,17 @@ class ClientTranslation:
         self._first = {Kind.LINE: lines, Kind.COLUMN: columns}
         self.paths = paths
 
-    def arguments(self, command: str, arguments: Raw) -> Raw:
+    def arguments(self, kind: type[Struct], arguments: Raw) -> Raw:
         """Return a request's arguments as the session understands them. Raises PeerFault."""
-        return _exchanged(PLACE_REQUESTS, command, arguments, self._inward)
+        return _exchanged(places_of(kind), arguments, self._inward)
 
     def body(self, command: str, body: Raw) -> Raw:
         """Return a response's body as the client understands it."""
-        return _exchanged(PLACE_RESPONSES, command, body, self._outward)
+        return _exchanged(PLACE_RESPONSES.get(command), body, self._outward)
 
     def event(self, name: str, body: Raw) -> Raw:
         """Return an event's body as the client understands it."""
-        return _exchanged(PLACE_EVENTS, name, body, self._outward)
+        return _exchanged(PLACE_EVENTS.get(name), body, self._outward)
 
     def path(self, path: str) -> str:
         """Return the session's path for a client's."""
@@ -55,6 +52,5 @@ class ClientTranslation:
         return max(value - 1 + self._first[kind], 0)
 
 
-def _exchanged(table: Mapping[str, Fields], name: str, body: Raw, translate: Translate) -> Raw:
-    fields = table.get(name)
+def _exchanged(fields: Fields | None, body: Raw, translate: Translate) -> Raw:
     return exchange(body, fields, translate) if fields and body else body

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.errors import DapMuxError, StaleHandle
-from dap_mux.protocol.handle_fields import Id, IdFault, Kind
+from dap_mux.protocol.exchange import Id, IdFault, Kind
 from dap_mux.rank_sets.debuggees import DebuggeeId, worker_of
 
 MAX_HANDLE: Final = 2**31 - 1

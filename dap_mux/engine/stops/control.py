@@ -24,9 +24,10 @@ from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import StaleHandle
-from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.protocol.arguments import ContinueArguments, StepArguments
+from dap_mux.protocol.exchange import Id, Kind
 from dap_mux.protocol.messages import plain
-from dap_mux.protocol.types import ScopeArguments, ThreadArguments, typed
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 NOT_FOR_RANKS = frozenset({"threadId", "singleThread"})
@@ -61,10 +62,10 @@ class Control:
         """Return the row's rank, the ranks of the scope, and debugpy's thread id in the first."""
         client = request.client
         if request.command in STEPS:
-            named = typed(request.arguments, ThreadArguments)
+            named = typed(request.arguments, StepArguments)
             row, single = named.threadId, named.singleThread
         else:
-            asked = typed(request.arguments, ScopeArguments)
+            asked = typed(request.arguments, ContinueArguments)
             single = asked.singleThread
             row = self._focused_row(client) if asked.threadId is None else asked.threadId
         members, upstream_id = self._view.resolve(client, row)

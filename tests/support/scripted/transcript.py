@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 from dap_mux.engine import Engine
 from dap_mux.engine.ranks.attach_expression import IS_TRACKER, attach_expression
 from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
+from dap_mux.engine.routes import ROUTES
 from dap_mux.engine.source_files.probe import WORKING_FOLDER
-from dap_mux.protocol.handle_fields import EVENTS, REQUESTS, RESPONSES, Fields, Id, Kind
-from dap_mux.protocol.handle_paths import IdFault
+from dap_mux.protocol.exchange import Fields, Id, IdFault, Kind, handles_of
+from dap_mux.protocol.handle_fields import EVENTS, RESPONSES
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId
 from tests.support.fake_rank.injected_calls import (
@@ -31,7 +32,8 @@ from tests.support.fake_rank.question import question
 Json = dict[str, Any]
 Who: TypeAlias = "str | tuple[str, RankId]"
 _MANY: Final = 4  # capabilities, written as one list
-_NOTHING: Final = Fields(())
+_NOTHING: Final = Fields()
+_REQUESTS: Final = {name: handles_of(route.arguments) for name, route in ROUTES.items()}
 _OURS: Final = {  # what is evaluated in every rank
     answer_without_frame(INJECTED): "<answer without a frame>",
     attach_expression(INJECTED, debug_children=False): "<no delay, no children>",
@@ -121,8 +123,8 @@ class Transcript:
         return f"{name}: ok {text}".rstrip()
 
     def _named(self, message: Json, body: Json) -> Json:
-        table = {"request": REQUESTS, "response": RESPONSES, "event": EVENTS}[message["type"]]
-        fields = table.get(message.get("event") or message["command"], _NOTHING)
+        table = {"request": _REQUESTS, "response": RESPONSES, "event": EVENTS}[message["type"]]
+        fields = table.get(message.get("event") or message["command"]) or _NOTHING
         try:
             fields.walk(body, self._name)
         except IdFault:

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from dap_mux.engine.state.handles import MAX_HANDLE, Handles
 from dap_mux.errors import DapMuxError, StaleHandle
-from dap_mux.protocol.handle_fields import Id, Kind
+from dap_mux.protocol.exchange import Id, Kind
 from dap_mux.rank_sets import RankId
 from tests.conftest import rounds
 

@@ -8,18 +8,21 @@ from typing import Final
 
 import pytest
 
-from dap_mux.protocol.handle_fields import exchange
-from dap_mux.protocol.handle_paths import Id, IdFault, Kind
+from dap_mux.engine.routes import ROUTES
+from dap_mux.protocol.exchange import Id, IdFault, Kind, exchange, places_of
+from dap_mux.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
 from dap_mux.protocol.messages import plain, raw
-from dap_mux.protocol.place_fields import PLACE_EVENTS, PLACE_REQUESTS, PLACE_RESPONSES
 from tests.support.schema import Edition, editions
-from tests.unit.protocol.test_handle_fields import leaves, properties
+from tests.unit.protocol.test_handle_fields import REFUSED, flat, leaves, properties
 
 Place = tuple[str, str, str]
 # A field of one of these names may say where something is, or where it ends.
 PLACE_NAME: Final = re.compile(
     r"(^l|L)ine$|^lines\[\]$|(^c|C)olumn$|(^p|P)ath$|^start$|selectionStart$"
 )
+PLACE_REQUESTS: Final = {
+    name: fields for name, route in ROUTES.items() if (fields := places_of(route.arguments))
+}
 TABLES: Final = {"request": PLACE_REQUESTS, "response": PLACE_RESPONSES, "event": PLACE_EVENTS}
 OURS: Final = {
     ("response", "list"),
@@ -56,7 +59,7 @@ def known(edition: Edition) -> Iterator[Place]:
     """Every field of an edition that sounds like a place."""
     for name, definition in edition.requests.items():
         response = definition.removesuffix("Request") + "Response"
-        for path in places(edition, definition, "arguments"):
+        for path in places(edition, definition, "arguments") if name not in REFUSED else ():
             yield "request", name, path
         for path in places(edition, response, "body"):
             yield "response", name, path
@@ -67,10 +70,10 @@ def known(edition: Edition) -> Iterator[Place]:
 
 def rows() -> set[Place]:
     return {
-        (kind, name, field.path)
+        (kind, name, path)
         for kind, table in TABLES.items()
         for name, fields in table.items()
-        for field in fields
+        for path, _ in flat(fields)
     }
 
 
@@ -101,9 +104,9 @@ def test_every_name_has_the_kind_that_it_says() -> None:
     """A column that is taken for a line, or a path for a number, would pass every other test."""
     words = {Kind.LINE: ("line",), Kind.COLUMN: ("column",), Kind.PATH: ("path", "source")}
     for table in TABLES.values():
-        for field in (field for fields in table.values() for field in fields):
-            last = field.path.rsplit(".", 1)[-1].removesuffix("[]").lower()
-            assert last.removesuffix("s").endswith(words[field.kind]), field
+        for path, kind in (field for fields in table.values() for field in flat(fields)):
+            last = path.rsplit(".", 1)[-1].removesuffix("[]").lower()
+            assert last.removesuffix("s").endswith(words[kind]), path
 
 
 def told(kind: Kind, value: Id) -> Id:

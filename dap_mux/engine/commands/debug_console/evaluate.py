@@ -23,15 +23,11 @@ from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.selection import focused
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import UsageError
-from dap_mux.protocol.handle_fields import Kind
+from dap_mux.protocol.arguments import CompletionsArguments, EvaluateArguments, ReferenceArguments
+from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import plain, raw
 from dap_mux.protocol.rank_messages import Completions
-from dap_mux.protocol.types import (
-    CompletionsArguments,
-    EvaluateArguments,
-    VariablesArguments,
-    typed,
-)
+from dap_mux.protocol.validation import typed
 
 ONE_RANK: Final = (
     "this is a value of several ranks: set it in one of them, or use cast ranks(...) !name = value"
@@ -101,7 +97,7 @@ class Evaluation:
 
     def variables(self, request: ClientRequest) -> None:
         """`variables`: of several ranks' value from here, of one rank's from the rank."""
-        reference = typed(request.arguments, VariablesArguments).variablesReference
+        reference = typed(request.arguments, ReferenceArguments).variablesReference
         if not self._trees.owns(reference):
             self._inspector.to_owner(request)
             return
@@ -109,7 +105,7 @@ class Evaluation:
 
     def set_variable(self, request: ClientRequest) -> None:
         """`setVariable`: in one rank."""
-        if self._trees.owns(typed(request.arguments, VariablesArguments).variablesReference):
+        if self._trees.owns(typed(request.arguments, ReferenceArguments).variablesReference):
             to_clients.refuse(self._core, request, ONE_RANK)
             return
         self._inspector.to_owner(request)

@@ -25,8 +25,8 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.stop import Stop
 from dap_mux.errors import StaleHandle
 from dap_mux.lookups import is_lookup_text
-from dap_mux.protocol.handle_fields import Kind
-from dap_mux.protocol.types import EvaluateArguments
+from dap_mux.protocol.arguments import EvaluateArguments
+from dap_mux.protocol.exchange import Kind
 
 HOVER: Final = "hover"
 OTHERS_TIMEOUT_S: Final = 0.3

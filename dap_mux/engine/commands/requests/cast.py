@@ -31,7 +31,8 @@ from dap_mux.engine.stops.aggregate import STACK_TIMEOUT
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import UsageError
-from dap_mux.protocol.types import CastArguments, typed
+from dap_mux.protocol.types import CastArguments
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets import RankId, fold
 
 MAX_TIMEOUT_S: Final = 86_400.0

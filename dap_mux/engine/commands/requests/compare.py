@@ -16,7 +16,8 @@ from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.compare import Comparison, Tolerance, compare
-from dap_mux.protocol.types import CompareArguments, ToleranceArguments, typed
+from dap_mux.protocol.types import CompareArguments, ToleranceArguments
+from dap_mux.protocol.validation import typed
 
 
 class Compare:

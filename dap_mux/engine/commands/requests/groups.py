@@ -13,7 +13,8 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import UsageError
-from dap_mux.protocol.types import GroupDefinition, GroupsArguments, typed
+from dap_mux.protocol.types import GroupDefinition, GroupsArguments
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
 
 MAX_NAMES: Final = 1024

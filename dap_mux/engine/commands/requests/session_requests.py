@@ -17,13 +17,8 @@ from dap_mux.engine.state.threads import VIEWS, View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
 from dap_mux.errors import UsageError
-from dap_mux.protocol.types import (
-    FocusArguments,
-    ListArguments,
-    RanksArguments,
-    ValueArguments,
-    typed,
-)
+from dap_mux.protocol.types import FocusArguments, ListArguments, RanksArguments, ValueArguments
+from dap_mux.protocol.validation import typed
 
 
 class SessionRequests(Struct, eq=False):

@@ -22,7 +22,8 @@ from dap_mux.errors import PeerFault
 from dap_mux.insight.stack_tree import Stack, kind_of_thread, stacks_answer
 from dap_mux.pathmap.mapping import RankPaths
 from dap_mux.protocol.rank_messages import MALFORMED
-from dap_mux.protocol.types import StacksArguments, typed
+from dap_mux.protocol.types import StacksArguments
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId
 

@@ -14,7 +14,8 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.insight.why.evidence import Evidence
 from dap_mux.insight.why.verdict import answer
 from dap_mux.insight.why.verdicts import judge
-from dap_mux.protocol.types import WhyArguments, typed
+from dap_mux.protocol.types import WhyArguments
+from dap_mux.protocol.validation import typed
 
 
 class Why:
