@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from dap_mux.rank_sets.debuggees import DebuggeeId
+from dap_mux.rank_sets import STATES, Mesh, RankSet, RankSetError, World, parse
+from dap_mux.rank_sets.debuggees import DebuggeeId, label
 
 Row: TypeAlias = Mapping[str, Any]
 """One entry of the request `list`; every key is present."""
@@ -52,12 +53,53 @@ class KeptRows:
         changes = [(self._store(row), row) for row in rows]
         return [(before, now) for before, now in changes if before != now]
 
+    def fold(self, ids: Iterable[DebuggeeId]) -> str:
+        """Return ranks as a rank set that the session can parse (not so for workers)."""
+        ids = list(ids)
+        text = label(ids)
+        groups = {id[0] for id in ids}
+        return f"{groups.pop()}:{text}" if len(groups) == 1 < len(self.groups) else text
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups' names."""
+        return sorted({id[0] for id in self.all})
+
+    def world(self, names: Iterable[tuple[str, str]]) -> World:
+        """Return the world to evaluate rank sets in; `names`: named sets and their definitions."""
+        ranks = {id: row for id, row in self.all.items() if len(id) == 2}
+        places: dict[str, dict[int, Mapping[str, int]]] = {}
+        for (group, rank), row in ranks.items():
+            if row["coords"]:
+                places.setdefault(group, {})[rank] = row["coords"]
+        return World(
+            ranks=tuple(sorted(ranks)),
+            meshes={group: _mesh(of_group) for group, of_group in places.items()},
+            states={id: row["state"] for id, row in ranks.items() if row["state"] in STATES},
+            names={name: one for name, text in names if (one := _rank_set(text)) is not None},
+        )
+
     def _store(self, row: Row) -> Row | None:
         id = id_of(row)
         before, self.all[id] = self.all.get(id), row
         if row["worker"] is not None and row["state"] == "exited":
             del self.all[id]
         return before
+
+
+def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:
+    sizes: dict[str, int] = {}
+    for place in places.values():
+        for name, where in place.items():
+            sizes[name] = max(sizes.get(name, 0), where + 1)
+    return Mesh(tuple(sizes.items()), dict(places))
+
+
+def _rank_set(text: str) -> RankSet | None:
+    try:
+        return parse(text)
+    except RankSetError:
+        return None
 
 
 def id_of(row: Row) -> DebuggeeId:

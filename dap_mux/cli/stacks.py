@@ -90,8 +90,8 @@ def _show(args: Namespace, body: Body, *, of_several: bool = False) -> None:
     if args.json:
         print(json.dumps(body, indent=None if of_several else 1), flush=True)
         return
+    from dap_mux.console.results import show_stacks
     from dap_mux.console.screen import screen_for_stdout
-    from dap_mux.console.stack_tree import show_stacks
 
     if of_several:
         print(NEW_PAGE if is_terminal() else "", flush=True)

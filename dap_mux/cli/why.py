@@ -92,8 +92,8 @@ def _show(args: Namespace, body: Body) -> int:
     if args.json:
         print(json.dumps(body, indent=1))
     else:
+        from dap_mux.console.results import show_verdict
         from dap_mux.console.screen import screen_for_stdout
-        from dap_mux.console.verdict import show_verdict
 
         show_verdict(screen_for_stdout(), body)
     from dap_mux.insight.why.verdicts import EXIT_CODES

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from dap_mux.console.command import Command
-from dap_mux.console.commands import COMMANDS
+from dap_mux.console.commands import COMMANDS, Command
 from dap_mux.console.rank_tracker import RankTracker
-from dap_mux.rank_sets import Mesh, RankSetError, World, complete, parse
+from dap_mux.rank_sets import complete
 
 Names: TypeAlias = "Iterable[tuple[str, str]]"
 """Named rank sets, and the ranks in them."""
@@ -20,18 +19,7 @@ ARGUMENT_VALUES: Final = {
     "clear": ("all",),
     "list": ("classes", "full"),
 }
-RANK_SET_COMMANDS: Final = (
-    "list",
-    "attach",
-    "cast",
-    "compare",
-    "focus",
-    "pause",
-    "release",
-    "stacks",
-    "wait",
-    "why",
-)
+RANK_SET_COMMANDS: Final = "list attach cast compare focus pause release stacks wait why".split()
 MAX_FILES: Final = 200
 
 
@@ -64,29 +52,8 @@ def _with_space(command: Command) -> str:
 
 
 def _rank_sets(rest: str, tracker: RankTracker, names: Names) -> list[tuple[int, str]]:
-    try:
-        world = world_of(tracker, names)
-        found = complete(rest, len(rest), world)
-    except (RankSetError, ValueError):
-        return []
+    found = complete(rest, len(rest), tracker.world(names))
     return [(each.start, each.text) for each in found if each.start == found[0].start]
-
-
-def world_of(tracker: RankTracker, names: Names) -> World:
-    """Return the tracked ranks as a world to evaluate rank sets in."""
-    states = {id: str(row["state"]) for id, row in tracker.rows.items()}
-    sets = {name: parse(ranks) for name, ranks in names if ranks}
-    return World(tuple(sorted(tracker.rows)), _meshes(tracker), states, sets)
-
-
-def _meshes(tracker: RankTracker) -> dict[str, Mesh]:
-    """Return each group's mesh, as its ranks' coordinates imply it."""
-    sizes: dict[str, dict[str, int]] = {}
-    for (group, _), row in tracker.rows.items():
-        for dim, coordinate in (row["coords"] or {}).items():
-            dims = sizes.setdefault(group, {})
-            dims[dim] = max(dims.get(dim, 0), coordinate + 1)
-    return {group: Mesh(tuple(dims.items())) for group, dims in sizes.items()}
 
 
 def _files(beginning: str) -> Iterable[str]:

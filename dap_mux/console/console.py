@@ -10,12 +10,10 @@ from typing import Any, Final, Protocol
 
 from dap_mux.client import RequestFailed
 from dap_mux.console.breakpoints import Breakpoints
-from dap_mux.console.command import lookup, split_command
-from dap_mux.console.commands import COMMANDS
+from dap_mux.console.commands import WaitFailed, lookup, split_command
 from dap_mux.console.rank_prompt import RankPrompt
 from dap_mux.console.screen import Screen
 from dap_mux.console.session_client import SessionClient
-from dap_mux.console.wait_command import WaitFailed
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_rows import Change, Row, id_of
 from dap_mux.rank_sets import RankId
@@ -148,7 +146,7 @@ class Console:
             await self.attached.handle(line)
         else:
             name, rest = split_command(line.removeprefix("%"))
-            await lookup(name, COMMANDS).run(self, rest)
+            await lookup(name).run(self, rest)
 
     # The prompt on ranks
 

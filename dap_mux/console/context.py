@@ -13,8 +13,8 @@ from dap_mux.rank_sets import RankId
 REQUEST_TIMEOUT_S = 5.0
 """How long ranks may take to answer; the engine's own default."""
 
-SESSION_TIMEOUT_S = 10.0
-"""Time that the session may take in addition to its ranks."""
+RANKS_TIMEOUT_S = REQUEST_TIMEOUT_S + 10.0
+"""The same, with the time that the session may take in addition to its ranks."""
 
 
 class Context(Protocol):

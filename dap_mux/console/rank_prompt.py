@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from dap_mux.client import RequestFailed
-from dap_mux.console.context import REQUEST_TIMEOUT_S, SESSION_TIMEOUT_S, Context
+from dap_mux.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
 from dap_mux.console.rank_tracker import settled
 from dap_mux.console.results import show_cast
 from dap_mux.console.session_client import SessionClient
@@ -161,8 +161,7 @@ class RankPrompt:
     async def _cast(self, line: str) -> Json:
         """Send a line, show the results, and return the answer."""
         arguments = {"ranks": self._set, "command": line, "timeout": REQUEST_TIMEOUT_S}
-        timeout_s = REQUEST_TIMEOUT_S + SESSION_TIMEOUT_S
-        body = await self._client.request("cast", arguments, timeout_s=timeout_s)
+        body = await self._client.request("cast", arguments, timeout_s=RANKS_TIMEOUT_S)
         show_cast(self._console.screen, body, single=len(self._ranks) == 1)
         values = [str(result["value"]) for result in body["results"] if result["value"]]
         if values and not _says_where(body) and line not in CONTINUE_COMMANDS:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from dap_mux.rank_rows import Change, KeptRows, Row, id_of
 from dap_mux.rank_sets import RankId
-from dap_mux.rank_sets.debuggees import DebuggeeId, label
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 
 class RankTracker(KeptRows):
@@ -19,11 +19,6 @@ class RankTracker(KeptRows):
         mains = (row for row in self.all.values() if row["worker"] is None)
         return {(row["group"], row["rank"]): row for row in mains}
 
-    @property
-    def groups(self) -> list[str]:
-        """The groups' names."""
-        return sorted({id[0] for id in self.all})
-
     def name(self, ranks: Iterable[DebuggeeId]) -> str:
         """Return `rank 3`, `ranks 0-3,7`, or with several groups `ranks trainer:0-3; eval:0`.
 
@@ -31,13 +26,6 @@ class RankTracker(KeptRows):
         """
         ranks = list(ranks)
         return f"{'rank' if len(ranks) == 1 else 'ranks'} {self.fold(ranks)}"
-
-    def fold(self, ranks: Iterable[DebuggeeId]) -> str:
-        """Return ranks as a rank set that the session can parse (not so for workers)."""
-        ranks = list(ranks)
-        text = label(ranks)
-        groups = {id[0] for id in ranks}
-        return f"{groups.pop()}:{text}" if len(groups) == 1 < len(self.groups) else text
 
     def counts(self) -> str:
         """Return `12 stopped, 4 running`."""

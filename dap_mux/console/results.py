@@ -1,8 +1,10 @@
-"""The results of many ranks as text: `⚠ {4}: nan | {0-3,5-7}: 2.31`."""
+"""Responses as text: of `cast` (`⚠ {4}: nan | {0-3,5-7}: 2.31`), `compare`, `stacks` and `why`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import PurePath
 from typing import Any, Final
 
 from dap_mux.console.screen import Screen
@@ -21,6 +23,8 @@ Body = Mapping[str, Any]
 MAX_LINE_LENGTH: Final = 100  # longer results get a line each
 IN_MAIN: Final = "running, so evaluated in __main__, or in its function where that lacks a name"
 _BARS: Final = "▁▂▃▄▅▆▇█"
+MAIN: Final = "MainThread"
+INDENT: Final = "  "
 
 
 def show_cast(screen: Screen, body: Body, *, single: bool = False) -> None:
@@ -93,3 +97,79 @@ def sparkline(histogram: object) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.6g}"
+
+
+# `stacks`: a branch begins with its ranks, innermost frames come last
+
+
+def show_stacks(screen: Screen, body: Body, *, library: bool = False) -> None:
+    """Show the tree of each thread. `library`: also the frames of libraries, one by one."""
+    for thread in body["threads"]:
+        if thread["name"] != MAIN:
+            screen.say(f"{thread['name']}:", "title")
+        for branch in thread["branches"]:
+            screen.say("\n".join(_branch(branch, 0, library=library)))
+    for one in body["missing"]:
+        screen.say(f"{{{one['ranks']}}}: {one['message']}", "error")
+    if not body["threads"] and not body["missing"]:
+        screen.say("no ranks")
+
+
+def _branch(branch: Body, depth: int, *, library: bool) -> Iterator[str]:
+    indent = INDENT * depth
+    yield f"{indent}{{{branch['ranks']}}}"
+    for line in _frames(_shown(branch["frames"], depth, library=library), library=library):
+        yield f"{indent}{INDENT}{line}"
+    if branch["ends"]:
+        yield f"{indent}{INDENT}{_end(branch)}"
+    for inner in branch["branches"]:
+        yield from _branch(inner, depth + 1, library=library)
+
+
+def _shown(frames: list[Body], depth: int, *, library: bool) -> list[Body]:
+    """Leave out what has called the program, as `runpy` does, unless there is nothing else."""
+    if depth or library:
+        return frames
+    own = next((at for at, frame in enumerate(frames) if not frame["library"]), 0)
+    return frames[own:]
+
+
+def _end(branch: Body) -> str:
+    """Name the ranks whose innermost frame this is, and those of them that are stopped."""
+    some = f"{{{branch['ends']}}} " if branch["ends"] != branch["ranks"] else ""
+    stopped = branch["stopped"]
+    if not stopped:
+        return f"└ {some}running"
+    return (
+        f"└ {some}stopped"
+        if stopped == branch["ends"]
+        else f"└ {some}running; {{{stopped}}} stopped"
+    )
+
+
+def _frames(frames: Iterable[Body], *, library: bool) -> Iterator[str]:
+    """Fold frames of libraries that call each other into the innermost of them."""
+    for of_library, group in groupby(frames, lambda frame: bool(frame["library"])):
+        together = [*group]
+        if of_library and not library and len(together) > 1:
+            yield f"… {len(together)} library frames, the innermost {_frame(together[-1])}"
+        else:
+            yield from map(_frame, together)
+
+
+def _frame(frame: Body) -> str:
+    name = PurePath(frame["path"]).name if "/" in frame["path"] else frame["path"]
+    return f"{frame['name']}  {name}:{frame['line']}"
+
+
+# `why`: the sentence first, the evidence, then the command that helps
+
+
+def show_verdict(screen: Screen, body: Body) -> None:
+    """Show what keeps the job from moving on."""
+    style = "plain" if body["verdict"] == "healthy" else "title"
+    screen.say(f"{body['verdict']}: {body['sentence']}", style)
+    for line in body["evidence"]:
+        screen.say(f"  {line}")
+    if body["next"]:
+        screen.say(f"  try: {body['next']}")

@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
 
-from dap_mux.console.command import lookup, split_command
-from dap_mux.console.commands import COMMANDS
+from dap_mux.console.commands import lookup, split_command
 from dap_mux.console.console import BANNER, PROMPT, Console
 from dap_mux.console.plain import BLOCK_SIZE, MAX_LINE_BYTES, PromptWriter, converse
 from dap_mux.console.screen import PlainScreen
@@ -154,7 +153,7 @@ async def _first_command(
             raise _NotTyped
         typed, _ = split_command(line.removeprefix("%"))
         try:
-            name = lookup(typed, COMMANDS).name if typed else ""
+            name = lookup(typed).name if typed else ""
         except UsageError as error:
             screen.say(str(error))
         else:

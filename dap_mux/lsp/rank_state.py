@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from dap_mux.rank_rows import KeptRows, Row, id_of
-from dap_mux.rank_sets import STATES, Mesh, RankId, RankSetError, World, fold, parse
+from dap_mux.rank_sets import RankId, World
 from dap_mux.rank_sets.debuggees import DebuggeeId, label, rank_of
 
 LIVE: Final = frozenset({"running", "pausing", "stopped"})
@@ -95,11 +95,7 @@ class RankState:
 
     def name(self, ranks: Iterable[RankId]) -> str:
         """Return a rank set for exactly these ranks, with their group if there are several."""
-        ids = sorted(set(ranks))
-        groups = {id[0] for id in self._rows}
-        if len(groups) > 1 and len({group for group, _ in ids}) == 1:
-            return f"{ids[0][0]}:{fold(ids)}"
-        return fold(ids, DEFAULT_GROUP)
+        return self._kept.fold(set(ranks))
 
     def hosts(self) -> list[str]:
         """Return the names of all hosts."""
@@ -107,17 +103,7 @@ class RankState:
 
     def world(self, names: Mapping[str, str]) -> World:
         """Return the world to evaluate rank sets in; `names`: named sets and their definitions."""
-        ranks = {id: row for id, row in self._rows.items() if len(id) == 2}
-        groups: dict[str, dict[int, Mapping[str, int]]] = {}
-        for (group, rank), row in ranks.items():
-            if row["coords"]:
-                groups.setdefault(group, {})[rank] = row["coords"]
-        return World(
-            ranks=tuple(sorted(ranks)),
-            meshes={group: _mesh(places) for group, places in groups.items()},
-            states={id: row["state"] for id, row in ranks.items() if row["state"] in STATES},
-            names={name: one for name, text in names.items() if (one := _read(text)) is not None},
-        )
+        return self._kept.world(names.items())
 
 
 @lru_cache(maxsize=4096)
@@ -142,18 +128,3 @@ def _stopped_ranks(shown: int, line: int, rows: Mapping[DebuggeeId, Row]) -> Sto
     reasons = dict.fromkeys(row["reason"] or "stopped" for row in rows.values())
     path = next(iter(rows.values()))["path"]
     return StoppedRanks(path, line, shown, tuple(rows), tuple(reasons))
-
-
-def _mesh(places: Mapping[int, Mapping[str, int]]) -> Mesh:
-    sizes: dict[str, int] = {}
-    for place in places.values():
-        for name, where in place.items():
-            sizes[name] = max(sizes.get(name, 0), where + 1)
-    return Mesh(tuple(sizes.items()), dict(places))
-
-
-def _read(text: str) -> Any:
-    try:
-        return parse(text)
-    except RankSetError:
-        return None

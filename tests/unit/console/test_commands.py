@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.console.command import help_text, lookup, split_command
-from dap_mux.console.commands import COMMANDS
-from dap_mux.console.query_commands import parse_compare_arguments
+from dap_mux.console.commands import (
+    COMMANDS,
+    help_text,
+    lookup,
+    parse_compare_arguments,
+    split_command,
+)
 from dap_mux.console.tables import parse_list_arguments
 from dap_mux.errors import UsageError
 
@@ -15,7 +19,7 @@ MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"
 
 @pytest.mark.parametrize(("short", "name"), MONARCH.items())
 def test_monarchs_short_forms(short: str, name: str) -> None:
-    assert lookup(short, COMMANDS).name == name == lookup(name, COMMANDS).name
+    assert lookup(short).name == name == lookup(name).name
 
 
 def test_no_two_commands_share_a_word() -> None:
@@ -24,16 +28,16 @@ def test_no_two_commands_share_a_word() -> None:
 
 
 def test_help_names_each_of_them() -> None:
-    shown = help_text(COMMANDS)
+    shown = help_text()
     assert len(shown.splitlines()) == len(COMMANDS)
     assert max(map(len, shown.splitlines())) <= 110
 
 
 def test_what_was_likely_meant() -> None:
     with pytest.raises(UsageError, match="did you mean 'attach'"):
-        lookup("atach", COMMANDS)
+        lookup("atach")
     with pytest.raises(UsageError, match="'help' lists all"):
-        lookup("\x1b[2J", COMMANDS)
+        lookup("\x1b[2J")
 
 
 def test_a_line_is_a_word_and_the_rest() -> None:
@@ -72,6 +76,6 @@ def test_compare(line: str, asked: dict[str, object]) -> None:
 
 def test_a_misspelt_command_is_the_only_thing_that_is_proposed() -> None:
     with pytest.raises(UsageError, match=r"^unknown command 'lsit': did you mean 'list'\?$"):
-        lookup("lsit", COMMANDS)
+        lookup("lsit")
     with pytest.raises(UsageError, match="cast RANKS COMMAND"):
-        lookup("print(loss)", COMMANDS)
+        lookup("print(loss)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.console.wait_command import parse_wait_arguments
+from dap_mux.console.commands import parse_wait_arguments
 
 
 @pytest.mark.parametrize(
