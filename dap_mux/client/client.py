@@ -10,19 +10,41 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from dap_mux.client.failures import RequestFailed
-from dap_mux.client.wire import Json, Tap, Wire
+import msgspec
+
+from dap_mux.errors import DapMuxError, PeerFault
+from dap_mux.protocol.framing import Framer, encode_frame
+
+Json = dict[str, Any]
+Tap = Callable[[str, Json], None]
+"""Sees every message: called with "sent" or "received" and the message."""
 
 Arguments = Mapping[str, Any]
 T = TypeVar("T")
 DEFAULT_FILTERS: Final[tuple[str, ...]] = ("default",)
 _DEFAULT_TIMEOUT_S: Final = 30.0  # shorter than a test's limit, so that the error names the event
+_CHUNK: Final = 64 * 1024
+
+
+class ConnectionLost(DapMuxError):
+    """The server closed the connection before it had answered everything."""
+
+
+class RequestFailed(DapMuxError):
+    """The server answered `command` with an error, whose `message` and `body` these are."""
+
+    def __init__(self, command: str, message: str, body: dict[str, Any]) -> None:
+        super().__init__(f"{command}: {message}")
+        self.command = command
+        self.message = message
+        self.body = body
 
 
 class DapClient:
-    """Requests, responses, events; make one with `connect` or `over`.
+    """Requests, responses, events, over streams (`connect` opens them) until the server hangs up.
 
     `events` holds every event so far; the callbacks in `on_event` get each new one; `failure` is
     the reason why the connection ended, None while it is open.
@@ -39,7 +61,11 @@ class DapClient:
         self._takers: dict[int, Callable[[Json], None]] = {}
         self._watchers: set[asyncio.Future[None]] = set()
         self._seen: dict[str, int] = {}  # event name: index in `events` after the last one taken
-        self._wire = Wire(reader, writer, self._receive, self._ended, tap)
+        self._reader, self._writer, self._tap = reader, writer, tap
+        self._framer = Framer()
+        self._seq = 0
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+        self._reading.add_done_callback(self._ended)
 
     @classmethod
     async def connect(
@@ -54,17 +80,6 @@ class DapClient:
     async def connect_unix(cls, path: str, *, tap: Tap | None = None) -> DapClient:
         """Connect to a unix socket; raise `OSError` if nothing listens there."""
         return cls(*await asyncio.open_unix_connection(path), tap)
-
-    @classmethod
-    def over(
-        cls,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        *,
-        tap: Tap | None = None,
-    ) -> DapClient:
-        """Use streams that exist already: a unix socket, a process's pipes."""
-        return cls(reader, writer, tap)
 
     @property
     def open(self) -> bool:
@@ -92,7 +107,7 @@ class DapClient:
         if self.failure is not None:
             _fail(future, self.failure)
         else:
-            seq = self._wire.write(message)
+            seq = self._write(message)
             self._pending[seq] = future
             if take is not None:
                 self._takers[seq] = take
@@ -229,14 +244,42 @@ class DapClient:
 
     async def close(self) -> None:
         """Close the connection; requests without a response fail with `ConnectionLost`."""
-        await self._wire.close()
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        self._writer.close()
+        with suppress(OSError):  # the server was faster: closed is what was asked for
+            await self._writer.wait_closed()
         if isinstance(self.failure, AssertionError) and not self._failure_told:
             self._failure_told = True
             raise self.failure  # a tap's assertion must not be lost because no request waited
 
-    # Incoming messages
+    # Messages
+
+    def _write(self, message: Json) -> int:
+        """Send `message` behind the next `seq`, and return that; never waits."""
+        self._seq += 1
+        message = {"seq": self._seq, **message}
+        if self._tap is not None:
+            self._tap("sent", message)
+        self._writer.write(encode_frame(msgspec.json.encode(message)))
+        return self._seq
+
+    async def _read(self) -> None:
+        while data := await self._reader.read(_CHUNK):
+            for body in self._framer.feed(data):
+                self._take_message(body)
+        raise ConnectionLost("the server closed the connection")
+
+    def _take_message(self, body: bytes) -> None:
+        try:
+            self._receive(msgspec.json.decode(body, type=Json))
+        except (msgspec.MsgspecError, AttributeError, KeyError, TypeError) as error:
+            shape = f"{type(error).__name__}: {error}"
+            raise PeerFault(f"a message of unexpected shape ({shape})") from error
 
     def _receive(self, message: Json) -> None:
+        if self._tap is not None:
+            self._tap("received", message)
         kind = message["type"]
         if kind == "response":
             self._answer(message)
@@ -261,10 +304,13 @@ class DapClient:
         text = f"{request['command']} is not supported by this client"
         answer = {"type": "response", "request_seq": request["seq"], "command": request["command"]}
         error = {"error": {"id": 1, "format": text}}
-        self._wire.write({**answer, "success": False, "message": text, "body": error})
+        self._write({**answer, "success": False, "message": text, "body": error})
 
-    def _ended(self, failure: BaseException) -> None:
-        self.failure = failure
+    def _ended(self, reading: asyncio.Task[None]) -> None:
+        failure = None if reading.cancelled() else reading.exception()
+        if isinstance(failure, OSError):
+            failure = ConnectionLost(f"the connection broke: {failure.strerror or failure}")
+        self.failure = failure = failure or ConnectionLost("this client was closed")
         self._failure_told = bool(self._pending)
         for future in self._pending.values():
             _fail(future, failure)

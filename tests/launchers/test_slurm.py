@@ -234,7 +234,7 @@ async def editor(
     assert sessions.exists(), output(user.folder, job)
     (file,) = sessions.glob("*.json")
     streams = await asyncio.open_unix_connection(json.loads(file.read_text("utf-8"))["unix"])
-    return DapClient.over(*streams, tap=conversation.tap)
+    return DapClient(*streams, tap=conversation.tap)
 
 
 async def test_the_last_debugger_leaves_before_its_ranks_come(

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from tests.support.processes.ranks import Rank
 from tests.support.session import Session
 

@@ -141,7 +141,7 @@ async def test_sockets_for_standard_input_and_output(user: User) -> None:
     stdout.close()
     reader, idle = await asyncio.open_connection(sock=from_stdout)
     _, writer = await asyncio.open_connection(sock=to_stdin)
-    client = DapClient.over(reader, writer, tap=Conversation("editor").tap)
+    client = DapClient(reader, writer, tap=Conversation("editor").tap)
     await client.request("initialize", {"adapterID": "dap-mux"}, timeout=LIMIT)
     await client.disconnect()
     idle.close()

@@ -9,8 +9,7 @@ import stat
 
 import pytest
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from tests.support.processes.commands import (
     LIMIT,
     User,

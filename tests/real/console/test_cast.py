@@ -16,8 +16,7 @@ from typing import Final
 import anyio
 import pytest
 
-from dap_mux.client import RequestFailed
-from dap_mux.client.wire import Json
+from dap_mux.client import Json, RequestFailed
 from dap_mux.engine import Settings
 from dap_mux.engine.commands.pdb import locations, step_commands
 from tests.real.driving import Driver, line_of, script

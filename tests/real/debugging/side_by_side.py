@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from dap_mux.engine.evaluate.inspect import without_debugger_frames
 from tests.conftest import Connect
 from tests.real.driving import Lines, line_of, script

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client.wire import Json
+from dap_mux.client import Json
 from dap_mux.engine import Settings
 from tests.conftest import rounds
 from tests.real.driving import LIMIT, Driver, line_of, script

@@ -5,8 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, log, resume, start
 

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 import pytest
 
-from dap_mux.client.wire import Json
+from dap_mux.client import Json
 from dap_mux.engine.state.phases import Phase
 from tests.real.driving import Driver, line_of, script
 from tests.real.ranks.agents import Start, start

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from dap_mux.client.wire import Json
+from dap_mux.client import Json
 from dap_mux.engine import Settings
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks

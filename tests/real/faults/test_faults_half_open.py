@@ -138,7 +138,7 @@ async def test_the_last_client_is_gone_without_a_word(
     ranks = await start_ranks(4, PROGRAM, arguments=[str(done)])
     async with session([rank.port for rank in ranks]) as running:
         streams = await asyncio.open_connection("127.0.0.1", running.port, local_addr=(FAR, 0))
-        client = DapClient.over(*streams)
+        client = DapClient(*streams)
         await client.handshake({}, breakpoints={PROGRAM: [COUNT]}, timeout=LIMIT)
         await client.wait_event("stopped", timeout=LIMIT)
         network.lose(FAR)

@@ -126,10 +126,10 @@ async def test_a_client_is_gone_and_comes_back(four: Driver) -> None:
     """Without a word, while all are stopped: they run on, and stop for it again when it is back."""
     running = four.session
     other = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
-    four.client._wire._writer.transport.abort()
+    four.client._writer.transport.abort()
     await until(lambda: len(running.engine.core.clients) == 1, within=LIMIT, what="it is gone")
     await steps_on(other, 0, [0, 1, 2, 3])  # the ranks are the other's now
-    other.client._wire._writer.transport.abort()
+    other.client._writer.transport.abort()
     await until(lambda: not running.engine.core.clients, within=LIMIT, what="both are gone")
     again = await Driver.attach(running, breakpoints={PROGRAM: [COUNT]})
     await again.stopped(COUNT, within=LIMIT)

@@ -15,8 +15,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from dap_mux.engine import Settings
 from tests.conftest import Connect
 from tests.real.driving import LIMIT, Driver, ends_well, let_end, line_of, script

@@ -278,7 +278,7 @@ async def begin(client: DapClient) -> None:
 async def vanish_at(running: Session, phase: Phase) -> None:
     """A client that is cut off when rank 0 comes into `phase`; ends when the rank was left."""
     client = await running.client()
-    at(running, phase, client._wire._writer.transport.abort)  # as if its process were killed
+    at(running, phase, client._writer.transport.abort)  # as if its process were killed
     await begin(client)
     await until(lambda: not client.open, within=LIMIT, what=f"cut off in {phase.label}")
     rank = running.engine.core.ranks["job", 0]

@@ -11,8 +11,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.client import DapClient
-from dap_mux.client.wire import Json
+from dap_mux.client import DapClient, Json
 from dap_mux.engine import Settings
 from tests.real.driving import Driver, line_of, script
 from tests.real.ranks.agents import Start, start

@@ -103,7 +103,7 @@ async def taking_a_call(
     told = {**env, "DAP_MUX_DIAL": f"{HOST}:{port}", "DAP_MUX_DIAL_TOKEN": TOKEN}
     (rank,) = await callers(user, [0], script, told, world=1)
     reader, writer = await asyncio.wait_for(called, LIMIT)
-    client = DapClient.over(reader, writer)
+    client = DapClient(reader, writer)
     nonce = "5e55107"
     answer = await client.request("dapMuxGreeting", {"nonce": nonce}, timeout=LIMIT)
     assert answer["proof"] == proof(TOKEN, "rank", nonce, answer["nonce"])

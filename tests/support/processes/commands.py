@@ -104,7 +104,7 @@ class Command:
         assert stdin is not None
         assert stdout is not None
         conversation = Conversation("editor")
-        client = DapClient.over(stdout, stdin, tap=conversation.tap)
+        client = DapClient(stdout, stdin, tap=conversation.tap)
         self.clients.append((client, conversation, all_answered))
         return client
 
