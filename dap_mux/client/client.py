@@ -310,7 +310,8 @@ class DapClient:
         failure = None if reading.cancelled() else reading.exception()
         if isinstance(failure, OSError):
             failure = ConnectionLost(f"the connection broke: {failure.strerror or failure}")
-        self.failure = failure = failure or ConnectionLost("this client was closed")
+        failure = failure or ConnectionLost("this client was closed")
+        self.failure = failure
         self._failure_told = bool(self._pending)
         for future in self._pending.values():
             _fail(future, failure)

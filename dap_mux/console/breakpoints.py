@@ -42,18 +42,13 @@ class Breakpoints:
 
     def __init__(self, client: SessionClient) -> None:
         self._client = client
-        self._breakpoints: list[Breakpoint] = []
+        self.all: list[Breakpoint] = []  # in the order in which they were set
         self._count = 0
-
-    @property
-    def all(self) -> list[Breakpoint]:
-        """The breakpoints, in the order in which they were set."""
-        return list(self._breakpoints)
 
     def remember(self, path: str, line: int) -> None:
         """Add one that was set when the console attached."""
         self._count += 1
-        self._breakpoints.append(Breakpoint(self._count, path, line))
+        self.all.append(Breakpoint(self._count, path, line))
 
     async def add(self, spec: str) -> Breakpoint:
         """Set one; return it with the session's message. Raises UsageError."""
@@ -62,20 +57,20 @@ class Breakpoints:
         added = Breakpoint(self._count, path, line, condition)
         others = [
             each
-            for each in self._breakpoints
+            for each in self.all
             if (each.path, each.line, each.condition) != (path, line, condition)
         ]
         try:
             await self._send([*others, added], path)
         except BaseException:
-            await self._send(self._breakpoints, path)
+            await self._send(self.all, path)
             raise
-        return self._breakpoints[-1]
+        return self.all[-1]
 
     async def clear(self, spec: str) -> list[str]:
         """Remove `N`, `FILE:LINE` or `all`; say what was removed. Raises UsageError."""
-        removed = [each for each in self._breakpoints if spec == "all" or _matches(each, spec)]
-        kept = [each for each in self._breakpoints if each not in removed]
+        removed = [each for each in self.all if spec == "all" or _matches(each, spec)]
+        kept = [each for each in self.all if each not in removed]
         for path in {each.path for each in removed}:
             await self._send(kept, path)
         said = [f"cleared {each}" for each in removed]
@@ -100,7 +95,7 @@ class Breakpoints:
             each.number: _with_result(each, result)
             for each, result in zip(in_file, results, strict=True)
         }
-        self._breakpoints = [updated.get(each.number, each) for each in wanted]
+        self.all = [updated.get(each.number, each) for each in wanted]
 
 
 def _matches(breakpoint_: Breakpoint, spec: str) -> bool:

@@ -342,7 +342,7 @@ async def help_(console: Context, rest: str) -> None:
     console.screen.say(f"{help_text()}\n\n{RANK_SETS}")
 
 
-COMMANDS: Final = (
+COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "list [classes|full] [RANKS]",
         "show where ranks are (default: stopped ranks)",

@@ -67,6 +67,8 @@ STYLE: Final = Style.from_dict(
 class Terminal:
     """One console on this process's terminal."""
 
+    way_back = "Ctrl-C"  # here it is a key
+
     def __init__(self, console: Console, history: History) -> None:
         self._console = console
         self._prompt: PromptSession[str] = PromptSession(
@@ -78,11 +80,6 @@ class Terminal:
             style=STYLE,
         )
         console.edited_in(self)
-
-    @property
-    def way_back(self) -> str:
-        """Here Ctrl-C is a key."""
-        return "Ctrl-C"
 
     async def converse(self) -> None:
         """Read lines until the user leaves or the session ends."""

@@ -2,13 +2,13 @@
 
 It joins the running session as an observer, so it starts, configures and keeps nothing.
 
-- `session_watch`: finds the running session; looks at one folder, and reads only what has changed.
-- `session_follower`: joins that session, rejoins as needed, and keeps a `RankState` of its ranks.
+- `session_follower`: finds the running session in a folder of which it reads only what has changed,
+  joins it, rejoins as needed, and keeps a `RankState` of its ranks.
 - `rank_state`: where ranks are stopped, as the session's events say; pure, like all below.
 - `file_versions`: where the lines that ranks run are in the text as it is edited.
 - `expressions`: the expression under the cursor, and the function around it.
-- `jsonc`, `launch_json`, `mapping_fixes`: launch.json while it is edited: its rank sets, and path
-  mappings that are written into it.
+- `jsonc`, `launch_json`: launch.json while it is edited, and the rank sets in it; `problems` writes
+  path mappings into it.
 - `server`: JSON-RPC in which every malformed request is answered, and work that follows changes.
 - `features`, `source_features`, `launch_json_features`: what an editor is offered, by the parts
   above; none of it waits long for a rank.

@@ -98,23 +98,6 @@ def text_of(node: Node | None) -> Text | None:
     return Text(value, (*places, (row, column)))
 
 
-def start(node: Node) -> Place:
-    """Return where a value begins."""
-    row, column = node.start_point
-    return row, column
-
-
-def end(node: Node) -> Place:
-    """Return where a value ends."""
-    row, column = node.end_point
-    return row, column
-
-
-def replaced(node: Node, text: str) -> Edit:
-    """Return the edit that replaces a value."""
-    return Edit(start(node), end(node), text)
-
-
 def appended(node: Node, text: str) -> list[Edit]:
     """Return the edits that append an element to an object or array.
 
@@ -124,7 +107,7 @@ def appended(node: Node, text: str) -> list[Edit]:
     if not elements:
         return [_first(node, text)]
     last = elements[-1]
-    behind = end(last)
+    behind = last.end_point
     if last.start_point[0] == node.start_point[0]:
         return [Edit(behind, behind, f", {text}")]
     after, comma = _line_end(node, last)
@@ -137,11 +120,11 @@ def appended(node: Node, text: str) -> list[Edit]:
 def _first(node: Node, text: str) -> Edit:
     """Insert into an empty object or array, after its comments."""
     comments = [child for child in node.children if child.type == "comment"]
-    place = end(comments[-1] if comments else node.children[0])
+    place = (comments[-1] if comments else node.children[0]).end_point
     outer = _indent(node)
-    own_line = comments and start(comments[-1])[0] != start(node)[0]
+    own_line = comments and comments[-1].start_point[0] != node.start_point[0]
     inner = _indent(comments[-1]) if own_line else outer + _unit(node)
-    closing = "" if start(node)[0] != end(node)[0] else f"\n{outer}"
+    closing = "" if node.start_point[0] != node.end_point[0] else f"\n{outer}"
     return Edit(place, place, f"\n{inner}{text}{closing}")
 
 
@@ -150,13 +133,13 @@ def _line_end(node: Node, last: Node) -> tuple[Place, bool]:
 
     A comma and a comment on the element's line belong to it.
     """
-    place, comma = end(last), False
+    place, comma = last.end_point, False
     for child in _flat(node):
         if child.start_byte < last.end_byte or child.start_point[0] != last.end_point[0]:
             continue
         if child.type in (",", "comment"):
             comma = comma or child.type == ","
-            place = end(child)
+            place = child.end_point
     return place, comma
 
 
@@ -185,9 +168,7 @@ def _unit(node: Node) -> str:
 
 
 def _elements(node: Node | None, kind: str) -> list[Node]:
-    if node is None or node.type != kind:
-        return []
-    return [child for child in _flat(node) if child.type not in _NO_VALUE]
+    return [] if node is None or node.type != kind else [*_values(node)]
 
 
 def _values(node: Node) -> Iterator[Node]:

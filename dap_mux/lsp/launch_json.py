@@ -8,7 +8,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from dap_mux.lsp.jsonc import Place, Text, end, items, members, read, said, start, text_of
+from dap_mux.lsp.jsonc import Place, Text, items, members, read, said, text_of
 from dap_mux.lsp.rank_state import RankState
 from dap_mux.rank_sets import RankSetError, complete, parse
 
@@ -57,7 +57,7 @@ def rank_set_problems(text: str) -> Iterator[RankSetProblem]:
         if found:
             yield from _complaints(found)
         elif node is not None and not (node.type == "number" and (node.text or b"").isdigit()):
-            yield RankSetProblem(start(node), end(node), _NOT_A_RANK_SET)
+            yield RankSetProblem(node.start_point, node.end_point, _NOT_A_RANK_SET)
 
 
 def _complaints(found: Text) -> Iterator[RankSetProblem]:

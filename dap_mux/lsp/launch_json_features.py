@@ -18,7 +18,7 @@ from pygls.uris import to_fs_path
 
 from dap_mux.lsp.launch_json import RankSetProblem, completions, is_launch, rank_set_problems
 from dap_mux.lsp.positions import Positions
-from dap_mux.lsp.server import SOURCE, Server
+from dap_mux.lsp.server import Server, diagnostic
 from dap_mux.user_files import open_regular
 
 # Files that are not encoded in UTF-8: VS Code reads some of them, we write into none.
@@ -73,35 +73,20 @@ async def _check(ls: Server, uri: str) -> None:
         return  # it has changed since, and is checked again
     found: list[types.Diagnostic] = []
     if now:
-        positions = Positions(ls, now)
-        found += [_diagnostic(positions, one) for one in problems]
+        positions, error = Positions(ls, now), types.DiagnosticSeverity.Error
+        found += [
+            diagnostic(positions.between(one.start, one.end), one.message, error)
+            for one in problems
+        ]
     if encoding and (now or uri in ls.launch_files_to_mend):
-        found.append(_encoding_diagnostic(encoding))
+        # The line: its columns depend on how the editor has decoded it.
+        start, behind = types.Position(encoding.line, 0), types.Position(encoding.line + 1, 0)
+        found.append(diagnostic(types.Range(start, behind), encoding.message))
     ls.publish(uri, found, version)
 
 
 def _problems(path: str, text: str) -> tuple[list[RankSetProblem], EncodingProblem | None]:
     return list(islice(rank_set_problems(text), MAX_PROBLEMS)), encoding_problem(path)
-
-
-def _diagnostic(positions: Positions, one: RankSetProblem) -> types.Diagnostic:
-    return types.Diagnostic(
-        range=positions.between(one.start, one.end),
-        severity=types.DiagnosticSeverity.Error,
-        source=SOURCE,
-        message=one.message,
-    )
-
-
-def _encoding_diagnostic(one: EncodingProblem) -> types.Diagnostic:
-    """Mark the line; its columns depend on how the editor has decoded it."""
-    start = types.Position(one.line, 0)
-    return types.Diagnostic(
-        range=types.Range(start, types.Position(one.line + 1, 0)),
-        severity=types.DiagnosticSeverity.Warning,
-        source=SOURCE,
-        message=one.message,
-    )
 
 
 async def complete(ls: Server, asked: types.CompletionParams) -> types.CompletionList | None:

@@ -39,16 +39,11 @@ class Positions:
         """Return the end of a line."""
         return self.at(line, len(self._lines[line]))
 
-    def plain(self, position: types.Position) -> tuple[int, int]:
-        """Return line and character of the editor's position, both 0-based."""
-        found = self._codec.position_from_client_units(self._lines, position)
-        return found.line, found.character
-
     def to_ast(self, position: types.Position) -> tuple[int, int]:
         """Return a line from 1 and a column in bytes."""
-        line, column = self.plain(position)
-        before = self._lines[line][:column] if line < len(self._lines) else ""
-        return line + 1, len(before.encode())
+        found = self._codec.position_from_client_units(self._lines, position)
+        line = self._lines[found.line] if found.line < len(self._lines) else ""
+        return found.line + 1, len(line[: found.character].encode())
 
     def of(self, found: Expression) -> types.Range:
         """Return where an expression stands."""

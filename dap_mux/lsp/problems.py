@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from pathlib import Path
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
+from tree_sitter import Node
 
-from dap_mux.lsp import launch_json_features, mapping_fixes
-from dap_mux.lsp.jsonc import Edit
-from dap_mux.lsp.launch_json import NAME
+from dap_mux.lsp import launch_json_features
+from dap_mux.lsp.jsonc import Edit, appended, items, members, read, said
+from dap_mux.lsp.launch_json import NAME, ours
 from dap_mux.lsp.positions import Positions
 from dap_mux.lsp.rank_state import same_file
-from dap_mux.lsp.server import SOURCE, Server
+from dap_mux.lsp.server import Server, diagnostic
 from dap_mux.printable import one_line, printable
 from dap_mux.session_files import SessionFile
 
@@ -26,6 +30,9 @@ WRITTEN: Final = (
     "The path mapping was added to {name!r} in {file}. "
     "It takes effect at the next start of that configuration."
 )
+FOLDER: Final = "${workspaceFolder}"
+NEW_NAME: Final = "Remote Attach to Cluster"
+_DIGITS: Final = re.compile("[0-9]{1,5}")
 Breakpoint = dict[str, Any]
 
 
@@ -36,7 +43,8 @@ def publish(ls: Server) -> None:
     for one in ls.follower.breakpoints:
         uri = from_fs_path(one["path"])
         if uri is not None and one["message"]:
-            found.setdefault(uri, []).append(_diagnostic(ls, uri, one))
+            message = printable(f"breakpoint: {one['message']}")
+            found.setdefault(uri, []).append(diagnostic(_line(ls, uri, one), message))
         if one["mappings"] and (folder := _folder(ls, one["path"])):
             to_mend.add(_launch_file(folder).as_uri())
     for uri in sorted(ls.documents_with_problems | found.keys()):
@@ -45,15 +53,6 @@ def publish(ls: Server) -> None:
     before, ls.launch_files_to_mend = ls.launch_files_to_mend, to_mend
     for uri in sorted(before | to_mend):
         launch_json_features.check(ls, uri)
-
-
-def _diagnostic(ls: Server, uri: str, one: Breakpoint) -> types.Diagnostic:
-    return types.Diagnostic(
-        range=_line(ls, uri, one),
-        severity=types.DiagnosticSeverity.Warning,
-        source=SOURCE,
-        message=printable(f"breakpoint: {one['message']}"),
-    )
 
 
 def _line(ls: Server, uri: str, one: Breakpoint) -> types.Range:
@@ -98,9 +97,9 @@ def _new_files(
         return []
     found = []
     for entry in (mapping["entry"] for mapping in mappings):
-        whole = mapping_fixes.new_file(entry, folder=folder, port=session.port)
+        whole = new_file(entry, folder=folder, port=session.port)
         title, edit = f"Write {NAME} with {_named(entry)}", _created(launch.as_uri(), whole)
-        found.append(_action(title, edit, mapping_fixes.NEW_NAME))
+        found.append(_action(title, edit, NEW_NAME))
     return found
 
 
@@ -110,7 +109,7 @@ async def _fixes(
     entry, text = mapping["entry"], document.source
     positions = Positions(ls, document)
     found = await asyncio.to_thread(
-        mapping_fixes.fixes,
+        fixes,
         text,
         entry,
         instead=bool(mapping["instead"]),
@@ -179,3 +178,125 @@ def _created(uri: str, text: str) -> types.WorkspaceEdit:
     document = types.OptionalVersionedTextDocumentIdentifier(uri)
     written = types.TextDocumentEdit(document, [types.TextEdit(nothing, text)])
     return types.WorkspaceEdit(document_changes=[types.CreateFile(uri), written])
+
+
+# The text of a fix: edits that write a missing path mapping into launch.json
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Edits of one configuration. `likely`: it is the one of the running session."""
+
+    configuration: str
+    edits: tuple[Edit, ...]
+    likely: bool
+
+
+def fixes(
+    text: str,
+    entry: Mapping[str, Any],
+    *,
+    instead: bool,
+    folder: str,
+    port: int,
+    configuration_name: str = "",
+) -> list[Fix]:
+    """Return the fix that adds an entry to the session's configuration.
+
+    That is the one with this name, or else with the session's port. Where no configuration has
+    either there is a fix for each, and without any one that adds a configuration. A configuration
+    that already has the entry is skipped. `instead`: the entry replaces the one with the same
+    local root.
+    """
+    root, entry = read(text), portable(entry, folder)
+    mine = ours(root)
+    named = [one for one in mine if configuration_name and _name(one) == configuration_name]
+    own = named or [one for one in mine if _port(one) == port]
+    lacking = [one for one in own or mine if not _has(one, entry, folder)]
+    found = [
+        Fix(_name(one) or "?", edits, likely=bool(own))
+        for one in lacking
+        if (edits := _written(one, entry, instead=instead, folder=folder))
+    ]
+    configurations = members(root).get("configurations")
+    if (
+        not found
+        and lacking == mine
+        and configurations is not None
+        and configurations.type == "array"
+    ):
+        whole = json.dumps(configuration(entry, port), ensure_ascii=False)
+        return [Fix(NEW_NAME, tuple(appended(configurations, whole)), likely=True)]
+    return found
+
+
+def new_file(entry: Mapping[str, Any], *, folder: str, port: int) -> str:
+    """Return a whole launch.json."""
+    whole = {"version": "0.2.0", "configurations": [configuration(portable(entry, folder), port)]}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def configuration(entry: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """Return a configuration for a session on this machine."""
+    return {
+        "name": NEW_NAME,
+        "type": "debugpy",
+        "request": "attach",
+        "connect": {"host": "localhost", "port": port},
+        "pathMappings": [dict(entry)],
+        "justMyCode": False,
+    }
+
+
+def portable(entry: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return an entry whose local root is relative to the workspace folder, if it is inside."""
+    local = PurePath(entry["localRoot"])
+    if folder and local.is_relative_to(folder):
+        return {**entry, "localRoot": str(PurePath(FOLDER) / local.relative_to(folder))}
+    return dict(entry)
+
+
+def _has(one: Node, entry: Mapping[str, Any], folder: str) -> bool:
+    for known in items(members(one).get("pathMappings")):
+        try:
+            value = json.loads(known.text or b"")
+        except ValueError:  # for example, with a comment inside
+            continue
+        rooted = isinstance(value, dict) and isinstance(value.get("localRoot"), str)
+        if rooted and portable(value, folder) == entry:
+            return True
+    return False
+
+
+def _written(
+    one: Node, entry: Mapping[str, Any], *, instead: bool, folder: str
+) -> tuple[Edit, ...]:
+    mappings = members(one).get("pathMappings")
+    text = json.dumps(entry, ensure_ascii=False)
+    if mappings is None:
+        return tuple(appended(one, f'"pathMappings": [{text}]'))
+    if mappings.type != "array":
+        return ()
+    for known in map(members, items(mappings)):
+        if instead and _is_same(known, entry, folder) and "remoteRoot" in known:
+            old, new = known["remoteRoot"], json.dumps(entry["remoteRoot"], ensure_ascii=False)
+            return (Edit(old.start_point, old.end_point, new),)
+    return tuple(appended(mappings, text))
+
+
+def _is_same(known: Mapping[str, Node], entry: Mapping[str, Any], folder: str) -> bool:
+    roots = (said(known.get("localRoot")), str(entry["localRoot"]))
+    here = [PurePath(folder, root.replace(FOLDER, folder)) for root in roots]
+    return here[0] == here[1] and not {"ranks", "hosts"} & known.keys()
+
+
+def _name(one: Node) -> str:
+    return said(members(one).get("name"))
+
+
+def _port(one: Node) -> int:
+    """Return the port of a configuration, a number or a text; 0 without one."""
+    connect = members(members(one).get("connect"))
+    node = connect.get("port") or members(one).get("port")
+    text = said(node) or (node.text.decode(errors="replace") if node and node.text else "")
+    return int(text) if _DIGITS.fullmatch(text) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -26,8 +26,7 @@ from pygls.workspace import TextDocument
 from dap_mux import __version__
 from dap_mux.lsp.file_versions import FileVersions
 from dap_mux.lsp.rank_state import StoppedRanks
-from dap_mux.lsp.session_follower import Join, SessionFollower
-from dap_mux.lsp.session_watch import Wanted
+from dap_mux.lsp.session_follower import Join, SessionFollower, Wanted
 from dap_mux.user_files import check_regular
 
 # Background work that follows changes: one run at a time, for all that has changed meanwhile.
@@ -116,9 +115,17 @@ class LspProtocol(LanguageServerProtocol):
         return None
 
 
-SOURCE: Final = "dap-mux"  # of diagnostics
 REFRESH: Final = "refresh"
 BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def diagnostic(
+    where: types.Range,
+    message: str,
+    severity: types.DiagnosticSeverity = types.DiagnosticSeverity.Warning,
+) -> types.Diagnostic:
+    """Return a diagnostic of ours."""
+    return types.Diagnostic(where, message, severity, source="dap-mux")
 
 
 class Server(LanguageServer):
@@ -187,19 +194,11 @@ class Server(LanguageServer):
 
     async def _refresh(self) -> None:
         self._shown = self.follower.ranks.revision
-        for refresh in self._refreshes():
-            await refresh(None)
-
-    def _refreshes(self) -> list[Callable[[None], Awaitable[None]]]:
         workspace = self.client_capabilities.workspace
-        hints = workspace and workspace.inlay_hint
-        lenses = workspace and workspace.code_lens
-        found: list[Callable[[None], Awaitable[None]]] = []
-        if hints and hints.refresh_support:
-            found.append(self.workspace_inlay_hint_refresh_async)
-        if lenses and lenses.refresh_support:
-            found.append(self.workspace_code_lens_refresh_async)
-        return found
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            await self.workspace_inlay_hint_refresh_async(None)
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            await self.workspace_code_lens_refresh_async(None)
 
     def start_task(self, work: Any) -> None:
         """Run a task in the background, and keep a reference to it."""

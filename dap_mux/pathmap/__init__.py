@@ -13,8 +13,15 @@ take in `/src2`, so its roots end with a slash.
 
 from __future__ import annotations
 
-from dap_mux.pathmap.mapping import HERE, Entry, PathMap, Place, RankPaths
-from dap_mux.pathmap.reading import BadMapping, parse
-from dap_mux.pathmap.spelling import is_windows
+from dap_mux.pathmap.mapping import (
+    HERE,
+    BadMapping,
+    Entry,
+    PathMap,
+    Place,
+    RankPaths,
+    is_windows,
+    parse,
+)
 
 __all__ = ["HERE", "BadMapping", "Entry", "PathMap", "Place", "RankPaths", "is_windows", "parse"]

@@ -24,12 +24,7 @@ _VALUE: Final = {
     "memoryReference": Kind.MEMORY,
     "valueLocationReference": Kind.LOCATION,
 }
-_VARIABLE: Final = {
-    "variablesReference": Kind.VARIABLES,
-    "memoryReference": Kind.MEMORY,
-    "declarationLocationReference": Kind.LOCATION,
-    "valueLocationReference": Kind.LOCATION,
-}
+_VARIABLE: Final = {**_VALUE, "declarationLocationReference": Kind.LOCATION}
 _FRAME: Final = {
     "id": Kind.FRAME,
     "instructionPointerReference": Kind.MEMORY,
@@ -37,6 +32,7 @@ _FRAME: Final = {
     **_SPAN,
     **_SOURCE,
 }
+_GOTO_TARGET: Final = {"id": Kind.GOTO, "instructionPointerReference": Kind.MEMORY, **_SPAN}
 _MODULE: Final = {"id": Kind.MODULE, "path": Kind.PATH, "symbolFilePath": Kind.PATH}
 _BREAKPOINT: Final = {
     "id": Kind.BREAKPOINT,
@@ -56,11 +52,7 @@ RESPONSES, PLACE_RESPONSES = tables(
         "evaluate": _VALUE,
         "exceptionInfo": {"details": {"source": Kind.PATH}},  # debugpy's own, not in the schema
         "focus": _OUR_PLACE,
-        "gotoTargets": {
-            "targets": [
-                {"id": Kind.GOTO, "instructionPointerReference": Kind.MEMORY, **_SPAN},
-            ]
-        },
+        "gotoTargets": {"targets": [_GOTO_TARGET]},
         "list": {"ranks": [_OUR_PLACE]},
         "loadedSources": {"sources": [_SOURCE["source"]]},
         "locations": {**_SPAN, **_SOURCE},

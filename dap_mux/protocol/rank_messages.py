@@ -260,20 +260,12 @@ def event_body(event: str, body: Raw) -> Object:
     decoded = plain(body)
     kind = EVENTS.get(event)
     if kind is not None:
-        try:
-            msgspec.convert(decoded, kind)
-        except msgspec.ValidationError as error:
-            raise PeerFault(str(error)) from None
+        read_data(decoded, kind)
     return decoded
 
 
-def fields(body: Object, kind: type[T]) -> T:
-    """Return what the engine reads of a body that `event_body` has checked."""
-    return msgspec.convert(body, kind)
-
-
 def read_data(data: object, kind: type[T]) -> T:
-    """Return the data of a telemetry event of ours. Raises `PeerFault`."""
+    """Return what the engine reads of decoded data. Raises `PeerFault`."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:

@@ -4,8 +4,8 @@ The console, `evaluate`, launch.json, breakpoints and the language server all us
 goes through `tokens` and `grammar` into a tree of frozen nodes (`algebra`, `indices`), each
 a `RankSet`. A tree knows no session: `RankSet.select` holds it against a `World`, a
 snapshot of the ranks, their states, meshes and named sets. `fold` goes the other way, from
-ranks to the shortest text, `prefix` finds the rank set at the head of a breakpoint's
-condition, and `completion` says what may stand at a column; `texts` imports all these when they
+ranks to the shortest text, `prefix` finds the rank set at the head of a condition or a command,
+and `completion` says what may stand at a column; `texts` imports all these when they
 are needed. All of it is pure.
 
 The grammar, loosest binding first (the order of Python's own operators):
@@ -45,7 +45,6 @@ from __future__ import annotations
 
 from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold, name_ranks
-from dap_mux.rank_sets.mesh import Mesh
 from dap_mux.rank_sets.texts import (
     complete,
     is_name,
@@ -56,7 +55,7 @@ from dap_mux.rank_sets.texts import (
     substitute,
     with_group,
 )
-from dap_mux.rank_sets.world import STATES, RankId, RankSet, World
+from dap_mux.rank_sets.world import STATES, Mesh, RankId, RankSet, World
 
 __all__ = [
     "STATES",

@@ -5,14 +5,18 @@ Nodes compare by meaning: their place in the text (`place`) only serves messages
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.world import RankId, RankSet, Selection
 from dap_mux.suggestions import did_you_mean
+
+Members: TypeAlias = frozenset[RankId]
 
 MAX_NAMED_SET_DEPTH = 8
 """Named sets may refer to named sets this many times over; bounds the recursion."""
@@ -109,45 +113,46 @@ class Complement(RankSet):
 @dataclass(frozen=True)
 class _Combination(RankSet):
     parts: tuple[RankSet, ...]
+    sign: ClassVar[str]
 
     def varies_in(self, names: Mapping[str, RankSet], seen: set[str]) -> bool:
         return any(part.varies_in(names, seen) for part in self.parts)
+
+    def members(self, selection: Selection) -> frozenset[RankId]:
+        return self.combined(*(_members(part, selection) for part in self.parts))
+
+    @abstractmethod
+    def combined(self, first: Members, *rest: Members) -> Members: ...
+
+    def __str__(self) -> str:
+        return f" {self.sign} ".join(map(_bracketed, self.parts))
 
 
 class Union(_Combination):
     """`a | b | ...`: the ranks in any."""
 
-    def members(self, selection: Selection) -> frozenset[RankId]:
-        return frozenset().union(*_each(self.parts, selection))
+    sign = "|"
 
-    def __str__(self) -> str:
-        return " | ".join(map(_bracketed, self.parts))
+    def combined(self, first: Members, *rest: Members) -> Members:
+        return first.union(*rest)
 
 
 class Intersection(_Combination):
     """`a & b & ...`: the ranks in all."""
 
-    def members(self, selection: Selection) -> frozenset[RankId]:
-        first, *rest = _each(self.parts, selection)
-        return first.intersection(*rest)
+    sign = "&"
 
-    def __str__(self) -> str:
-        return " & ".join(map(_bracketed, self.parts))
+    def combined(self, first: Members, *rest: Members) -> Members:
+        return first.intersection(*rest)
 
 
 class Difference(_Combination):
     """`a - b - ...`: the ranks of the first that are in none of the rest."""
 
-    def members(self, selection: Selection) -> frozenset[RankId]:
-        first, *rest = _each(self.parts, selection)
+    sign = "-"
+
+    def combined(self, first: Members, *rest: Members) -> Members:
         return first.difference(*rest)
-
-    def __str__(self) -> str:
-        return " - ".join(map(_bracketed, self.parts))
-
-
-def _each(parts: tuple[RankSet, ...], selection: Selection) -> list[frozenset[RankId]]:
-    return [_members(part, selection) for part in parts]
 
 
 def _members(part: RankSet, selection: Selection) -> frozenset[RankId]:

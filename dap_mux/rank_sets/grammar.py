@@ -21,16 +21,9 @@ from dap_mux.rank_sets.algebra import (
 )
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Numbers, Run, Slice
-from dap_mux.rank_sets.syntax_errors import (
-    no_dim,
-    no_rank,
-    no_set,
-    trailing,
-    trailing_index,
-    unknown,
-)
 from dap_mux.rank_sets.tokens import Token, singly, tokenize
 from dap_mux.rank_sets.world import STATES, RankSet
+from dap_mux.suggestions import did_you_mean
 
 _MAX_NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""
@@ -79,7 +72,7 @@ class _Parser:
     def whole(self) -> RankSet:
         result = self._set()
         if self._peek().kind != "end":
-            raise trailing(self._take())
+            raise _trailing(self._take())
         return result
 
     # Operators, loosest first.
@@ -109,7 +102,7 @@ class _Parser:
             return Complement(self._deeper(token, self._term))
         if self._accept("("):
             inner = self._deeper(token, self._set)
-            self._close(token, trailing)
+            self._close(token, _trailing)
             return inner
         return self._atom()
 
@@ -135,7 +128,7 @@ class _Parser:
             return Named(self._take().text, token.place)
         if token.kind == "name":
             return self._name(self._take())
-        raise no_set(token)
+        raise _no_set(token)
 
     def _name(self, name: Token) -> RankSet:
         if self._accept(":"):
@@ -164,7 +157,7 @@ class _Parser:
             return All(group, name.place)
         if name.text in STATES:
             return InState(group, name.text, name.place)
-        raise unknown(name, self._peek())
+        raise _unknown(name, self._peek())
 
     def _list(self, group: Token | None) -> RankSet:
         place = (group or self._peek()).place
@@ -178,7 +171,7 @@ class _Parser:
         if not self._accept("("):
             raise RankSetError("ranks needs parentheses, as in ranks(0:4)", opening.place)
         result = self._selection(group, name.place)
-        self._close(opening, trailing_index)
+        self._close(opening, _trailing_index)
         return result
 
     def _selection(self, group: str | None, place: Place) -> RankSet:
@@ -202,7 +195,7 @@ class _Parser:
     def _dim(self) -> Dim:
         name = self._take()
         if name.kind != "name":
-            raise no_dim(name)
+            raise _no_dim(name)
         if not self._accept("="):
             message = f"expected = and coordinates after '{name.text}', as in {name.text}=0"
             raise RankSetError(message, self._one().place)
@@ -210,7 +203,7 @@ class _Parser:
         if not self._accept("("):
             return Dim(name.text, (self._index(),), (opening.column,), name.place)
         indices = self._located(self._index)
-        self._close(opening, trailing_index)
+        self._close(opening, _trailing_index)
         return Dim(name.text, *indices, name.place)
 
     def _located(self, one: Callable[[], Index]) -> _Located:
@@ -259,7 +252,7 @@ class _Parser:
     def _piece(self) -> int | Run:
         token = self._take()
         if token.kind not in ("number", "run"):
-            raise no_rank(token, self._peek())
+            raise _no_rank(token, self._peek())
         return _piece(token.text, token.place)
 
     # Tokens.
@@ -309,3 +302,68 @@ def _piece(text: str, place: Place) -> int | Run:
         message = f"{text} runs backwards: did you mean {last}-{first}?"
         raise RankSetError(message, Place(place.text, column, len(text)))
     return Run(first, last)
+
+
+# What is said of an unexpected token, with a hint what to write instead
+
+_KEYWORDS = ("all", *STATES, "ranks(...)")
+
+_OPERATOR_HINTS = {
+    "and": "for the ranks in both write &",
+    "or": "for the ranks in either write |",
+    "not": "for all other ranks write ~",
+}
+
+_TRAILING_HINTS = {
+    ",": "a comma joins numbers, as in 0-3,7; between sets write |",
+    ":": "slices go inside ranks(...), as in ranks(0:4)",
+    ")": "no parenthesis is open here",
+    "number": "is a comma or an operator missing before it?",
+    "run": "is a comma or an operator missing before it?",
+}
+
+
+def _unknown(token: Token, after: Token) -> RankSetError:
+    """A bare name that is neither `all`, a state nor `ranks`."""
+    hint = _OPERATOR_HINTS.get(token.text)
+    if hint is None and after.kind == "=":
+        hint = f"dimensions go inside ranks(...), as in ranks({token.text}=0)"
+    hint = hint or did_you_mean(token.text, _KEYWORDS)
+    return RankSetError(f"unknown word '{token.text}': {hint}", token.place)
+
+
+def _trailing(token: Token) -> RankSetError:
+    """After a set that could have ended."""
+    hint = _OPERATOR_HINTS.get(token.text) or _TRAILING_HINTS.get(token.kind)
+    message = hint or "expected | & - or the end here"
+    return RankSetError(f"unexpected '{token.text}': {message}", token.place)
+
+
+def _trailing_index(token: Token) -> RankSetError:
+    """After a piece inside ranks(...)."""
+    return RankSetError(f"unexpected '{token.text}': expected , or ) here", token.place)
+
+
+def _no_set(token: Token) -> RankSetError:
+    """Where a set was due."""
+    found = f", not '{token.text}'" if token.text else ""
+    message = f"expected a rank set{found}: for example 0-3, ranks(0:4), stopped or all"
+    return RankSetError(message, token.place)
+
+
+def _no_rank(token: Token, after: Token) -> RankSetError:
+    """Where a rank number was due."""
+    if after.kind == "=":
+        hint = f"numbers and dimensions do not mix; write ranks(...) & ranks({token.text}=...)"
+        return RankSetError(f"unexpected '{token.text}': {hint}", token.place)
+    found = f", not '{token.text}'" if token.text else ""
+    hint = ": between sets write |" if token.kind in ("name", "at") else ""
+    return RankSetError(f"expected a rank number{found}{hint}", token.place)
+
+
+def _no_dim(token: Token) -> RankSetError:
+    """Where a dimension was due."""
+    message = "expected a dimension, as in dp=0"
+    if token.kind in ("number", "run", ":"):
+        message = f"expected a dimension, not '{token.text}': several places of one are dp=(1,3)"
+    return RankSetError(message, token.place)

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension
 from dap_mux.rank_sets.fold import fold_numbers
-from dap_mux.rank_sets.mesh import Mesh
-from dap_mux.rank_sets.world import RankId, RankSet, Selection
+from dap_mux.rank_sets.world import Mesh, RankId, RankSet, Selection
 from dap_mux.suggestions import did_you_mean
 
 _NUMBER = re.compile(r"[0-9]+")

@@ -30,17 +30,17 @@ def is_name(text: str) -> bool:
 
 
 def split_leading(text: str) -> tuple[str, str]:
-    """Return the rank set at the head of a text and the command behind it (`leading`)."""
-    from dap_mux.rank_sets import leading
+    """Return the rank set at the head of a text and the command behind it (`prefix`)."""
+    from dap_mux.rank_sets import prefix
 
-    return leading.split_leading(text)
+    return prefix.split_leading(text)
 
 
 def with_group(text: str) -> str:
-    """Write Monarch's `debugee ranks(3)` and `debugee 13` as the grammar does (`leading`)."""
-    from dap_mux.rank_sets import leading
+    """Write Monarch's `debugee ranks(3)` and `debugee 13` as the grammar does (`prefix`)."""
+    from dap_mux.rank_sets import prefix
 
-    return leading.with_group(text)
+    return prefix.with_group(text)
 
 
 def split_prefix(text: str) -> Prefix:

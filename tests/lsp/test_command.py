@@ -13,7 +13,7 @@ import pytest
 import dap_mux.lsp
 from dap_mux.cli import main
 from dap_mux.cli.lsp import PACKAGES
-from dap_mux.lsp.session_watch import ONLY, SessionWatch, Wanted
+from dap_mux.lsp.session_follower import ONLY, SessionWatch, Wanted
 from dap_mux.session_files import SessionFile
 
 if sys.version_info >= (3, 11):

@@ -12,8 +12,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.lsp.session_follower import SessionFollower
-from dap_mux.lsp.session_watch import SessionWatch, Wanted
+from dap_mux.lsp.session_follower import SessionFollower, SessionWatch, Wanted
 from dap_mux.protocol.framing import Framer, encode_frame
 from dap_mux.session_files import SessionFile
 from tests.support.processes.commands import LIMIT

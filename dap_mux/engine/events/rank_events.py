@@ -38,7 +38,6 @@ from dap_mux.protocol.rank_messages import (
     Threads,
     announces_child,
     event_body,
-    fields,
     read,
     read_data,
     stopped_body,
@@ -134,11 +133,11 @@ class RankEvents:
 
     def served(self, rank: Rank, body: Body) -> None:
         """`dapMuxServed`: the rank has no adapter."""
-        self._lifecycle.served(rank, fields(body, Served).debugpy)
+        self._lifecycle.served(rank, read_data(body, Served).debugpy)
 
     def marked(self, rank: Rank, body: Body) -> None:
         """`dapMuxMark`: the rank sends more output once it knows that this much has come."""
-        count = fields(body, Marked).bytes
+        count = read_data(body, Marked).bytes
         if len(rank.connection.pending) < MAX_QUESTIONS:
             arguments: Body = {"expression": confirmation(count), "context": "watch"}
             to_ranks.ask(self._core, rank, "evaluate", arguments, lambda reply: None)
