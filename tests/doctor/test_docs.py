@@ -68,7 +68,7 @@ def causes() -> list[str]:
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         of_findings = [one for one in calls if ast.unparse(one.func) == "Finding"]
         firsts = [one.args[0] for one in of_findings]
-        names += [one.value for one in firsts if isinstance(one, ast.Constant)]
+        names += [str(one.value) for one in firsts if isinstance(one, ast.Constant)]
         told = {ast.unparse(one) for one in firsts}
         told |= set(values) & {"MISSING", "DIFFERS"}  # chosen between as they are needed
         names += [values[name] for name in told if name in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.injected import flight_recorder
+from dap_mux.injected.evidence import flight_recorder
 from dap_mux.rank import detection
 from dap_mux.rank.detection import claimed_place, program_of, said_place
 from dap_mux.rank.environ import LAUNCHERS, Place
