@@ -49,7 +49,8 @@ def enable(core: SessionState, rank: Rank) -> None:
         if not reply.ok and connection.link is not None:
             connection.cannot_wait = True
             name = label([rank.id], core.default_group())
-            text = f"dap-mux: rank {name} stops at barriers by itself: {reply.problem}\n"
+            why = reply.problem.strip().rpartition("\n")[2]
+            text = f"dap-mux: rank {name} stops at barriers by itself: {why}\n"
             core.warn("rank", f"stops at barriers by itself: {reply.problem}", rank)
             to_clients.broadcast(core, "output", {"category": "important", "output": text})
             core.touch(rank)

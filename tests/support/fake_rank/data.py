@@ -162,12 +162,17 @@ class FakeData:
             return self._value(meant)
         if (text := self._answer_of_pdb(meant.text)) is not None:
             return {"result": text, "type": "str", "variablesReference": 0}
-        if (called := injected_call(meant.text)) is not None and called.module not in self.fails:
-            hint: Json = {} if called.module == "torch_state" else {"presentationHint": {}}
-            return {"result": self._answer_of(called), "variablesReference": 0, **hint}
+        if (called := injected_call(meant.text)) is not None:
+            return self._call(called)
         if arguments.get("context") == "repl" and "=" in expression:
             return self._assign(expression)
         return self._evaluate_ours(expression, meant.text)
+
+    def _call(self, called: InjectedCall) -> Json:
+        if called.module in self.fails:
+            raise Refused("Traceback (most recent call last):\nAttributeError: no such method")
+        hint: Json = {} if called.module == "torch_state" else {"presentationHint": {}}
+        return {"result": self._answer_of(called), "variablesReference": 0, **hint}
 
     def _step(self) -> int:
         """While the program runs it is further at each look."""

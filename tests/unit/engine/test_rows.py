@@ -13,7 +13,7 @@ ENGINE: Final = Path(dap_mux.engine.__file__).parent
 OWNERS: Final = {
     "phase": {"ranks/transitions.py"},
     "reason": {"state/session.py"},
-    "stop": {"state/session.py", "stops/holds.py"},  # there it is that of an `AtBarrier`
+    "stop": {"state/session.py"},
     "pausing": {"state/session.py"},
     "waits_for": {"stops/partial_moves.py"},
     "at_barrier": {"stops/aggregate.py", "stops/barriers.py"},

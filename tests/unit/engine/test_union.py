@@ -44,7 +44,18 @@ STOPS: Final = [
     ([{"condition": "a"}], {"condition": "a"}),
     ([{"condition": "a"}, {}], {}),
     ([{"condition": " "}], {}),
-    ([{"condition": "barrier: ", "mode": "together"}], {}),
+    (
+        [{"condition": "barrier: ", "mode": "together"}],
+        {"condition": "True  # dap-mux waits [1,null,null]"},
+    ),
+    (
+        [{"condition": "a"}, {"condition": "barrier: b"}],
+        {"condition": '(a) or (b)  # dap-mux waits [2,null,"a"]'},
+    ),
+    (
+        [{}, {"condition": "differ: loss"}],
+        {"condition": 'True  # dap-mux waits [2,"loss","True"]'},
+    ),
     ([{"logMessage": " "}], {"logMessage": " "}),
     ([{"hitCondition": "3"}, {}], {}),
     ([{"condition": "a"}, {"condition": "b"}], {"condition": "(a) or (b)"}),
