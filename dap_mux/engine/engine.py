@@ -10,11 +10,10 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
-from dap_mux.engine.clients.attach_progress import Progress
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices
-from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
+from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.commands.requests.list import AllBreakpoints
 from dap_mux.engine.commands.requests.session_requests import SessionRequests
 from dap_mux.engine.evaluate.actors import Actors
 from dap_mux.engine.evaluate.collective_timeouts import CollectiveTimeouts
@@ -42,9 +41,8 @@ from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.source_files.diagnosis import Files
 from dap_mux.engine.state.listeners import RowsChanged
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import BarrierRound
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents

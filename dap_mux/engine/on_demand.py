@@ -117,8 +117,7 @@ class OnDemand(Struct, eq=False, dict=True):
         """`evaluate`, with the debug console's commands, and what completes it."""
         from dap_mux.engine.commands.debug_console.console import Console
         from dap_mux.engine.commands.debug_console.evaluate import Evaluation
-        from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
-        from dap_mux.engine.commands.debug_console.hover import HoverEvaluator
+        from dap_mux.engine.commands.debug_console.hover import HoverEvaluator, RankSetEvaluator
         from dap_mux.engine.commands.debug_console.merged_values import Values
         from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
 

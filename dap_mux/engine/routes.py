@@ -14,7 +14,7 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.commands.requests.list_breakpoints import AllBreakpoints
+from dap_mux.engine.commands.requests.list import AllBreakpoints
 from dap_mux.engine.commands.requests.session_requests import SessionRequests
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.events.session_end import JobRestart

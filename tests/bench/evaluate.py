@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
-from dap_mux.engine.ranks.attach_expression import attach_expression
+from dap_mux.engine.ranks.patching import attach_expression
 from dap_mux.session.injected_sources import injected_sources
 from tests.bench.figures import Figure, ahead, at_most, faster, shown, within
 from tests.bench.growth import FRAME, LINES, PATH

@@ -208,8 +208,8 @@ async def handshake(path: str, line: str, *ports: str) -> None:
 
 def _requests(path: str, line: int) -> list[bytes]:
     """Return the frames of the requests that a rank gets, in order."""
-    from dap_mux.engine.ranks.attach_expression import attach_expression
     from dap_mux.engine.ranks.handshake import INITIALIZE_ARGUMENTS
+    from dap_mux.engine.ranks.patching import attach_expression
     from dap_mux.session.injected_sources import injected_sources
     from tests.bench.wire import ATTACH
 

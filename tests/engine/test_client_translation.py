@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from dap_mux.engine import Engine, inputs, outputs
-from dap_mux.engine.state.client_translation import ClientTranslation
-from dap_mux.engine.state.path_translation import PathTranslation
+from dap_mux.engine.state.client_translation import ClientTranslation, PathTranslation
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import PLACE_EVENTS
 from dap_mux.protocol.messages import decode, raw

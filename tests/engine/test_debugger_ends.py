@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER
+from dap_mux.engine.ranks.patching import PROGRAM_OVER
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states
 from tests.support.scripted.playbook import Playbook

@@ -17,7 +17,7 @@ from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
 from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.union import Plan, Plans
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.source_files.diagnosis import NO_FILE
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply

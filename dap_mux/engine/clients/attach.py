@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from dap_mux.engine import admission
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.clients.attach_progress import Progress
+from dap_mux.engine.clients.client_inputs import TranslationSetup, is_on_windows
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices
-from dap_mux.engine.clients.translation_setup import TranslationSetup, is_on_windows
+from dap_mux.engine.clients.notices import Notices, Progress
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.capabilities import offer_restart
 from dap_mux.engine.outputs import Admitted, CloseClient, FindRanks

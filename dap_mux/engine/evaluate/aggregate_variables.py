@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.errors import StaleHandle
 
 MAX_TREES: Final = 1024  # trees that are kept: of running ranks none ever dies

@@ -9,9 +9,8 @@ from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.evaluate.fold import most_first
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import BarrierRound
 from dap_mux.engine.state.threads import coords_of
 from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.insight.compare import Tolerance, compare

@@ -19,9 +19,8 @@ from dap_mux.engine.evaluate.replies import OnAnswers, ReplyCollector
 from dap_mux.engine.injected_sources import call
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import substitute

@@ -19,10 +19,9 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.source_files.contents import Sources
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank, Reply, Stop
 from dap_mux.engine.state.selection import focused, looked_at
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import PeerFault, StaleHandle

@@ -13,9 +13,8 @@ from dap_mux.engine.evaluate.gather_results import Result, gather_results
 from dap_mux.engine.evaluate.stack_probe import Stacks, ask, stacks_of
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import BarrierRound
 from dap_mux.engine.stops.partial_moves import OnFound
 from dap_mux.errors import PeerFault
 from dap_mux.insight.stack_tree import Frame, Stack

@@ -7,11 +7,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.messages.join import Join
-from dap_mux.engine.messages.to_ranks import malformed
-from dap_mux.engine.state.rank import Pending, Rank, Reply
+from dap_mux.engine.messages.to_ranks import Join, malformed
+from dap_mux.engine.state.rank import Pending, Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import Message

@@ -14,18 +14,18 @@ from dap_mux.engine.events.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities, offers_of
 from dap_mux.engine.outputs import ToRank
-from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, confirmation
 from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.ranks.patching import PROGRAM_OVER, confirmation
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
-from dap_mux.engine.state.client_dialects import thread
+from dap_mux.engine.state.client import thread
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops
-from dap_mux.engine.stops.learning import learn_threads
+from dap_mux.engine.stops.user_threads import learn_threads
 from dap_mux.protocol.exchange import Id, Kind
 from dap_mux.protocol.handle_fields import EVENTS
 from dap_mux.protocol.messages import Message, Response, encode, plain

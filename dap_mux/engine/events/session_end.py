@@ -9,9 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from dap_mux.engine.clients.attach_progress import Progress
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.clients.notices import Notices
+from dap_mux.engine.clients.notices import Notices, Progress
 from dap_mux.engine.events.rank_output import RankOutput
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.outputs import Finished, RestartJob

@@ -6,14 +6,13 @@ is down, its deadline passed). A reply that comes later than that is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Raw
 from msgspec.structs import replace
 
-from dap_mux.engine.messages.join import Join
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
@@ -22,6 +21,51 @@ from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Broadcast, Message, Request, encode
 from dap_mux.protocol.rank_messages import MALFORMED, read
 from dap_mux.rank_sets.debuggees import DebuggeeId
+
+# Wait until all of several things have happened, or for so long at most.
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Join(Generic[K]):
+    """Calls `done` once: when each of `waiting` has arrived, or `limit` seconds later.
+
+    `done` is given those that have not arrived by then, and is called on behalf of the request for
+    which the join was made. With nothing to wait for it is called at once.
+    """
+
+    def __init__(
+        self,
+        core: SessionState,
+        waiting: Iterable[K],
+        done: Callable[[frozenset[K]], None],
+        limit: float | None = None,
+    ) -> None:
+        self._core = core
+        self._done = done
+        self._cause = core.cause
+        self.waiting = set(waiting)
+        self.over = not self.waiting
+        self._timer: int | None = None
+        if self.over:
+            done(frozenset())
+        elif limit is not None:
+            self._timer = core.after(limit, self.end)
+
+    def arrive(self, one: K) -> None:
+        """This one needs not be waited for any more; said twice, or too late, it does no harm."""
+        if one in self.waiting:
+            self.waiting.remove(one)
+            if not self.waiting:
+                self.end()
+
+    def end(self) -> None:
+        """Wait no longer."""
+        if not self.over:
+            self.over = True
+            self._core.cancel(self._timer)
+            self._core.later(partial(self._done, frozenset(self.waiting)), self._cause)
+
 
 NO_DEADLINE: Final = 0.0
 NOT_CONNECTED: Final = "not connected"

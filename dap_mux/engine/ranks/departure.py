@@ -13,10 +13,9 @@ from typing import Final
 from msgspec import Struct
 
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.ranks.attach_request import AttachRequest
-from dap_mux.engine.ranks.connector import Connector
+from dap_mux.engine.ranks.connector import Connector, Transitions, Watcher
 from dap_mux.engine.ranks.handshake import Handshake
-from dap_mux.engine.ranks.transitions import Transitions, Watcher
+from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState

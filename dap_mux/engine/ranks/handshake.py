@@ -19,13 +19,14 @@ from msgspec import Raw
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.capabilities import MAX_OFFERS, offers_of
 from dap_mux.engine.ranks import debugpy_versions
-from dap_mux.engine.ranks.attach_expression import (
+from dap_mux.engine.ranks.connector import Transitions, Watcher
+from dap_mux.engine.ranks.patching import (
     IS_TRACKER,
     YES,
+    AttachRequest,
+    Patching,
+    evaluate,
 )
-from dap_mux.engine.ranks.attach_request import AttachRequest
-from dap_mux.engine.ranks.patching import Patching, evaluate
-from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.source_files.path_mappings import arguments_for
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase, Signal

@@ -14,11 +14,11 @@ from typing import Final
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.inputs import LinkDown
-from dap_mux.engine.ranks.attach_request import AttachRequest
-from dap_mux.engine.ranks.connector import Connector
+from dap_mux.engine.ranks.connector import Connector, Transitions, Watcher
 from dap_mux.engine.ranks.deaths import end_of, reason_of
 from dap_mux.engine.ranks.departure import Departure
 from dap_mux.engine.ranks.handshake import Handshake
+from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.ranks.process_watch import (
     DEBUGGER_ENDED,
     ENDED,
@@ -30,7 +30,6 @@ from dap_mux.engine.ranks.process_watch import (
     not_listening,
 )
 from dap_mux.engine.ranks.subprocesses import Subprocesses
-from dap_mux.engine.ranks.transitions import Transitions, Watcher
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank

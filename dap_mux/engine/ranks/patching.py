@@ -6,17 +6,77 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final
 
+from msgspec import Struct, field
+
+from dap_mux.engine.injected_sources import InjectedSources, call
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks import debugpy_versions
-from dap_mux.engine.ranks.attach_expression import YES, attach_expression, leave_children_alone
-from dap_mux.engine.ranks.attach_request import AttachRequest
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.source_files.probe import WORKING_FOLDER
+from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import HERE
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated
+
+# What the first controller's `attach` asks of the ranks.
+
+
+class AttachRequest(Struct):
+    """Whether a controller has asked to attach, and with which arguments.
+
+    `left`: the last of them has left, so newcomers wait for nobody.
+    """
+
+    wanted: bool = False
+    left: bool = False
+    arguments: Body = field(default_factory=dict)
+
+    @property
+    def debugs_children(self) -> bool:
+        """Whether processes that ranks start are debugged."""
+        return self.arguments.get("subProcess") is True
+
+
+# What is evaluated in every rank before it runs on: its patches, in one message.
+#
+# A message of its own costs each rank 2 ms of CPU while many attach (measured). Frameless evaluates
+# share pydevd's own globals: nothing here may leave a name behind.
+
+PROGRAM_OVER: Final = "dap-mux: the program is over"
+"""The output, as telemetry, by which a patched rank announces the end of its program."""
+
+# multiprocessing's own helper process runs no line of the user's: it is no worker.
+IS_TRACKER: Final = (
+    "'multiprocessing.resource_tracker' in"
+    " ' '.join(getattr(__import__('sys'), 'orig_argv', None) or __import__('sys').argv)"
+)
+YES: Final = "True"
+
+
+def attach_expression(
+    injected: InjectedSources, *, debug_children: bool, user_threads: bool = False
+) -> str:
+    """Return what applies the patches; see `injected.attach.attach` for its value.
+
+    One expression, for two that are evaluated without a frame may run at once, in two threads.
+    """
+    debugger = "__import__('pydevd').get_global_debugger()"
+    arguments = f"{debug_children}, {PROGRAM_OVER!r}, {user_threads}"
+    value = f"own['attach']({debugger}, own['sent'], {arguments})"
+    return injected.bundles["attach"].bring(value)
+
+
+def confirmation(count: int) -> str:
+    """Return what tells a patched rank that so many bytes of its output have come."""
+    return f"dapMuxMark {count}"
+
+
+def leave_children_alone(injected: InjectedSources) -> str:
+    """Return what keeps child processes out of the debugger: else they would wait for one."""
+    return call(injected["child_processes"], "leave_children_alone")
+
 
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 

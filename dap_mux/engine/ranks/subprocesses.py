@@ -13,7 +13,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from dap_mux.engine.ranks.attach_request import AttachRequest
+from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank

@@ -29,8 +29,8 @@ from dap_mux.engine.source_files.probe import Found
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import Client
+from dap_mux.engine.state.client_translation import from_uri
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.path_translation import from_uri
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.errors import PeerFault

@@ -15,8 +15,7 @@ from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToR
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
-from dap_mux.engine.state.rank import Rank
-from dap_mux.engine.state.stop import Stop
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.pathmap import PathMap
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World

@@ -14,9 +14,8 @@ from typing import Final
 from msgspec import Struct
 
 from dap_mux.engine.state.client import Client
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Frame, Rank
 from dap_mux.engine.state.session import SessionState, host_of
-from dap_mux.engine.state.stop import Frame
 from dap_mux.errors import StaleHandle
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId

@@ -21,9 +21,8 @@ from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.state.listeners import Listeners
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import AtBarrier, BarrierRound, Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import AtBarrier, BarrierRound, Frame, Stop
 from dap_mux.protocol.rank_messages import Held
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of

@@ -15,10 +15,9 @@ from typing import Protocol
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Deferred, StepRun, Stop
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
 from dap_mux.engine.stops.barriers import Barriers

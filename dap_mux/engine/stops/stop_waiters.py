@@ -9,9 +9,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.state.client import ClientRequest
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OnStop: TypeAlias = Callable[[Rank], None]

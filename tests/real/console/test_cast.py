@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import Json, RequestFailed
 from dap_mux.engine import Settings
-from dap_mux.engine.commands.pdb import locations, step_commands
+from dap_mux.engine.commands.pdb import command, step_commands
 from tests.real.driving import Driver, line_of, script
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import debugpy_ranks
@@ -74,7 +74,7 @@ async def touring(mark: str) -> AsyncIterator[tuple[Session, Driver, Caster]]:
 @pytest.fixture(autouse=True)
 def timeout_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """What words of their own ask a rank for has a limit of its own: before and after a move."""
-    for asking in (step_commands, locations):
+    for asking in (step_commands, command):
         monkeypatch.setattr(asking, "LINE_TIMEOUT", LIMIT)
 
 

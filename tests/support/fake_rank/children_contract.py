@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.engine.ranks.attach_expression import IS_TRACKER
+from dap_mux.engine.ranks.patching import IS_TRACKER
 from tests.support.fake_rank.children import START
 from tests.support.fake_rank.rank_contract import INTRODUCTION, says_terminated_and_answers
 

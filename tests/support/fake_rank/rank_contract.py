@@ -17,7 +17,7 @@ import pytest
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine.commands.pdb.command import PdbExpressions
 from dap_mux.engine.evaluate.fan_out import RAW
-from dap_mux.engine.ranks.attach_expression import YES, attach_expression
+from dap_mux.engine.ranks.patching import YES, attach_expression
 from dap_mux.rank.in_process import SESSION
 from dap_mux.rank.own_port import SERVED
 from tests.support.fake_rank.injected_calls import INJECTED

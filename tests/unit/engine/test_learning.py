@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dap_mux.engine.state.stop import Frame, Stop
-from dap_mux.engine.stops.learning import learn_stack
+from dap_mux.engine.state.rank import Frame, Stop
+from dap_mux.engine.stops.user_threads import learn_stack
 from dap_mux.protocol.rank_messages import Stack
 
 

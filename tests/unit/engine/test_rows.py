@@ -11,7 +11,7 @@ import dap_mux.engine
 
 ENGINE: Final = Path(dap_mux.engine.__file__).parent
 OWNERS: Final = {
-    "phase": {"ranks/transitions.py"},
+    "phase": {"ranks/connector.py"},
     "reason": {"state/session.py"},
     "stop": {"state/session.py"},
     "pausing": {"state/session.py"},

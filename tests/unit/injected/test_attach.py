@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.engine.ranks.attach_expression import PROGRAM_OVER, attach_expression
+from dap_mux.engine.ranks.patching import PROGRAM_OVER, attach_expression
 from dap_mux.injected import attach
 from dap_mux.session.injected_sources import injected_sources
 

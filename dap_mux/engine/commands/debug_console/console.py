@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console import rendering as shown
-from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
+from dap_mux.engine.commands.debug_console.hover import RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank

@@ -11,8 +11,7 @@ from typing import Final
 from dap_mux.engine.commands.debug_console import console_grammar
 from dap_mux.engine.commands.debug_console.completions import Hints, hints
 from dap_mux.engine.commands.debug_console.console import Console
-from dap_mux.engine.commands.debug_console.evaluate_set import RankSetEvaluator
-from dap_mux.engine.commands.debug_console.hover import HOVER, HoverEvaluator
+from dap_mux.engine.commands.debug_console.hover import HOVER, HoverEvaluator, RankSetEvaluator
 from dap_mux.engine.commands.debug_console.merged_values import Values
 from dap_mux.engine.evaluate.inspect import Inspector
 from dap_mux.engine.evaluate.last_answers import SHOWN

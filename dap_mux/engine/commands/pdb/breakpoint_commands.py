@@ -10,10 +10,9 @@ from typing import Final
 from dap_mux.engine.breakpoints.edits import BreakpointEdits, belongs, where
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint, Temporary
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
-from dap_mux.engine.commands.pdb.command import Invocation, Run
-from dap_mux.engine.commands.pdb.locations import selected
+from dap_mux.engine.commands.pdb.command import Invocation, Run, selected
 from dap_mux.engine.evaluate.replies import Answer, ReplyCollector
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank

@@ -17,17 +17,23 @@ from msgspec import Struct
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import OWN
-from dap_mux.engine.commands.pdb.command import RUNNING, Invocation, Run, problem_of, stands
-from dap_mux.engine.commands.pdb.locations import LINE_TIMEOUT, Places
+from dap_mux.engine.commands.pdb.command import (
+    LINE_TIMEOUT,
+    RUNNING,
+    Invocation,
+    Places,
+    Run,
+    problem_of,
+    stands,
+)
 from dap_mux.engine.commands.pdb.value_commands import Displays
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.replies import Answer, Answers, ReplyCollector, in_one_line
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank, Reply
+from dap_mux.engine.state.rank import Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.stop import Stop
 from dap_mux.engine.stops.control import Control, held
 from dap_mux.engine.stops.stop_waiters import StopWaiters
 from dap_mux.errors import UsageError

@@ -9,12 +9,18 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from dap_mux.engine.commands.pdb.command import Invocation, PdbExpressions, Run
-from dap_mux.engine.commands.pdb.grammar import help_text
-from dap_mux.engine.commands.pdb.locations import Places, selected, stack
+from dap_mux.engine.commands.pdb.command import (
+    Invocation,
+    PdbExpressions,
+    Places,
+    Run,
+    help_text,
+    selected,
+    stack,
+)
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
 from dap_mux.engine.evaluate.replies import Answer, Answers
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank

@@ -12,9 +12,14 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.commands.pdb.breakpoint_commands import BreakpointCommands
-from dap_mux.engine.commands.pdb.command import Invocation, PdbExpressions, Run
-from dap_mux.engine.commands.pdb.grammar import Parsed, read
-from dap_mux.engine.commands.pdb.locations import Places
+from dap_mux.engine.commands.pdb.command import (
+    Invocation,
+    Parsed,
+    PdbExpressions,
+    Places,
+    Run,
+    read,
+)
 from dap_mux.engine.commands.pdb.step_commands import StepCommands
 from dap_mux.engine.commands.pdb.value_commands import Displays, ValueCommands
 from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
@@ -22,7 +27,7 @@ from dap_mux.engine.evaluate.fold import folded
 from dap_mux.engine.evaluate.meshes import Meshes
 from dap_mux.engine.evaluate.replies import Answers, handle_of
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.join import Join
+from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
