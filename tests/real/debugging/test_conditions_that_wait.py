@@ -1,4 +1,4 @@
-"""Real ranks that wait in the condition of a differ breakpoint: whatever happens, they run on.
+"""Real ranks that wait in the condition of a barrier or differ breakpoint: whatever happens.
 
 Rank 0 waits there, alone; the others come once they are let.
 """
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 StartRanks = Callable[..., Awaitable[list[Rank]]]
 PROGRAM: Final = script("waits_at_a_line")
 PASS: Final = line_of(PROGRAM, "pass")
-DIFFER: Final = {PROGRAM: [{"line": PASS, "condition": "differ: passed * 0"}]}
+DIFFER: Final = "differ: passed * 0"
 FAR: Final = "127.0.0.9"  # the address that packets are lost of
 NOTICED_WITHIN: Final = 60.0  # s: of a connection that ends without a word, by debugpy
 styles = pytest.mark.parametrize("style", ["agent", "module"])
@@ -96,8 +96,9 @@ async def waits(running: Session, *ranks: int) -> None:
     await until(there, within=LIMIT, what=f"ranks {ranks} wait")
 
 
-async def waiting(running: Session, ranks: int) -> Driver:
-    driver = await (await Driver.attach(running, breakpoints=DIFFER)).live(ranks)
+async def waiting(running: Session, ranks: int, condition: str = DIFFER) -> Driver:
+    breakpoints = {PROGRAM: [{"line": PASS, "condition": condition}]}
+    driver = await (await Driver.attach(running, breakpoints=breakpoints)).live(ranks)
     await waits(running, 0)
     return driver
 
@@ -122,6 +123,24 @@ async def test_its_other_threads_go_on(start: Start, style: Style) -> None:
         program.let_others_come()
         await program.runs_on(0, 1)
         assert driver.events("stopped") == []
+        await driver.leave()
+        await program.ends()
+
+
+async def test_its_other_threads_go_on_at_a_barrier(start: Start) -> None:
+    """As a DataLoader's, a watchdog's or a heartbeat's do; then both ranks stop, all threads."""
+    program = await start("agent")
+    async with session(program.ports) as running:
+        driver = await waiting(running, 2, "barrier: passed >= 0")
+        first = await beats(driver)
+        while await beats(driver) < first + 5:
+            pass
+        assert driver.events("stopped") == []
+        program.let_others_come()
+        stopped = await driver.client.wait_event("stopped", timeout=LIMIT)
+        assert stopped["description"] == "At barrier 2/2"
+        now = await beats(driver)
+        assert await beats(driver) == now
         await driver.leave()
         await program.ends()
 
@@ -192,7 +211,11 @@ async def test_a_session_that_is_killed(start: Start, user: User, style: Style) 
     program = await start(style)
     command = await user.start("attach", f"127.0.0.1:{program.ports[0]}+2")
     client: DapClient = await command.client(all_answered=False)
-    await client.handshake({"justMyCode": False}, breakpoints=DIFFER, timeout=LIMIT)
+    await client.handshake(
+        {"justMyCode": False},
+        breakpoints={PROGRAM: [{"line": PASS, "condition": DIFFER}]},
+        timeout=LIMIT,
+    )
 
     async def waits_for_the_other() -> bool:
         entries = (await client.request("list", timeout=LIMIT))["ranks"]
