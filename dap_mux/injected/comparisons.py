@@ -28,7 +28,7 @@ or null, and the condition on which the line stops without waiting, or null."""
 HELD = "dapMuxHeld"
 DECIDED = b'"dapMuxDecided"'
 """The event from the session with what becomes of a rank that is held."""
-KEPT_AS = "dap_mux_comparisons"
+KEPT_AS = "dap_mux_waits"  # another name than that of versions which waited otherwise
 MAX_CHARS = 1 << 16  # of a value that is reported; a longer one is so by its beginning and digest
 MAX_NAME = 256
 LOOK_AGAIN_S = 1.0
@@ -72,10 +72,10 @@ def _install(debugger: Any, comparisons: Comparisons) -> None:
 def _listen(reader: Any, comparisons: Comparisons) -> None:
     """Take decisions in the thread that reads, before debugpy looks at them: it knows no events."""
     process = reader.process_net_command_json
-    if getattr(process, "__name__", "") == "decide_or_process":
+    if getattr(process, "__name__", "") == "decide_wait_or_process":
         return
 
-    def decide_or_process(debugger: Any, message: Any, *rest: Any, **named: Any) -> Any:
+    def decide_wait_or_process(debugger: Any, message: Any, *rest: Any, **named: Any) -> Any:
         if DECIDED not in message[:256]:
             return process(debugger, message, *rest, **named)
         with suppress(ValueError, KeyError, TypeError):  # it is not what it should be
@@ -83,7 +83,7 @@ def _listen(reader: Any, comparisons: Comparisons) -> None:
             comparisons.decide(said["hold"], said["stop"] is True)
         return None
 
-    reader.process_net_command_json = decide_or_process
+    reader.process_net_command_json = decide_wait_or_process
 
 
 class Comparisons:
