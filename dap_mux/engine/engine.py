@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dap_mux.engine import inputs
+from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.sync import Breakpoints
@@ -13,18 +14,9 @@ from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize, ClientInputs
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.clients.notices import Notices, Progress
-from dap_mux.engine.commands.requests.list import AllBreakpoints
-from dap_mux.engine.commands.requests.session_requests import SessionRequests
-from dap_mux.engine.evaluate.actors import Actors
-from dap_mux.engine.evaluate.collective_timeouts import CollectiveTimeouts
-from dap_mux.engine.evaluate.inspect import Inspector
-from dap_mux.engine.evaluate.library_watch import LibraryWatch
-from dap_mux.engine.evaluate.meshes import Meshes
-from dap_mux.engine.events.rank_events import RankEvents, answer_request, dispatch
-from dap_mux.engine.events.rank_output import RankOutput
-from dap_mux.engine.events.ranks_event import Pauses, RanksEvent
-from dap_mux.engine.events.session_end import JobRestart, SessionEnd
-from dap_mux.engine.injected_sources import InjectedSources
+from dap_mux.engine.job_insight.collective_timeouts import CollectiveTimeouts
+from dap_mux.engine.job_insight.library_watch import LibraryWatch
+from dap_mux.engine.job_insight.partial_moves import OnFound, PartialMoves
 from dap_mux.engine.messages import faults, to_ranks
 from dap_mux.engine.messages.capabilities import Capabilities
 from dap_mux.engine.messages.requests import Requests
@@ -33,8 +25,17 @@ from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import Deaths
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.ranks.subprocesses import HEARD
+from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
+from dap_mux.engine.session.actors import Actors
+from dap_mux.engine.session.list import AllBreakpoints
+from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
+from dap_mux.engine.session.rank_output import RankOutput
+from dap_mux.engine.session.ranks_event import Pauses, RanksEvent
+from dap_mux.engine.session.session_end import JobRestart, SessionEnd
+from dap_mux.engine.session.session_requests import SessionRequests
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.source_files.code_texts import CodeTexts
 from dap_mux.engine.source_files.contents import Sources
@@ -44,11 +45,10 @@ from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import BarrierRound, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
-from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.partial_moves import OnFound, PartialMoves
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.values.inspect import Inspector
+from dap_mux.engine.values.meshes import Meshes
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Message
 from dap_mux.rank_sets import RankId

@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
-from dap_mux.engine.evaluate.inspect import Inspector
-from dap_mux.engine.evaluate.meshes import Meshes
+from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.control import Control
-from dap_mux.engine.stops.stop_waiters import StopWaiters
+from dap_mux.engine.values.inspect import Inspector
+from dap_mux.engine.values.meshes import Meshes
 
 if TYPE_CHECKING:
-    from dap_mux.engine.commands.debug_console.console import OnBehalf
-    from dap_mux.engine.commands.debug_console.evaluate import Evaluation
-    from dap_mux.engine.commands.requests.cast import Cast
-    from dap_mux.engine.commands.requests.compare import Compare
-    from dap_mux.engine.commands.requests.groups import Groups
-    from dap_mux.engine.commands.requests.stacks import StackTrees
-    from dap_mux.engine.commands.requests.why import Why
-    from dap_mux.engine.evaluate.differ import DifferBreakpoints
-    from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
-    from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
-    from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks, MissingRanks
+    from dap_mux.engine.barriers.differ import DifferBreakpoints
+    from dap_mux.engine.barriers.missing_ranks import MissingRanks
+    from dap_mux.engine.debug_console.console import OnBehalf
+    from dap_mux.engine.debug_console.evaluate import Evaluation
+    from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer
+    from dap_mux.engine.job_insight.held_up_ranks import HeldUpRanks
+    from dap_mux.engine.job_insight.stacks import StackTrees
+    from dap_mux.engine.job_insight.why import Why
+    from dap_mux.engine.pdb.cast import Cast
+    from dap_mux.engine.session.groups import Groups
+    from dap_mux.engine.values.compare import Compare
+    from dap_mux.engine.values.fan_out import FanOutEvaluator
 
 
 class OnDemand(Struct, eq=False, dict=True):
@@ -50,7 +51,7 @@ class OnDemand(Struct, eq=False, dict=True):
     @cached_property
     def cast(self) -> Cast:
         """`cast`: a command of pdb's in many ranks."""
-        from dap_mux.engine.commands.requests.cast import Cast
+        from dap_mux.engine.pdb.cast import Cast
 
         return Cast(
             self._core, self._meshes, self._fan_out, self._stop_waiters, self._control, self._edits
@@ -59,67 +60,67 @@ class OnDemand(Struct, eq=False, dict=True):
     @cached_property
     def compare(self) -> Compare:
         """`compare`: an expression in many ranks."""
-        from dap_mux.engine.commands.requests.compare import Compare
+        from dap_mux.engine.values.compare import Compare
 
         return Compare(self._core, self._fan_out, self._meshes)
 
     @cached_property
     def stacks(self) -> StackTrees:
         """`stacks`: all ranks' stacks as one tree."""
-        from dap_mux.engine.commands.requests.stacks import StackTrees
+        from dap_mux.engine.job_insight.stacks import StackTrees
 
         return StackTrees(self._core, self._meshes)
 
     @cached_property
     def why(self) -> Why:
         """`why`: what keeps the job from moving on."""
-        from dap_mux.engine.commands.requests.why import Why
+        from dap_mux.engine.job_insight.why import Why
 
         return Why(self._core, self._meshes, self.evidence)
 
     @cached_property
     def evidence(self) -> EvidenceGatherer:
         """Looks at what ranks do, from inside and from outside."""
-        from dap_mux.engine.evaluate.gather_evidence import EvidenceGatherer
+        from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer
 
         return EvidenceGatherer(self._core)
 
     @cached_property
     def missing_ranks(self) -> MissingRanks:
         """Tells clients who is missing at a barrier."""
-        from dap_mux.engine.evaluate.missing_ranks import MissingRanks
+        from dap_mux.engine.barriers.missing_ranks import MissingRanks
 
         return MissingRanks(self._core)
 
     @cached_property
     def held_up(self) -> HeldUpRanks:
         """Finds ranks that wait for others that stand."""
-        from dap_mux.engine.evaluate.missing_ranks import HeldUpRanks
+        from dap_mux.engine.job_insight.held_up_ranks import HeldUpRanks
 
         return HeldUpRanks(self._core, self.evidence)
 
     @cached_property
     def differ(self) -> DifferBreakpoints:
         """Compares the ranks at a differ breakpoint."""
-        from dap_mux.engine.evaluate.differ import DifferBreakpoints
+        from dap_mux.engine.barriers.differ import DifferBreakpoints
 
         return DifferBreakpoints(self._core, self._control.stops.barriers)
 
     @cached_property
     def groups(self) -> Groups:
         """`groups`: rank sets with names."""
-        from dap_mux.engine.commands.requests.groups import Groups
+        from dap_mux.engine.session.groups import Groups
 
         return Groups(self._core, self._meshes, self._edits)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """`evaluate`, with the debug console's commands, and what completes it."""
-        from dap_mux.engine.commands.debug_console.console import Console
-        from dap_mux.engine.commands.debug_console.evaluate import Evaluation
-        from dap_mux.engine.commands.debug_console.hover import HoverEvaluator, RankSetEvaluator
-        from dap_mux.engine.commands.debug_console.merged_values import Values
-        from dap_mux.engine.evaluate.aggregate_variables import AggregateVariables
+        from dap_mux.engine.debug_console.console import Console
+        from dap_mux.engine.debug_console.evaluate import Evaluation
+        from dap_mux.engine.debug_console.hover import HoverEvaluator, RankSetEvaluator
+        from dap_mux.engine.debug_console.merged_values import Values
+        from dap_mux.engine.values.aggregate_variables import AggregateVariables
 
         core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
         values = Values(core, AggregateVariables(core))
@@ -130,6 +131,6 @@ class OnDemand(Struct, eq=False, dict=True):
 
     @cached_property
     def _fan_out(self) -> FanOutEvaluator:
-        from dap_mux.engine.evaluate.fan_out import FanOutEvaluator
+        from dap_mux.engine.values.fan_out import FanOutEvaluator
 
         return FanOutEvaluator(self._core, self._stop_waiters)

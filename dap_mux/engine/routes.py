@@ -14,14 +14,14 @@ from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.clients.attach import ClientAttach
 from dap_mux.engine.clients.client_inputs import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
-from dap_mux.engine.commands.requests.list import AllBreakpoints
-from dap_mux.engine.commands.requests.session_requests import SessionRequests
-from dap_mux.engine.evaluate.inspect import Inspector
-from dap_mux.engine.events.session_end import JobRestart
 from dap_mux.engine.messages.requests import Handler, Route
 from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
+from dap_mux.engine.session.list import AllBreakpoints
+from dap_mux.engine.session.session_end import JobRestart
+from dap_mux.engine.session.session_requests import SessionRequests
 from dap_mux.engine.stops.control import Control
+from dap_mux.engine.values.inspect import Inspector
 from dap_mux.protocol import arguments as dap
 from dap_mux.protocol import types as own
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from dap_mux.engine.injected_sources import InjectedSources
+from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.injected import folders
 
 

@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Final, TypeAlias
 
-from dap_mux.engine.source_files.probe import MAX_COMPARED_BYTES
+from dap_mux.engine.remote.file_probe import MAX_COMPARED_BYTES
 
 Stamp: TypeAlias = tuple[int, int, int]
 MAX_TEXT_BYTES: Final = 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.evaluate.library_watch import SLOWEST_S
+from dap_mux.engine.job_insight.library_watch import SLOWEST_S
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, all_stopped, attached
 from tests.engine.test_meshes import laid_out

@@ -14,9 +14,8 @@ import pytest
 
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.breakpoints import store
-from dap_mux.engine.commands.requests import groups
-from dap_mux.engine.events import rank_events
 from dap_mux.engine.messages import capabilities, requests
+from dap_mux.engine.session import groups, rank_events
 from dap_mux.engine.source_files import diagnosis
 from dap_mux.engine.state import handles as handle_book
 from dap_mux.engine.state import threads

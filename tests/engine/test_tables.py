@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine.events.rank_events import EVENT_TABLE
 from dap_mux.engine.routes import ROUTES
+from dap_mux.engine.session.rank_events import EVENT_TABLE
 from tests.engine.conftest import TRANSCRIPTS
 from tests.support.schema import names
 

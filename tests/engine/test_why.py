@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dap_mux.engine.endpoint import Traits
-from dap_mux.engine.evaluate.gather_evidence import SAMPLE
+from dap_mux.engine.job_insight.gather_evidence import SAMPLE
 from dap_mux.insight.why.evidence import Process
 from tests.engine.conftest import Play
 from tests.engine.scenes import attached, stopped

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypeVar
 
-from dap_mux.engine.events.rank_events import EVENT_TABLE
 from dap_mux.engine.routes import ROUTES
+from dap_mux.engine.session.rank_events import EVENT_TABLE
 from tests.fuzz.world import Said, attempt
 from tests.support.clients.argument_cases import WRONG, Ids, right
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.engine.evaluate.timeout_probe import look
+from dap_mux.engine.remote.timeout_probe import look
 from dap_mux.injected import source_of
 from dap_mux.insight.timeouts import RAISED_TIMEOUT_S
 from tests.doctor.conftest import Doctor

@@ -15,7 +15,7 @@ from dap_mux.cluster.native_debuggers import NoWorkingDebugger
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.slurm_commands import time_left
 from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
-from dap_mux.engine.evaluate.timeout_probe import look
+from dap_mux.engine.remote.timeout_probe import look
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.injected import source_of
 from dap_mux.insight.timeouts import TimeoutReport, TimeoutWarning, read_report, timeout_warnings

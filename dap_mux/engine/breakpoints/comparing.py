@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
-from dap_mux.engine.injected_sources import InjectedSources, call
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.outputs import ToRank
+from dap_mux.engine.remote.injected_sources import InjectedSources, call
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState

@@ -14,7 +14,6 @@ from msgspec import Struct
 from dap_mux.engine.breakpoints.comparing import enable, waits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
-from dap_mux.engine.breakpoints.substitutions import values_of
 from dap_mux.engine.breakpoints.union import Plan, Plans
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
@@ -22,6 +21,7 @@ from dap_mux.engine.source_files.diagnosis import NO_FILE
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import values_of
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import BreakpointStates, read

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from dap_mux.engine.breakpoints.comparing import waiting
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, LOG, PREFIXED, Breakpoint, Spot
-from dap_mux.engine.python_syntax import MAX_PARSED_CHARS, syntax_problem
+from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
 from dap_mux.engine.state.bodies import Body
 from dap_mux.rank_sets import World, substitute
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of

@@ -8,11 +8,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from dap_mux.engine.injected_sources import InjectedSources, call
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks import debugpy_versions
+from dap_mux.engine.remote.file_probe import WORKING_FOLDER
+from dap_mux.engine.remote.injected_sources import InjectedSources, call
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.source_files.probe import WORKING_FOLDER
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from dap_mux.engine.injected_sources import call
 from dap_mux.engine.inputs import LocalText
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import ReadLocal
+from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.source_files.diagnosis import Files, local_path
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import Client

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct, field
 
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.to_ranks import Join
-from dap_mux.engine.source_files import probe
+from dap_mux.engine.remote import file_probe as probe
 from dap_mux.engine.source_files.diagnosis import Files, local_path
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.bodies import Body

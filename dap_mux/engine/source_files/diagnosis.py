@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 from dap_mux.engine.inputs import LocalHash
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import HashLocal
-from dap_mux.engine.source_files import probe
+from dap_mux.engine.remote import file_probe as probe
+from dap_mux.engine.remote.file_probe import Found
 from dap_mux.engine.source_files.comparison import (
     DIFFERS,
     MISSING,
@@ -25,7 +26,6 @@ from dap_mux.engine.source_files.comparison import (
     fitting,
 )
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.source_files.probe import Found
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import Client

@@ -307,6 +307,11 @@ class Rank(Struct, eq=False):
         return self.stop is not None and self.stop.settled
 
     @property
+    def absence(self) -> str:
+        """Why it cannot be asked, where it is not attached."""
+        return f"{self.state}: {self.reason}" if self.reason else f"is {self.state}"
+
+    @property
     def wait(self) -> str:
         """`barrier 5/8` where it waits at one, else ''."""
         return str(self.at_barrier.round or "") if self.at_barrier else ""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.injected_sources import InjectedSources
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
+from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles

@@ -239,3 +239,21 @@ def leading_threads(rank: Rank, told: Sequence[tuple[str, bool, bool]]) -> list[
             if in_user_code and any(fnmatchcase(name, pattern) for pattern in patterns)
         ]
     return found or [place for place, one in enumerate(told) if one[1]]
+
+
+def values_of(core: SessionState, rank: Rank) -> dict[str, object]:
+    """Return the values of `$rank` and the like in one rank's conditions and log messages.
+
+    The fixed names beat mesh dimensions.
+    """
+    world_size = len(core.world().numbers.get(rank.id[0], ()))
+    fixed = {"rank": rank.number, "world_size": world_size, "host": host_of(rank)}
+    return {**coords_of(core, rank), **fixed}
+
+
+def named(core: SessionState, ranks: Iterable[RankId]) -> str:
+    """Return ranks as a rank set, with their group wherever that is not the only one."""
+    ids = list(ranks)
+    text = fold(ids, core.default_group())
+    alone = core.several_groups and len({id[0] for id in ids}) == 1
+    return f"{ids[0][0]}:{text}" if alone else text

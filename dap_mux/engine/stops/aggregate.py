@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
+from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.ranks.deaths import note_stop
@@ -21,7 +22,6 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import NO_THREADS, Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD
-from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.user_threads import LEARN, UserThreads, learn_stack
 from dap_mux.protocol.messages import Broadcast

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
+from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
@@ -20,7 +21,6 @@ from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus,
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import HeldOutput, Stops
-from dap_mux.engine.stops.barriers import Barriers
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.arguments import ContinueArguments, StepArguments

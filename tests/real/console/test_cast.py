@@ -18,7 +18,7 @@ import pytest
 
 from dap_mux.client import Json, RequestFailed
 from dap_mux.engine import Settings
-from dap_mux.engine.commands.pdb import command, step_commands
+from dap_mux.engine.pdb import command, step_commands
 from tests.real.driving import Driver, line_of, script
 from tests.support.processes.proc_net import free_ports
 from tests.support.processes.ranks import debugpy_ranks

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dap_mux.client import DapClient, Json
-from dap_mux.engine.evaluate.inspect import without_debugger_frames
+from dap_mux.engine.values.inspect import without_debugger_frames
 from tests.conftest import Connect
 from tests.real.driving import Lines, line_of, script
 from tests.support.processes.ranks import Rank, debugpy_ranks

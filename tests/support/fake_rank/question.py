@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Final, NamedTuple
 
-from dap_mux.engine.evaluate.fan_out import _IN_MAIN
+from dap_mux.engine.values.fan_out import _IN_MAIN
 from tests.support.fake_rank.injected_calls import injected_call, users_text
 
 _MAIN: Final = re.compile(

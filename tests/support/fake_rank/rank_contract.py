@@ -15,9 +15,9 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient, RequestFailed
-from dap_mux.engine.commands.pdb.command import PdbExpressions
-from dap_mux.engine.evaluate.fan_out import RAW
+from dap_mux.engine.pdb.command import PdbExpressions
 from dap_mux.engine.ranks.patching import YES, attach_expression
+from dap_mux.engine.values.fan_out import RAW
 from dap_mux.rank.in_process import SESSION
 from dap_mux.rank.own_port import SERVED
 from tests.support.fake_rank.injected_calls import INJECTED

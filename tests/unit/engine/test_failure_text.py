@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from dap_mux.engine.evaluate.inspect import without_debugger_frames
+from dap_mux.engine.values.inspect import without_debugger_frames
 
 TITLE: Final = "Traceback (most recent call last):\n"
 PYDEVD: Final = """\

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.events.rank_output import MAX_HELD, Folded, OutputFolder, Ranks
+from dap_mux.engine.session.rank_output import MAX_HELD, Folded, OutputFolder, Ranks
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 

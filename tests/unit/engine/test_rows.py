@@ -15,8 +15,8 @@ OWNERS: Final = {
     "reason": {"state/session.py"},
     "stop": {"state/session.py"},
     "pausing": {"state/session.py"},
-    "waits_for": {"stops/partial_moves.py"},
-    "at_barrier": {"stops/aggregate.py", "stops/barriers.py"},
+    "waits_for": {"job_insight/partial_moves.py"},
+    "at_barrier": {"stops/aggregate.py", "barriers/barriers.py"},
 }
 
 

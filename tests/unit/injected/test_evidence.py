@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from dap_mux.engine.evaluate.gather_evidence import SAMPLE, EvidenceAnswer
+from dap_mux.engine.job_insight.gather_evidence import SAMPLE, EvidenceAnswer
 from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
 from dap_mux.injected.evidence.stacks import Found, Place
 from dap_mux.insight.why.evidence import Sample, Thread, stack_of

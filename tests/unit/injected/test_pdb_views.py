@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine.commands.pdb.command import PdbExpressions
+from dap_mux.engine.pdb.command import PdbExpressions
 from dap_mux.injected import pdb_views, source_of
 
 VIEWS = PdbExpressions(source_of("pdb_views"))
@@ -74,7 +74,7 @@ def test_source() -> None:
     [
         (train, "Function train"),
         (PdbExpressions("").arguments, "Method arguments"),
-        (PdbExpressions, "Class dap_mux.engine.commands.pdb.command.PdbExpressions"),
+        (PdbExpressions, "Class dap_mux.engine.pdb.command.PdbExpressions"),
         (3, "<class 'int'>"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dap_mux
-from dap_mux.engine.injected_sources import call
+from dap_mux.engine.remote.injected_sources import call
 from dap_mux.injected import folders
 from dap_mux.session.injected_sources import injected_sources
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 from msgspec import Raw
 
-from dap_mux.engine.events.rank_events import EVENT_TABLE
 from dap_mux.engine.routes import ROUTES
+from dap_mux.engine.session.rank_events import EVENT_TABLE
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.exchange import Fields, Id, IdFault, Kind, exchange, handles_of
 from dap_mux.protocol.handle_fields import EVENTS, RESPONSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from dap_mux.engine.events.rank_events import EVENT_TABLE
+from dap_mux.engine.session.rank_events import EVENT_TABLE
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.rank_messages import (
     EVENTS,

@@ -1,1 +1,0 @@
-"""The debug console of an editor: `evaluate`, its completions and the text of its answers."""

@@ -1,1 +1,0 @@
-"""Commands of `cast` in the manner of pdb: steps, breakpoints, values."""

@@ -1,1 +1,0 @@
-"""The session's own requests: `list`, `cast`, `compare` and their like, one module each."""

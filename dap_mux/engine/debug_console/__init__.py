@@ -1,0 +1,1 @@
+"""`evaluate` as the debug console sees it."""

@@ -1,1 +1,0 @@
-"""Evaluating in one rank or in many, and folding their answers into one."""

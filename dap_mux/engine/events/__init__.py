@@ -1,1 +1,0 @@
-"""Events of ranks, and of the session itself."""

@@ -1,0 +1,1 @@
+"""What the job does: `why`, `stacks`, its time-outs, who waits for whom."""

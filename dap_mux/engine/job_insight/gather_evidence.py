@@ -1,0 +1,206 @@
+"""Samples of many ranks, one after the other, from inside and from outside; no rank is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from dap_mux.addresses import is_loopback
+from dap_mux.engine.inputs import ProcessesRead
+from dap_mux.engine.messages.gather_results import Result, gather_results
+from dap_mux.engine.outputs import ReadProcesses
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import leading_threads, shows_other_threads
+from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.rank_sets.debuggees import DebuggeeId
+
+# Asks ranks what they do: `injected.evidence`.
+#
+# It is sent to a rank once, as bytecode where its Python has the format of this one's.
+
+SAMPLE: Final = "'{\"sample\":%s}' % own['evidence'](own['sent'])"
+Samples: TypeAlias = "dict[DebuggeeId, Result[Sample]]"
+
+
+class EvidenceAnswer(msgspec.Struct, frozen=True):
+    """A rank's answer: a sample, or the form in which the modules must be sent to it first."""
+
+    sample: Sample | None = None
+    lacks: Literal["bytecode", "source"] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.sample is None) is (self.lacks is None):
+            raise ValueError("either of them is needed")
+
+
+class SampleAnswer(msgspec.Struct, frozen=True):
+    """The answer of a rank that has just received the modules."""
+
+    sample: Sample
+
+
+def take_samples(
+    core: SessionState, ranks: Iterable[Rank], then: Callable[[Samples], None], timeout: float
+) -> None:
+    """Ask each rank for a sample; `then` is called once every rank has answered or is given up.
+
+    `timeout`: seconds for each of the two questions that it takes at most.
+    """
+    asked = list(ranks)
+    found: Samples = {}
+    bundle = core.injected.bundles["evidence"]
+
+    def brought(results: dict[DebuggeeId, Result[SampleAnswer]]) -> None:
+        for id, (answer, reply) in results.items():
+            found[id] = (answer.sample if answer else None, reply)
+        then(found)
+
+    def answered(results: dict[DebuggeeId, Result[EvidenceAnswer]]) -> None:
+        messages: dict[DebuggeeId, str] = {}
+        for id, (answer, reply) in results.items():
+            if answer is not None and answer.lacks is not None:
+                messages[id] = bundle.bring(SAMPLE, compiled=answer.lacks == "bytecode")
+            else:
+                found[id] = (answer.sample if answer else None, reply)
+        lack = (rank for rank in asked if rank.id in messages)
+        gather_results(core, lack, lambda rank: messages[rank.id], SampleAnswer, brought, timeout)
+
+    question = bundle.ask(SAMPLE)
+    gather_results(core, asked, lambda _: question, EvidenceAnswer, answered, timeout)
+
+
+SILENT_AFTER_S: Final = 1.0
+"""A rank that has told nothing by then is not asked again: no thread of Python's runs in it."""
+
+
+@dataclass
+class _Inquiry:
+    """One look at some ranks under way."""
+
+    ranks: list[Rank]
+    left: int
+    interval: float
+    then: Final[Callable[[Evidence], None]]
+    samples: dict[DebuggeeId, list[Sample]] = field(default_factory=dict)
+    processes: dict[str, list[Process]] = field(default_factory=dict)
+    problems: dict[DebuggeeId, str] = field(default_factory=dict)
+
+
+class EvidenceGatherer:
+    """The engine's part that looks at what ranks do."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._reading: dict[int, Callable[[ProcessesRead], None]] = {}
+
+    def gather(
+        self,
+        ranks: Iterable[Rank],
+        samples: int,
+        interval: float,
+        then: Callable[[Evidence], None],
+    ) -> None:
+        """Take so many samples of each rank, `interval` seconds apart, and call `then`."""
+        self._look(_Inquiry(list(ranks), samples, interval, then))
+
+    def processes_read(self, event: ProcessesRead) -> None:
+        """The state of processes has come."""
+        then = self._reading.pop(event.token, None)
+        if then is not None:
+            then(event)
+
+    def _look(self, inquiry: _Inquiry) -> None:
+        """Take one sample of each rank, from inside and from outside."""
+        inquiry.left -= 1
+        both = 2
+
+        def one_is_there() -> None:
+            nonlocal both
+            both -= 1
+            if not both:
+                self._looked(inquiry)
+
+        def told(results: dict[DebuggeeId, Result[Sample]]) -> None:
+            _note(inquiry, results)
+            one_is_there()
+
+        def read(event: ProcessesRead) -> None:
+            for identity, process in event.processes.items():
+                inquiry.processes.setdefault(identity, []).append(process)
+            one_is_there()
+
+        token = self._core.number()
+        self._reading[token] = read
+        self._core.out.append(ReadProcesses(token, _identities(inquiry.ranks)))
+        asked = (
+            rank for rank in inquiry.ranks if rank.phase.live and rank.id not in inquiry.problems
+        )
+        take_samples(self._core, asked, told, SILENT_AFTER_S)
+
+    def _looked(self, inquiry: _Inquiry) -> None:
+        if inquiry.left:
+            self._core.after(inquiry.interval, lambda: self._look(inquiry))
+            return
+        inquiry.then(_evidence(inquiry))
+
+
+def _evidence(inquiry: _Inquiry) -> Evidence:
+    found = {
+        rank.rank_id: RankEvidence(
+            rank.rank_id,
+            _standing(rank, inquiry.problems.get(rank.id, "")),
+            [_leading(rank, sample) for sample in inquiry.samples.get(rank.id, ())],
+            inquiry.processes.get(_process_of(rank), ()),
+        )
+        for rank in inquiry.ranks
+    }
+    return Evidence(found, inquiry.interval)
+
+
+def _leading(rank: Rank, sample: Sample) -> Sample:
+    """Take the thread that shows what the rank does for its main one."""
+    if not shows_other_threads(rank):
+        return sample
+    files = sample.files
+    told = [
+        (
+            one.name,
+            one.main,
+            any(file < len(files) and not files[file][1] for file, *_ in one.frames),
+        )
+        for one in sample.threads
+    ]
+    first = leading_threads(rank, told)[:1]
+    threads = [replace(one, main=place in first) for place, one in enumerate(sample.threads)]
+    return replace(sample, threads=threads)
+
+
+def _note(inquiry: _Inquiry, results: dict[DebuggeeId, Result[Sample]]) -> None:
+    for id, (sample, reply) in results.items():
+        if sample is None:
+            inquiry.problems[id] = reply.problem
+        else:
+            inquiry.samples.setdefault(id, []).append(sample)
+
+
+def _identities(ranks: Iterable[Rank]) -> tuple[str, ...]:
+    return tuple(filter(None, map(_process_of, ranks)))
+
+
+def _process_of(rank: Rank) -> str:
+    """Return the identity that a rank has told; else what else this machine may know it by."""
+    if rank.process:
+        return rank.process
+    if rank.endpoint.watched and rank.endpoint.pid:
+        return str(rank.endpoint.pid)
+    return f":{rank.endpoint.port}" if is_loopback(rank.endpoint.host) else ""
+
+
+def _standing(rank: Rank, problem: str) -> Standing:
+    stop = (rank.stop.reason or "stopped") if rank.stop else rank.wait
+    return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)

@@ -1,0 +1,1 @@
+"""pdb's commands, in one rank or many: `cast`."""

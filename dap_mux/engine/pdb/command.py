@@ -1,0 +1,243 @@
+"""One `cast` under way: its client, the ranks that it acts on, and how it is answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+from dap_mux.engine.remote.injected_sources import call
+from dap_mux.engine.state.client import Client
+from dap_mux.engine.state.rank import Frame, Rank, Stop
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.values.fan_out import FanOutEvaluator
+from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector
+from dap_mux.errors import UsageError
+from dap_mux.rank_sets import RankId
+
+# pdb's commands, as `cast` takes them: their spellings, and what is told of those it lacks.
+#
+# Anything that begins with none of them is Python: an expression, or a statement behind `!`.
+
+_SPELLINGS: Final = """
+    n next, s step, r return, c cont continue, unt until, j jump,
+    w where bt, u up, d down, l list, ll longlist, a args,
+    p, pp, whatis, source, display, undisplay,
+    b break, tbreak, cl clear, condition, ignore, enable, disable,
+    h help, pause"""
+SPELLINGS: Final = [entry.split() for entry in _SPELLINGS.split(",")]
+"""Each command's spellings, the shortest first: that one is its name in here.
+
+`pause` is ours: pdb has no rank that runs.
+"""
+COMMANDS: Final = {spelling: names[0] for names in SPELLINGS for spelling in names}
+
+INSTEAD: Final = {
+    "interact": "attach to the rank (`attach RANK`), or use an editor's debug console",
+    "commands": "use `display EXPRESSION`, or a logpoint in an editor",
+    "debug": "use `s`, or set a breakpoint in the called function",
+    "alias": "type it out; to name a set of ranks, use the request `groups`",
+    "unalias": "aliases are not supported",
+    "retval": 'attach with "showReturnValue": true and look at the locals',
+    "exceptions": "`p __exception__` shows the one that a rank has stopped at",
+    "run": "use the request `restart`, where the session owns the job",
+    "q": "use the console's `quit`, or the request `release` to let ranks go",
+}
+INSTEAD_OF: Final = {
+    **{name: name for name in INSTEAD}, "rv": "retval", "restart": "run",
+    "quit": "q", "exit": "q", "EOF": "q",
+}  # fmt: skip
+
+_COMMAND: Final = re.compile(r"(?P<command>[A-Za-z]+)(?:\s+(?P<argument>.*))?\Z", re.DOTALL)
+_ASSIGNED: Final = re.compile(r"([-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)|:=")
+
+
+class Parsed(NamedTuple):
+    """A command taken apart; `command` is '' for Python."""
+
+    command: str
+    argument: str
+
+
+def read(text: str) -> Parsed:
+    """Find the command at the head of a text. Raises `UsageError` for what cannot be had."""
+    text = text.strip()
+    if not text:
+        raise UsageError("cast needs a command: a pdb command such as `n`, or an expression")
+    if text.startswith("!"):
+        return Parsed("", text[1:].strip())
+    match = _COMMAND.match(text)
+    argument = (match["argument"] or "").strip() if match else ""
+    if match is None or _ASSIGNED.match(argument):
+        return Parsed("", text)  # `n = 3` is Python, and so is `c.clear()`
+    command = match["command"]
+    if command in INSTEAD_OF:
+        name = INSTEAD_OF[command]
+        raise UsageError(f"{command!r} cannot be cast: {INSTEAD[name]}")
+    return Parsed(COMMANDS[command], argument) if command in COMMANDS else Parsed("", text)
+
+
+def help_text() -> str:
+    """Return the commands and their long names, a line each."""
+    return "\n".join(" ".join(names) for names in SPELLINGS) + "\nanything else is Python"
+
+
+# Where ranks stand, as pdb says it: `> train.py(7)train()`, and the line's text behind `->`.
+
+LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling too
+
+
+class Places:
+    """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
+
+    def __init__(self, fan_out: FanOutEvaluator, expressions: PdbExpressions) -> None:
+        self._fan_out = fan_out
+        self.expressions = expressions
+
+    def tell(
+        self,
+        collector: ReplyCollector,
+        ranks: Sequence[Rank],
+        more: Mapping[RankId, str] | None = None,
+    ) -> None:
+        """Answer for each rank with the place of its selected frame; `more` goes below it."""
+        groups: dict[Frame, list[Rank]] = {}
+        for rank in ranks:
+            frame = selected(rank)
+            if frame is None:
+                collector.fail(rank.rank_id, "it has run on meanwhile")
+            else:
+                groups.setdefault(frame, []).append(rank)
+        for frame, members in groups.items():
+            told = partial(_told, collector, frame, members, more or {})
+            known = _line_text(members[0])
+            if known is not None:
+                told(known)
+                continue
+            text = self.expressions.line_text(frame.line)
+            self._fan_out.evaluate(members[:1], text, partial(_heard, told), LINE_TIMEOUT, raw=True)
+
+
+def _line_text(rank: Rank) -> str | None:
+    """Return the text of the selected frame's line, where the stop has told it."""
+    return rank.stop.line_text if rank.stop and rank.stop.selected == 0 else None
+
+
+def _heard(told: Callable[[str], None], answers: Answers) -> None:
+    told(next((answer.value for answer in answers.values.values()), ""))
+
+
+def _told(
+    collector: ReplyCollector,
+    frame: Frame,
+    members: Sequence[Rank],
+    more: Mapping[RankId, str],
+    found: str,
+) -> None:
+    text = f"> {place(frame)}" + (f"\n-> {found}" if found else "")
+    for rank in members:
+        below = more.get(rank.rank_id)
+        collector.answer(rank.rank_id, Answer(f"{text}\n{below}" if below else text))
+
+
+def selected(rank: Rank) -> Frame | None:
+    """Return the frame that `u` and `d` went to, the innermost at first; None while it runs."""
+    frames = rank.stop.frames if rank.stop else None
+    return frames[rank.stop.selected] if rank.stop and frames else None
+
+
+def place(frame: Frame) -> str:
+    """Return `/job/train.py(7)train()`, as pdb writes it."""
+    return f"{frame.path}({frame.line}){frame.name}()"
+
+
+def stack(stop: Stop) -> str:
+    """Return the whole stack, the newest frame last and the selected one marked, as pdb's `w`."""
+    frames = list(enumerate(stop.frames or ()))
+    return "\n".join(
+        ("> " if index == stop.selected else "  ") + place(frame)
+        for index, frame in reversed(frames)
+    )
+
+
+# What pdb's commands evaluate in a stopped rank: functions of `injected.pdb_views`.
+
+
+class PdbExpressions:
+    """One for each function; `source`: that of `injected.pdb_views`."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def arguments(self) -> str:
+        """`a`."""
+        return call(self._source, "arguments")
+
+    def long_list(self, current: int) -> str:
+        """`ll`; `current` is the line that the frame is at."""
+        return call(self._source, "long_list", str(current))
+
+    def list_lines(self, first: int, last: int, current: int) -> str:
+        """`l`; `first` and `last` are clipped to the file."""
+        return call(self._source, "list_lines", str(first), str(last), str(current))
+
+    def line_text(self, line: int) -> str:
+        """One line of the frame's file."""
+        return call(self._source, "line_text", str(line))
+
+    def lines_from(self, first: int) -> str:
+        """The numbers of the lines of the frame's function, `first` and later."""
+        return call(self._source, "lines_from", str(first))
+
+    def of_value(self, command: str, expression: str) -> str:
+        """`pp`, `source` and `whatis`."""
+        return call(self._source, command, f"({expression}\n)")
+
+
+RUNNING = "running"
+
+
+class Invocation(NamedTuple):
+    """One command for some ranks. `command` is its canonical name, '' for plain Python.
+
+    `timeout` is in seconds; `then` is called once.
+    """
+
+    core: SessionState
+    client: Client
+    ranks: list[Rank]
+    command: str
+    argument: str
+    timeout: float
+    then: Callable[[Answers], None]
+
+    def collector(self) -> ReplyCollector:
+        """Wait for an answer of every rank."""
+        ranks = (rank.rank_id for rank in self.ranks)
+        return ReplyCollector(self.core, ranks, self.then, self.timeout)
+
+    def stopped(self, collector: ReplyCollector) -> list[Rank]:
+        """Return the ranks that stand still; the others fail, each with its state."""
+        standing = [rank for rank in self.ranks if stands(rank)]
+        for rank in self.ranks:
+            if not stands(rank):
+                collector.fail(rank.rank_id, problem_of(rank, self.command))
+        return standing
+
+
+Run: TypeAlias = "Callable[[Invocation], None]"
+
+
+def stands(rank: Rank) -> bool:
+    """Whether the rank is stopped, in a place that is known."""
+    return rank.phase.live and rank.stop is not None and bool(rank.stop.frames)
+
+
+def problem_of(rank: Rank, command: str) -> str:
+    """Return why a command for stopped ranks does nothing in this one."""
+    if not rank.phase.live:
+        return f"{rank.state}: {rank.reason}" if rank.reason else f"is {rank.state}"
+    if rank.stop is not None:
+        return "its stack is not known: pause it again"
+    return f"is {rank.state}: {command!r} needs a stopped rank"

@@ -1,0 +1,333 @@
+"""pdb's commands that move: each rank named steps, runs on or jumps, and nobody else.
+
+A step is answered when every rank has arrived, with where they stand; who takes longer than a
+moment is told as running, for it may wait for ranks that were not named. Stops are told by the
+usual events.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from dap_mux.engine.breakpoints.edits import BreakpointEdits
+from dap_mux.engine.breakpoints.merge import Breakpoint
+from dap_mux.engine.breakpoints.sync import OWN
+from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.messages.to_ranks import Join
+from dap_mux.engine.pdb.command import (
+    LINE_TIMEOUT,
+    RUNNING,
+    Invocation,
+    Places,
+    Run,
+    problem_of,
+    stands,
+)
+from dap_mux.engine.pdb.value_commands import Displays
+from dap_mux.engine.ranks.stop_waiters import StopWaiters
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank, Reply, Stop
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.stops.control import Control, held
+from dap_mux.engine.values.fan_out import FanOutEvaluator
+from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector, in_one_line
+from dap_mux.errors import UsageError
+from dap_mux.pathmap import is_windows
+from dap_mux.protocol.rank_messages import GotoTargets
+from dap_mux.rank_sets import RankId
+
+# `unt FILE:LINE`: each rank named runs on to that line, wherever it is now.
+
+PLACE: Final = re.compile(r"(?P<file>.+):\s*(?P<line>\d+)")
+HELD: Final = (
+    "is held at an uncaught exception, and ends when it runs on: name it alone, or use `release`"
+)
+STOPPED: Final = "stopped"
+NOWHERE: Final = "has no code there, so it stays"
+_LIMIT: Final = 5.0  # s
+
+
+def place_of(invocation: Invocation) -> tuple[str, int] | None:
+    """Return the file and line of an argument, None where it names no file. Raises UsageError."""
+    match = PLACE.fullmatch(invocation.argument)
+    if match is None:
+        return None
+    file = match["file"].strip()
+    if not (file.startswith(("/", "file:")) or is_windows(file)):
+        raise UsageError(f"'unt' needs the full path of a file, not {file!r}")
+    return (
+        invocation.client.translation.path(file) if invocation.client.translation else file
+    ), int(match["line"])
+
+
+class RunTo:
+    """A breakpoint for one stop, and on. Who cannot have the breakpoint stays where it is."""
+
+    def __init__(
+        self, edits: BreakpointEdits, control: Control, invocation: Invocation, path: str, line: int
+    ):
+        self._edits = edits
+        self._control = control
+        self._path = path
+        self._limit = min(_LIMIT, invocation.timeout * 0.9)
+        self._collector = invocation.collector()
+        ready = [rank for rank in invocation.ranks if self._may(invocation, rank)]
+        self._stops = {rank.id: rank.stop for rank in ready}
+        if ready:
+            item = edits.make(OWN, path, {"line": line}, ready, "stop")
+            edits.send(path, ready, partial(self._in_place, item, ready), self._limit)
+
+    def _may(self, invocation: Invocation, rank: Rank) -> bool:
+        alone = len(invocation.ranks) == 1
+        if not rank.phase.live:
+            self._collector.fail(rank.rank_id, problem_of(rank, invocation.command))
+        elif held(rank) and not alone:
+            self._collector.fail(rank.rank_id, HELD)
+        else:
+            return True
+        return False
+
+    def _in_place(self, item: Breakpoint, ranks: list[Rank]) -> None:
+        there = [rank for rank in ranks if self._has_stopped(rank)]
+        ready = [rank for rank in ranks if rank not in there and item.verified_in(rank.id)]
+        self._give_up(item, [rank for rank in ranks if rank not in there + ready])
+        resumed = self._control.resume(ready)
+        for rank in there:
+            self._collector.answer(rank.rank_id, Answer(STOPPED))
+        for rank in ready:
+            self._collector.answer(rank.rank_id, Answer(RUNNING))
+        self._control.tell_resumed(resumed)
+
+    def _has_stopped(self, rank: Rank) -> bool:
+        """Whether it ran, and stands by now: on that line or before it, its one stop is over."""
+        return rank.stop is not None and rank.stop is not self._stops[rank.id]
+
+    def _give_up(self, item: Breakpoint, ranks: list[Rank]) -> None:
+        for rank in ranks:
+            why = item.states.get(rank.id, {}).get("message")
+            self._collector.fail(rank.rank_id, f"{NOWHERE}: {why}" if why else NOWHERE)
+        if ranks:
+            self._edits.cut(self._path, item, {rank.rank_id for rank in ranks})
+            self._edits.send(self._path, ranks, lambda: None, self._limit)
+
+
+class StepCommands(Struct, eq=False):
+    """Commands after which a rank stands elsewhere."""
+
+    core: SessionState
+    fan_out: FanOutEvaluator
+    stop_waiters: StopWaiters
+    control: Control
+    edits: BreakpointEdits
+    places: Places
+    _displays: Displays
+
+    @property
+    def commands(self) -> Mapping[str, Run]:
+        """What each of them does."""
+        return {
+            "n": partial(self._step, "next"),
+            "s": partial(self._step, "stepIn"),
+            "r": partial(self._step, "stepOut"),
+            "c": self._continue,
+            "pause": self._pause,
+            "unt": self._until,
+            "j": self._jump,
+        }
+
+    def _continue(self, invocation: Invocation) -> None:
+        _no_argument(invocation)
+        collector = invocation.collector()
+        ready = []
+        for rank in invocation.ranks:
+            if not rank.phase.live:
+                collector.fail(rank.rank_id, problem_of(rank, invocation.command))
+            elif len(invocation.ranks) > 1 and held(rank):
+                collector.fail(rank.rank_id, HELD)
+            else:
+                ready.append(rank)
+                collector.answer(rank.rank_id, Answer(RUNNING))
+        self.control.tell_resumed(self.control.resume(ready))
+
+    def _pause(self, invocation: Invocation) -> None:
+        """Answered at once: a rank blocked in C stops when its call returns."""
+        _no_argument(invocation)
+        collector = invocation.collector()
+        live = [rank for rank in invocation.ranks if rank.phase.live]
+        self.control.pause_ranks(live)
+        for rank in invocation.ranks:
+            if rank in live:
+                collector.answer(rank.rank_id, Answer(rank.state))
+            else:
+                collector.fail(rank.rank_id, problem_of(rank, invocation.command))
+
+    def _step(self, command: str, invocation: Invocation) -> None:
+        _no_argument(invocation)
+        _Moving(self, invocation).step(command)
+
+    def _until(self, invocation: Invocation) -> None:
+        place = place_of(invocation)
+        if place is not None:
+            RunTo(self.edits, self.control, invocation, *place)
+            return
+        if invocation.argument and not invocation.argument.isdecimal():
+            raise UsageError(
+                f"'unt' takes a line number, FILE:LINE or nothing, not {invocation.argument!r}"
+            )
+        _Until(self, invocation, int(invocation.argument or 0))
+
+    def _jump(self, invocation: Invocation) -> None:
+        if not invocation.argument.isdecimal():
+            raise UsageError(f"'j' takes a line number, not {invocation.argument!r}")
+        _Moving(self, invocation).jump(int(invocation.argument))
+
+    def tell(self, invocation: Invocation, collector: ReplyCollector, ranks: list[Rank]) -> None:
+        """Answer with the places of these ranks, and what they display."""
+        if ranks:
+            told = partial(self.places.tell, collector, ranks)
+            self._displays.look(invocation, ranks, LINE_TIMEOUT, told)
+
+
+def _no_argument(invocation: Invocation) -> None:
+    if invocation.argument:
+        name, argument = invocation.command, invocation.argument
+        raise UsageError(f"{name!r} takes no argument; to print a value, use p {name} {argument}")
+
+
+class _Until:
+    """`unt`: run on to a line further down, or out of the function, whichever comes first.
+
+    That is a step out with breakpoints on all those lines, which the next stop takes away.
+    """
+
+    def __init__(self, steps: StepCommands, invocation: Invocation, line: int) -> None:
+        self._steps = steps
+        self._line = line
+        self._moving = _Moving(steps, invocation)
+        self._limit = min(LINE_TIMEOUT, invocation.timeout / 2)
+        ranks = invocation.stopped(self._moving.collector)
+        self._ranks = {rank.rank_id: rank for rank in ranks}
+        steps.fan_out.evaluate(ranks, self._text, self._found, self._limit, raw=True)
+
+    def _text(self, rank: Rank) -> str:
+        assert rank.stop is not None
+        assert rank.stop.frames
+        first = self._line or rank.stop.frames[0].line + 1
+        return self._steps.places.expressions.lines_from(first)
+
+    def _found(self, answers: Answers) -> None:
+        places: dict[tuple[str, str], list[Rank]] = {}
+        for id, message in answers.errors.items():
+            self._moving.collector.fail(id, message)
+        for id, answer in answers.values.items():
+            rank = self._ranks[id]
+            if rank.stop and rank.stop.frames:
+                path = rank.stop.frames[0].path
+                places.setdefault((path, answer.value), []).append(rank)
+        ready = [rank for ranks in places.values() for rank in ranks]
+        join = Join(self._steps.core, places, lambda _: self._moving.step("stepOut", ready))
+        for (path, lines), ranks in places.items():
+            for line in lines.split():
+                self._steps.edits.make(OWN, path, {"line": int(line)}, ranks, "stop")
+            then = partial(join.arrive, (path, lines))
+            self._steps.edits.send(path, ranks, then, self._limit)
+
+
+class _Moving:
+    """One command on its way: who has not arrived, and who has not even heard of it."""
+
+    def __init__(self, steps: StepCommands, invocation: Invocation) -> None:
+        self._steps = steps
+        self._invocation = invocation
+        self.collector = invocation.collector()
+        self._pending: Join[RankId] | None = None  # while any may still arrive in time
+        self._unheard: set[RankId] = set()
+        self._arrived: list[Rank] = []
+
+    def step(self, command: str, ranks: list[Rank] | None = None) -> None:
+        """Let the stopped ranks step as one; those who are still on a step follow."""
+        named = self._invocation.ranks if ranks is None else ranks
+        ready = [rank for rank in named if rank.phase.live and rank.stop]
+        late = [rank for rank in named if ready and not rank.stop and rank.run]
+        for rank in named:
+            if rank not in ready and rank not in late:
+                self.collector.fail(rank.rank_id, problem_of(rank, self._invocation.command))
+        if ready:
+            self._watch(ready + late)
+            self._unheard = {rank.rank_id for rank in ready}
+            self._steps.control.step_named(ready, late, command, self._heard)
+
+    def jump(self, line: int) -> None:
+        """Go on from this line of the innermost frame, without running what is between."""
+        ranks = self._invocation.stopped(self.collector)
+        self._watch(ranks)
+        self._unheard = {rank.rank_id for rank in ranks}
+        for rank in ranks:
+            assert rank.stop is not None
+            assert rank.stop.frames
+            where: Body = {"source": {"path": rank.stop.frames[0].path}, "line": line}
+            then = partial(self._target, rank, rank.stop, line)
+            to_ranks.ask_for(self._steps.core, rank, "gotoTargets", where, GotoTargets, then)
+
+    def _target(
+        self, rank: Rank, stop: Stop, line: int, said: GotoTargets | None, reply: Reply
+    ) -> None:
+        found = said.targets if said else None
+        if not found or rank.stop is not stop:
+            self._gone(rank, reply.problem or f"no line {line} to jump to")
+            return
+        target = {"threadId": stop.thread, "targetId": found[0].id}
+        to_ranks.ask(self._steps.core, rank, "goto", target, partial(self._heard, rank))
+
+    # Places of ranks
+
+    def _watch(self, ranks: list[Rank]) -> None:
+        core = self._steps.core
+        for rank in ranks:
+            self._steps.stop_waiters.wait(rank, self._arrive, rank.stop)
+        moment = min(core.settings.step_grace, self._invocation.timeout / 2)
+        self._pending = Join(core, (rank.rank_id for rank in ranks), self._moment_over, moment)
+
+    def _heard(self, rank: Rank, reply: Reply) -> None:
+        if reply.no_reply_reason and rank.phase.live:
+            return  # silent: it will be missing
+        self._unheard.discard(rank.rank_id)
+        if not reply.ok:
+            self._gone(rank, reply.no_reply_reason or in_one_line(reply.message))
+        elif self._pending and self._pending.over and rank.rank_id in self._pending.waiting:
+            self.collector.answer(rank.rank_id, Answer(RUNNING))
+
+    def _gone(self, rank: Rank, why: str) -> None:
+        self.collector.fail(rank.rank_id, why)
+        self._no_longer_pending(rank)
+
+    def _arrive(self, rank: Rank) -> None:
+        if self._pending is None or rank.rank_id not in self._pending.waiting:
+            return
+        if stands(rank):
+            self._arrived.append(rank)
+        else:
+            self.collector.answer(rank.rank_id, Answer(rank.state))
+        self._no_longer_pending(rank)
+
+    def _no_longer_pending(self, rank: Rank) -> None:
+        if self._pending is not None:
+            self._pending.arrive(rank.rank_id)
+            if self._pending.over:
+                self._tell()
+
+    def _moment_over(self, late: frozenset[RankId]) -> None:
+        for id in late - self._unheard:
+            self.collector.answer(id, Answer(RUNNING))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell where those stand who have arrived since, with what they display."""
+        arrived, self._arrived = self._arrived, []
+        ranks = [rank for rank in arrived if self.collector.awaits(rank.rank_id)]
+        self._steps.tell(self._invocation, self.collector, ranks)

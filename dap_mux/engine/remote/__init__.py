@@ -1,0 +1,1 @@
+"""What becomes an expression in a rank, and what comes back."""

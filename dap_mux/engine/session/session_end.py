@@ -1,0 +1,168 @@
+"""When the session is over: `terminated`, once, and what is waited for before."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from msgspec import Struct
+
+from dap_mux.engine.clients.leave import ClientLeave
+from dap_mux.engine.clients.notices import Notices, Progress
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.outputs import Finished, RestartJob
+from dap_mux.engine.ranks.deaths import Deaths
+from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.session.rank_output import RankOutput
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.session import SessionState
+from dap_mux.rank_sets import name_ranks
+
+MAX_WAIT_S: Final = 10.0  # without a rank, before users are told that others are waited for
+WAITS: Final = (
+    "every rank has ended, but the job has not: the session waits for ranks that the job restarts"
+)
+
+
+class SessionEnd(Struct, eq=False):
+    """The engine's part that ends the session: with its last rank, its job, or at once."""
+
+    _core: SessionState
+    _lifecycle: Lifecycle
+    _leave: ClientLeave
+    _notices: Notices
+    _output: RankOutput
+    _progress: Progress
+    _deaths: Deaths
+    _timer: int | None = None
+
+    def consider(self) -> None:
+        """A rank has gone, or the job has ended: was that the last?"""
+        flow, settings = self._core.flow, self._core.settings
+        if flow.ended or flow.restarting or self._lifecycle.processes.ending:
+            return
+        ranks = self._core.mains.values()
+        if not self._all_gone():
+            return
+        if settings.lingers and not flow.job_over:  # whoever is gone may be started again
+            if ranks:
+                self._wait(min(settings.lingers, MAX_WAIT_S), self._nobody_came)
+        elif self._ending():
+            self._wait(MAX_WAIT_S, self._still_ends)  # what it does at its end is work, too
+        elif settings.owns_job or ranks or self._lifecycle.request.wanted or flow.job_over:
+            self._end()  # else nobody has said yet who the ranks are
+
+    def job_ended(self, code: int | None) -> None:
+        """No more ranks will be started: give up on those that have not come."""
+        self._core.flow.job_over = True
+        self._core.flow.job_code = code
+        for rank in self._core.sorted_mains():
+            runs = rank.lost and (rank.lost.alive or rank.endpoint.watched)
+            if rank.link is None and not runs:
+                self._lifecycle.ended(rank)
+        self.consider()
+
+    def shut_down(self, reason: str) -> None:
+        """SIGTERM and its like: every rank runs on, every client is told; once."""
+        if self._core.flow.ended:
+            return
+        self._core.log(logging.INFO, "session", f"shutting down: {reason}")
+        self._core.flow.ended = True
+        self._lifecycle.request.wanted = False
+        for rank in self._core.sorted_ranks():
+            self._lifecycle.leave(rank, release=False)
+        self._leave.say_goodbye()
+
+    def _all_gone(self) -> bool:
+        return all(rank.phase is Phase.GONE for rank in self._core.mains.values())
+
+    def _wait(self, seconds: float, then: Callable[[], None]) -> None:
+        """Do it so long after the last rank's end, unless one has come back, or is to."""
+
+        def passed() -> None:
+            self._timer = None
+            if self._all_gone() and not self._core.flow.restarting:
+                then()
+
+        self._core.cancel(self._timer)
+        self._timer = self._core.after(seconds, passed)
+
+    def _ending(self) -> list[Rank]:
+        """Return the ranks that have left their debuggers, and whose processes are not over."""
+        settings, ranks = self._core.settings, self._core.sorted_mains()
+        if settings.lingers:
+            return []
+        if settings.owns_job:
+            return [rank for rank in ranks if rank.exit_code is None]
+        processes = self._lifecycle.processes
+        for rank in ranks:
+            processes.look_at_end(rank)
+        return sorted(processes.ending.values(), key=lambda rank: rank.id)
+
+    def _still_ends(self) -> None:
+        late = [rank.rank_id for rank in self._ending()]
+        ranks = name_ranks(late, self._core.default_group())
+        self._notices.notice(
+            f"the program of {ranks} has ended, but not the process: the session waits for it"
+        )
+
+    def _nobody_came(self) -> None:
+        """Are there to be more? Where a rank's place says nothing against it, it was the program
+        that has ended, and not what it ran in."""
+        expected = any(rank.endpoint.way_down for rank in self._core.mains.values())
+        if expected or self._core.settings.lingers == inf:
+            self._notices.notice(WAITS)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if self._core.flow.ended:
+            return
+        self._core.cancel(self._timer)
+        self._output.flush(everything=True)
+        self._deaths.flush()
+        self._core.flow.ended = True
+        self._progress.end()
+        self._leave.say_goodbye()
+        self._core.out.append(Finished())
+
+
+# The job that a client has launched: that client may have it started again.
+#
+# DAP, `restart`: the session, its clients and their breakpoints stay; the ranks' processes are new
+# ones, each with the thread id that its rank has had before.
+
+NO_RESTART: Final = (
+    "restart works only for a job that this client has launched; attach again to read the "
+    "configuration anew, and start the job again where it was started"
+)
+RESTARTING: Final = "the job is already being restarted"
+
+
+class JobRestart:
+    """The engine's part that has the job started again."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+
+    def restart(self, request: ClientRequest) -> None:
+        """`restart`: answered at once; the old ranks' rows go, and the new ones' come."""
+        flow = self._core.flow
+        if (
+            not self._core.settings.owns_job
+            or not request.client.launched
+            or flow.restarting
+            or flow.ended
+        ):
+            problem = RESTARTING if flow.restarting else NO_RESTART
+            to_clients.refuse(self._core, request, problem)
+            return
+        flow.restarting = True
+        to_clients.respond(self._core, request)
+        for client in self._core.clients.values():
+            client.focus.rank = None  # nobody is shown one dying rank after the other
+        self._core.out.append(RestartJob())

@@ -1,0 +1,1 @@
+"""A value of one rank or of many: asked, folded, compared, kept."""

@@ -1,0 +1,169 @@
+"""One expression to a set of ranks, and their answers, by a time.
+
+A stopped rank evaluates in its selected frame; a running one without a frame, in the globals of
+its `__main__` (debugpy allows that even while it is blocked in C), and where these lack a name, in
+the function that its main thread is in. Nobody waits for a silent rank longer than asked for: who
+has not answered by then is `missing`.
+
+A broadcast to many ranks is one timer, and one encoding for each distinct request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, TypeAlias
+
+from dap_mux.engine.ranks.stop_waiters import StopWaiters
+from dap_mux.engine.remote.injected_sources import call
+from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_expression
+from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.rank import Rank, Stop
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import values_of
+from dap_mux.engine.values.replies import OnAnswers, ReplyCollector
+from dap_mux.protocol.messages import Broadcast
+from dap_mux.rank_sets import substitute
+
+TIMEOUT: Final = 5.0  # s
+RAW: Final[Body] = {"format": {"rawString": True}}
+"""Ask for a text as it is; otherwise debugpy gives its repr."""
+
+# Our own code around a user's expression is parsed with it.
+_MAX_PARSED_CHARS: Final = 4 * MAX_PARSED_CHARS
+# The expression for a running rank. Without a frame only text comes back, so the type precedes it;
+# longer values are cut where debugpy cuts those of a frame.
+_IN_MAIN: Final = (
+    "(lambda value: type(value).__name__ + '\\n' + repr(value)[:65536])"
+    "(eval({!r}, __import__('sys').modules['__main__'].__dict__))"
+)
+
+
+Text: TypeAlias = "str | Callable[[Rank], str]"
+Depth: TypeAlias = "int | Callable[[Stop], int | None]"
+
+
+class FanOutEvaluator:
+    """The engine's part that evaluates in many ranks."""
+
+    def __init__(self, core: SessionState, stop_waiters: StopWaiters) -> None:
+        self._core = core
+        self._stop_waiters = stop_waiters
+
+    def evaluate(
+        self,
+        ranks: Iterable[Rank],
+        text: Text,
+        then: OnAnswers,
+        timeout: float = TIMEOUT,
+        *,
+        raw: bool = False,
+        stopped_only: str = "",
+        depth: Depth | None = None,
+    ) -> None:
+        """Evaluate in each rank; `then` is called once, within `timeout` seconds.
+
+        `text`: an expression or statement, `$rank` and its like replaced; a callable gives each
+        rank its own. `raw`: a text comes as it is, not as its repr. `stopped_only`: why this cannot
+        be asked of a running rank, '' where it can. `depth`: in the frame so far up the stack, 0
+        for the innermost; a callable says it for each stop; None for the selected one.
+        """
+        asked = list(ranks)
+        request = _EncodedRequest(self._core, text, raw=raw, stopped_only=stopped_only, depth=depth)
+        ids = [rank.rank_id for rank in asked]
+        collector = ReplyCollector(self._core, ids, then, timeout, request.put_in_frames)
+        for rank in asked:
+            if rank.stop is not None and not rank.stop.settled:
+                self._stop_waiters.wait(rank, partial(request.put, collector))
+            else:
+                request.put(collector, rank)
+
+
+class _EncodedRequest:
+    """One `evaluate`, encoded once for all ranks that get it with the same arguments."""
+
+    def __init__(
+        self, core: SessionState, text: Text, *, raw: bool, stopped_only: str, depth: Depth | None
+    ) -> None:
+        self._core = core
+        self._depth = depth
+        self._text = text
+        self._more = RAW if raw else {}
+        self._stopped_only = stopped_only
+        self._same = text if isinstance(text, str) and "$" not in text else None
+        self._shared: dict[int | None, Broadcast] = {}  # by frame, where all have the same text
+        self._own: dict[tuple[str, int | None], Broadcast] = {}
+        self._in_frames: dict[str, Broadcast] = {}
+
+    def put(self, collector: ReplyCollector, rank: Rank) -> None:
+        """Ask one rank, or say why that cannot be. Lean: this is done a thousand times at once."""
+        stop, connection, id = rank.stop, rank.connection, rank.rank_id
+        frame = None
+        if stop:
+            frame = stop.frame_id if self._depth is None else self._frame(stop, self._depth)
+        problem = "" if frame is not None else self._problem(rank, stop)
+        if problem or connection.link is None or not rank.phase.live:
+            collector.fail(id, problem or rank.absence)
+            return
+        if stop:
+            collector.stops[rank] = stop
+        else:
+            collector.in_main.add(id)
+        seq = connection.seq = connection.seq + 1
+        connection.pending[seq] = collector.pending
+        message = self._shared.get(frame) or self._encode(rank, frame)
+        self._core.send_shared(message, connection.link, seq)
+
+    def put_in_frames(self, collector: ReplyCollector, rank: Rank) -> None:
+        """Ask a running rank in the function that its main thread is in."""
+        connection, text = rank.connection, self._text_for(rank)
+        if connection.link is None:
+            collector.fail(rank.rank_id, rank.absence)
+            return
+        message = self._in_frames.get(text)
+        if message is None:
+            source = self._core.injected["waiting_frames"]
+            expression = call(source, "value_in_frame", repr(text))
+            message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
+            self._in_frames[text] = message
+        seq = connection.seq = connection.seq + 1
+        connection.pending[seq] = collector.pending
+        self._core.send_shared(message, connection.link, seq)
+
+    def _problem(self, rank: Rank, stop: Stop | None) -> str:
+        """Return why a rank that has no frame to ask in is not asked at all."""
+        if not rank.phase.live:
+            return rank.absence
+        if stop is None:
+            return self._stopped_only
+        if stop.frame_ids and isinstance(self._depth, int):
+            return f"it has no frame {self._depth}: its stack is {len(stop.frame_ids)} deep"
+        if stop.frame_ids:
+            return "it has left this function"
+        return "its stack is not known: pause it again"
+
+    def _frame(self, stop: Stop, depth: Depth) -> int | None:
+        index = depth(stop) if callable(depth) else depth
+        if index is None or index >= len(stop.frame_ids):
+            return None
+        return stop.frame_ids[index]
+
+    def _text_for(self, rank: Rank) -> str:
+        text = self._text if isinstance(self._text, str) else self._text(rank)
+        return substitute(text, values_of(self._core, rank)) if "$" in text else text
+
+    def _encode(self, rank: Rank, frame: int | None) -> Broadcast:
+        if self._same is not None:
+            message = Broadcast("evaluate", self._arguments(self._same, frame))
+            self._shared[frame] = message
+            return message
+        text = self._text_for(rank)
+        if (text, frame) not in self._own:
+            self._own[text, frame] = Broadcast("evaluate", self._arguments(text, frame))
+        return self._own[text, frame]
+
+    def _arguments(self, text: str, frame: int | None) -> Body:
+        if frame is None:
+            return {"expression": _IN_MAIN.format(text)}
+        context = "watch" if is_expression(text, _MAX_PARSED_CHARS) else "repl"
+        return {"expression": text, "frameId": frame, "context": context, **self._more}

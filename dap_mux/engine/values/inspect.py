@@ -1,0 +1,278 @@
+"""Requests for the data of one rank: the owner of the handle, or the rank in focus.
+
+Ids are exchanged on the way in and out by the handle-field table; everything else in the
+message stays as it was. A reply that comes after its rank has run on carries ids of a stop that
+is over, so it becomes an error rather than somebody else's data later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import Raw, Struct
+
+from dap_mux.engine.messages import to_clients, to_ranks
+from dap_mux.engine.source_files.contents import Sources
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.phases import Phase
+from dap_mux.engine.state.rank import Rank, Reply, Stop
+from dap_mux.engine.state.selection import focused, looked_at
+from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.threads import View
+from dap_mux.engine.stops.client_events import ClientEvents
+from dap_mux.engine.values.last_answers import LastAnswers
+from dap_mux.errors import PeerFault, StaleHandle
+from dap_mux.protocol.arguments import ThreadArguments
+from dap_mux.protocol.exchange import Fields, Id, Kind, exchange, handles_of
+from dap_mux.protocol.handle_fields import RESPONSES
+from dap_mux.protocol.validation import typed
+
+# A user's evaluate may take as long as it takes while the link lives.
+NO_TIME_LIMIT: Final = frozenset({"evaluate", "setVariable", "setExpression"})
+NO_IDS: Final = Fields()  # of debugpy's own requests, which the schema does not know
+EXPLICIT: Final = frozenset({"scopes", "evaluate"})
+ANSWERING: Final = (Phase.LIVE, Phase.STARTING, Phase.CONFIGURING)  # best first
+NO_RANK: Final = "no rank is attached yet"
+
+
+class _Early(Struct, eq=False):
+    """A request that came before any rank could take it."""
+
+    request: ClientRequest
+    arguments: Raw
+    timer: int | None = None
+
+
+class Inspector:
+    """The engine's part that passes one client's question to one rank."""
+
+    def __init__(
+        self,
+        core: SessionState,
+        view: View,
+        client_events: ClientEvents,
+        sources: Sources,
+        kinds: Mapping[str, type[Struct]],
+    ) -> None:
+        self._core = core
+        self._view = view
+        self._client_events = client_events
+        self._sources = sources
+        self._kinds = kinds  # of the arguments of each request
+        self._last = LastAnswers(core)
+        self._early: list[_Early] = []
+
+    def to_owner(self, request: ClientRequest) -> None:
+        """Pass a request to the rank that owns its handle."""
+        owned = self._owned(request)
+        if owned is None:
+            return
+        arguments, rank = owned
+        if rank is None:
+            raise StaleHandle(f"{request.command} needs the id of a thread, frame or variable")
+        self._ask(request, rank, arguments)
+
+    def to_owner_or_focus(self, request: ClientRequest) -> None:
+        """Pass a request to its handle's owner, or to the rank in focus where it has none."""
+        owned = self._owned(request)
+        if owned is None:
+            return
+        arguments, rank = owned
+        rank = rank or self._focus(request)
+        if rank is None:
+            self._wait_for_rank(request, arguments)
+            return
+        self._ask(request, rank, arguments)
+
+    def _owned(self, request: ClientRequest) -> tuple[Raw, Rank | None] | None:
+        """Return what `_resolved` does, None if the request has been answered from earlier answers.
+
+        Editors also show frames whose ranks have resumed since.
+        """
+        try:
+            return self._resolved(request)
+        except StaleHandle:
+            body = self._last.of_stale(request)
+            if body is None:
+                raise
+        to_clients.respond(self._core, request, body)
+        return None
+
+    def _wait_for_rank(self, request: ClientRequest, arguments: Raw) -> None:
+        """Ranks that are being attached may be asked in a moment, as one by itself may."""
+        if not any(rank.phase.state == "connecting" for rank in self._core.sorted_ranks()):
+            to_clients.refuse(self._core, request, NO_RANK)
+            return
+        early = _Early(request, arguments)
+
+        def give_up() -> None:
+            self._early.remove(early)
+            to_clients.refuse(self._core, request, NO_RANK)
+
+        early.timer = self._core.after(self._core.settings.request_timeout, give_up)
+        self._early.append(early)
+
+    def rank_answers(self, rank: Rank) -> None:
+        """A rank takes requests now: ask it what was asked before any rank did."""
+        early, self._early = self._early, []
+        for one in early:
+            self._core.cancel(one.timer)
+            if one.request.client.id in self._core.clients:
+                ask = partial(self._ask, one.request, rank, one.arguments)
+                self._core.later(ask, one.request)
+
+    def source(self, request: ClientRequest) -> None:
+        """`source`: a text that is kept or fetched; else the rank's own word on it."""
+        if not self._sources.answer(request):
+            self.to_owner_or_focus(request)
+
+    def exception_info(self, request: ClientRequest) -> None:
+        """`exceptionInfo`, only after an exception stop: debugpy never answers it otherwise."""
+        arguments, rank = self._resolved(request)
+        if rank is None or rank.stop is None or rank.stop.reason != "exception":
+            text = "this thread is not stopped at an exception"
+            to_clients.refuse(self._core, request, text)
+            return
+        self._ask(request, rank, arguments)
+
+    def _focus(self, request: ClientRequest) -> Rank | None:
+        ranks = self._core.sorted_ranks()
+        best = (rank for phase in ANSWERING for rank in ranks if rank.phase is phase)
+        return focused(self._core, request.client) or next(best, None)
+
+    def _resolved(self, request: ClientRequest) -> tuple[Raw, Rank | None]:
+        """Exchange the ids in the arguments; return them and the one rank they belong to."""
+        owners: list[Rank] = []
+        fields = handles_of(self._kinds[request.command])
+
+        def translate(kind: Kind, id: Id) -> Id:
+            if kind is Kind.SOURCE and self._sources.owns(id):
+                return 0  # a path says as much to any rank
+            rank, upstream_id = self._upstream(request, kind, id)
+            owners.append(rank)
+            if kind is Kind.FRAME and request.command in EXPLICIT:
+                looked_at(request.client, rank.id, explicit=True)
+            return upstream_id
+
+        arguments = exchange(request.arguments, fields, translate)
+        if len(owners) > 1 and any(owner is not owners[0] for owner in owners):
+            raise StaleHandle("these ids belong to different ranks")
+        return arguments, owners[0] if owners else None
+
+    def _upstream(self, request: ClientRequest, kind: Kind, id: Id) -> tuple[Rank, Id]:
+        if kind is Kind.THREAD:
+            members, thread = self._view.resolve(request.client, id)
+            return members[0], thread
+        rank, upstream_id = self._core.handles.resolve(kind, id)
+        return self._core.ranks[rank], upstream_id
+
+    def _ask(self, request: ClientRequest, rank: Rank, arguments: Raw) -> None:
+        command = request.command
+        if command == "stackTrace":
+            looked_at(request.client, rank.id, explicit=False)
+        stop = rank.stop
+        limit = to_ranks.NO_DEADLINE if command in NO_TIME_LIMIT else None
+
+        def answered(reply: Reply) -> None:
+            self._answer(request, rank, stop, reply)
+
+        to_ranks.ask(self._core, rank, command, arguments, answered, limit)
+
+    def _answer(self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply) -> None:
+        if reply.ok:
+            self._pass_body(request, rank, stop, reply)
+            return
+        if self._has_run_on(request, rank, stop):
+            return
+        if reply.no_reply_reason:
+            text = f"{self._view.name_of(rank)}: {reply.no_reply_reason}"
+            to_clients.refuse(self._core, request, text)
+        else:
+            to_clients.pass_failure(self._core, request, without_debugger_frames(reply.message))
+        self._followed_up(request)
+
+    def _is_too_late(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> None:
+        if self._has_run_on(request, rank, stop):
+            return
+        text = f"{self._view.name_of(rank)} has run on meanwhile"
+        to_clients.refuse(self._core, request, text)
+        self._followed_up(request)
+
+    def _has_run_on(self, request: ClientRequest, rank: Rank, stop: Stop | None) -> bool:
+        """Answer as before where the rank, attached all the while, has run on since it was asked.
+
+        Without a stop there was nothing to run on from: a running rank is asked without a frame.
+        """
+        if stop is None or rank.stop is stop or not rank.phase.live:
+            return False
+        body = self._last.instead(request, rank)
+        if body is not None:
+            to_clients.respond(self._core, request, body)
+        return body is not None
+
+    def _followed_up(self, request: ClientRequest) -> None:
+        """Deliver what follows a stack after it, however late the stack is."""
+        if request.command == "stackTrace":
+            self._client_events.stack_answered(request.client, self._row(request))
+
+    def _row(self, request: ClientRequest) -> int:
+        return typed(request.arguments, ThreadArguments).threadId
+
+    def _pass_body(
+        self, request: ClientRequest, rank: Rank, stop: Stop | None, reply: Reply
+    ) -> None:
+        fields = RESPONSES.get(request.command, NO_IDS)
+        if not fields or not reply.body:
+            to_clients.respond(self._core, request, reply.body or None)
+            self._followed_up(request)
+            return
+        minted = False
+
+        def translate(kind: Kind, id: Id) -> Id:
+            nonlocal minted
+            minted = True
+            if rank.stop is not stop:
+                return id  # of a stop that is over: not to be given out
+            return self._core.handles.mint(rank.id, kind, id)
+
+        try:
+            body = exchange(reply.body, fields, translate)
+        except PeerFault as error:
+            reply = to_ranks.malformed(self._core, rank, request.command, error)
+            self._answer(request, rank, stop, reply)
+            return
+        if minted and rank.stop is not stop:
+            self._is_too_late(request, rank, stop)
+            return
+        if request.command != "stackTrace":
+            self._last.keep(request, rank, body)
+            to_clients.respond(self._core, request, body)
+            return
+
+        def marked(stack: Raw) -> None:
+            to_clients.respond(self._core, request, stack)
+            self._followed_up(request)
+
+        self._sources.mark(request.client, rank, body, marked)
+
+
+# Shortens the error messages of expressions that failed in a rank.
+
+_TITLE: Final = "Traceback (most recent call last):\n"
+# A frame of a traceback: its first line, and the deeper lines that belong to it.
+_OF_PYDEVD: Final = r'(?m)^  File "[^"\n]*[/\\\\]_pydevd_bundle[/\\\\][^\n]*\n(?:    [^\n]*\n)*'
+_OF_THE_PROGRAM: Final = r'(?m)^  File "[^\n]*, in '
+
+
+def without_debugger_frames(text: str) -> str:
+    """Return a traceback without the frames of pydevd, which say nothing of the expression.
+
+    For what is no Python, none is left: then it reads as where Python itself prints it.
+    """
+    if not text.startswith(_TITLE):
+        return text
+    kept = re.sub(_OF_PYDEVD, "", text)
+    return kept if re.search(_OF_THE_PROGRAM, kept) else kept.removeprefix(_TITLE)
