@@ -100,7 +100,7 @@ async def test_workers_of_a_driver_in_a_notebook(
     """Breakpoints hit in the file of a script that a cell runs; a cell's own function has none."""
     user.script(notebook(driver.cells), NAME)
     shutil.copytree(EXAMPLES, user.folder / "examples")
-    words = ours(typed(f"{driver.engine}.md", -1)[0])
+    words = ours(typed("dask.md", -1)[0])  # where the page of Ray leads
     run = await launch(user, environment(driver.engine), words, **cluster)
     client = await run.client()
     at = line(EXAMPLES / driver.script, driver.mark)
