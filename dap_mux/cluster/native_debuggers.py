@@ -7,8 +7,10 @@ is used on a user's process only after a call in a child of ours, which must sur
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,8 +111,11 @@ async def _try_on_a_child(name: str) -> None:
         except TimeoutError:
             raise _TrialFailed(f"no response within {TRIAL_TIMEOUT_S:g} s") from None
         finally:
-            with suppress(ProcessLookupError):
-                child.kill()
+            # Not `child.kill()`: that reaps one that has just ended before asyncio does, which then
+            # prints "Unknown child process pid 7, will report returncode 255".
+            if child.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGKILL)
 
 
 async def _call_in(child: Process, name: str) -> None:
