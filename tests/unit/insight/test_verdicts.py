@@ -145,6 +145,14 @@ def test_pythons_global_lock_is_held() -> None:
     assert named(verdict(reduces(), over)) == ("teardown", "1")
     one = [Process(7, "S", switches={1: n, 3: 5}, at=n / 200) for n in (0, 120)]
     assert verdict(reduces(), silent(*one)).name == "undecided"
+    rates = {1: 0.4, 2: 0.6, 3: 0.9}  # others poll as well, each at its own rate
+    polls = [
+        Process(
+            7, "S", switches={thread: int(rate * n) for thread, rate in rates.items()}, at=n / 200
+        )
+        for n in (0, 120)
+    ]
+    assert verdict(reduces(), silent(*polls)).name == "undecided"
 
 
 @pytest.mark.parametrize("by", [{"owner": "B"}, {}], ids=["owner", "holds"])
