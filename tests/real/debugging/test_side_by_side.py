@@ -222,7 +222,10 @@ async def system_exit(talk: Talk) -> None:
 
 
 async def clean_exit(talk: Talk) -> None:
-    await talk.attach(filters=["uncaught"])
+    """From a stop: of a rank that attaches and ends within one look, no row is reported."""
+    await talk.attach(talk.line("caught"), filters=["uncaught"])
+    await talk.stop()
+    await talk.go()
     await talk.end()
 
 
