@@ -33,6 +33,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "extensions.ignoreRecommendations": True,
     "extensions.autoCheckUpdates": False,
     "telemetry.telemetryLevel": "off",
+    "terminal.integrated.gpuAcceleration": "off",  # its text is in the page then
     "git.enabled": False,
     "python.defaultInterpreterPath": sys.executable,  # a login shell's PATH is another
     "remote.autoForwardPorts": False,

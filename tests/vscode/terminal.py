@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from contextlib import suppress
@@ -14,15 +15,23 @@ from tests.vscode.editing import LIMIT
 from tests.vscode.scene import EXAMPLE
 from tests.vscode.workbench import Window
 
+PROMPTS: Final = ("$", "#")
 # A shell has a PATH of its own: what is not there is named.
 RUN: Final = f"{sys.executable} -m dap_mux run -n 2 --listen 127.0.0.1:0 {EXAMPLE}"
 
 
 async def in_terminal(window: Window, line: str) -> None:
+    """Type it once the shell has its prompt, and see that it came there: focus may have moved."""
     await window.command("Terminal: Create New Terminal")
-    terminal = window.page.locator(".terminal-wrapper.active .xterm-helper-textarea").first
-    await terminal.focus(timeout=LIMIT * 1000)
+    terminal = window.page.locator(".terminal-wrapper.active").first
+
+    async def text() -> str:
+        return re.sub(r"\s", "", await terminal.locator(".xterm-rows").inner_text())
+
+    await window.becomes(text, lambda shown: shown.endswith(PROMPTS), "a prompt")
+    await terminal.locator(".xterm-helper-textarea").focus(timeout=LIMIT * 1000)
     await window.page.keyboard.insert_text(line)
+    await window.becomes(text, lambda shown: shown.endswith(line[-20:]), "the line typed")
     await window.page.keyboard.press("Enter")
 
 
