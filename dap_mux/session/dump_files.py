@@ -12,8 +12,7 @@ from typing import Final
 
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.insight.why.after_death import Remains, merged, read_failure
-from dap_mux.insight.why.fingerprints import collectives_in
-from dap_mux.insight.why.recorder_dump import Dump, NotADump, read_dump
+from dap_mux.insight.why.recorder_dump import Dump, NotADump, collectives_in, read_dump
 from dap_mux.printable import one_line
 
 MAX_FILES: Final = 20_000

@@ -24,7 +24,6 @@ from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.errors import PeerFault
 from dap_mux.injected.evidence.thread_states import thread_state
 from dap_mux.insight.stack_tree import Stack, agreed, kind_of_thread
-from dap_mux.insight.why.called import Source
 from dap_mux.insight.why.evidence import (
     Evidence,
     Process,
@@ -33,7 +32,7 @@ from dap_mux.insight.why.evidence import (
     Standing,
     stack_of,
 )
-from dap_mux.insight.why.py_spy import sample_of, threads_in, variables_of
+from dap_mux.insight.why.py_spy import Source, sample_of, threads_in, variables_of
 from dap_mux.rank_sets import RankId
 from dap_mux.shell.process_reader import read_processes
 from dap_mux.user_files import open_regular

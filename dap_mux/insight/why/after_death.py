@@ -21,8 +21,7 @@ from dap_mux.insight.why.evidence import (
     Standing,
     Thread,
 )
-from dap_mux.insight.why.fingerprints import Running
-from dap_mux.insight.why.recorder_dump import Dump, Entry, NotADump
+from dap_mux.insight.why.recorder_dump import Dump, Entry, NotADump, Running
 from dap_mux.insight.why.verdict import place, seconds
 from dap_mux.insight.why.waits import TORCH_CALLS
 from dap_mux.printable import one_line

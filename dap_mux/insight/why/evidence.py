@@ -6,14 +6,24 @@ nobody has prepared; `Process` is what the system tells of it. Neither is there 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from dap_mux.insight.stack_tree import Frame, Stack
 from dap_mux.rank_sets import RankId
+
+# Tells files of libraries from the program's own, by their paths alone.
+
+_LIBRARY: Final = re.compile(r"[/\\]lib(?:64)?[/\\]python\d|site-packages|dist-packages|^<frozen")
+
+
+def is_library(path: str) -> bool:
+    """Whether a file is the standard library's or an installed package's."""
+    return _LIBRARY.search(path) is not None
 
 
 class Call(Struct, frozen=True):

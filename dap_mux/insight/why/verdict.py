@@ -28,13 +28,16 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`sentence`: who and why; `suspects`: the culprit first; `next`: the command that helps."""
+    """`sentence`: who and why; `suspects`: the culprit first; `next`: the command that helps.
 
-    name: str
+    `name`: that of its row among the verdicts, which `judge` gives it.
+    """
+
     sentence: str
     suspects: tuple[Suspect, ...] = ()
     evidence: tuple[str, ...] = ()
     next: str = ""
+    name: str = ""
 
 
 def ranks(of: Iterable[Doing]) -> str:

@@ -20,8 +20,13 @@ from hypothesis import strategies as st
 
 from dap_mux.cli.why import why_from
 from dap_mux.errors import DapMuxError
-from dap_mux.insight.why.fingerprints import collectives_in
-from dap_mux.insight.why.recorder_dump import NotADump, NotPlain, plain_values, read_dump
+from dap_mux.insight.why.recorder_dump import (
+    NotADump,
+    NotPlain,
+    collectives_in,
+    plain_values,
+    read_dump,
+)
 from dap_mux.session.dump_files import MAX_BYTES
 
 TORCH: Final = "/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"

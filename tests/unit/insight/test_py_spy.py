@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.errors import PeerFault
-from dap_mux.insight.why.called import Source, call_at
 from dap_mux.insight.why.evidence import Call, Evidence, RankEvidence, Sample, Standing
-from dap_mux.insight.why.py_spy import sample_of, threads_in, variables_of
+from dap_mux.insight.why.py_spy import Source, call_at, sample_of, threads_in, variables_of
 from dap_mux.insight.why.verdicts import judge
 
 PROGRAM: Final = """\

@@ -1,8 +1,17 @@
-"""A process has ended, is ending, was stopped, or is held by a debugger, an exception or C."""
+"""Every verdict: one row and one function each, the most specific first; see `ORDER`.
+
+Here are those about a process that has ended, is ending, was stopped, or is held by a debugger, an
+exception or C; in `waiting` those about ranks that wait.
+"""
 
 from __future__ import annotations
 
-from dap_mux.insight.why.picture import Doing, Picture
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from dap_mux.insight.why.evidence import Evidence
+from dap_mux.insight.why.picture import Doing, Picture, picture_of
 from dap_mux.insight.why.verdict import (
     Verdict,
     has_not_reached,
@@ -12,6 +21,15 @@ from dap_mux.insight.why.verdict import (
     suspects,
     verb,
     who_waits,
+)
+from dap_mux.insight.why.waiting import (
+    blocked_io,
+    input_starved,
+    lock_cycle,
+    mismatched_collective,
+    not_joined,
+    p2p_cycle,
+    slow_rank,
 )
 
 SIGNALS = {
@@ -36,7 +54,6 @@ def process_gone(picture: Picture) -> Verdict | None:
         return None
     culprits = [*bad, *(one for one in gone if one not in bad)]
     return Verdict(
-        "process-gone",
         f"{ranks(culprits[:1])} {_how(culprits[0])}",
         suspects(culprits, picture),
         (*(f"{ranks([one])} {_how(one)}" for one in culprits[1:]), *who_waits(picture)),
@@ -78,7 +95,6 @@ def process_stopped(picture: Picture) -> Verdict | None:
     traced = all(one.processes[-1].state == "t" for one in stopped)
     by = "another debugger holds it" if traced else "a signal has stopped it (SIGSTOP, Ctrl-Z)"
     return Verdict(
-        "process-stopped",
         f"the process of {ranks(stopped)} {verb(stopped, 'is', 'are')} stopped: {by}",
         suspects(stopped, picture),
         who_waits(picture),
@@ -98,7 +114,6 @@ def teardown(picture: Picture) -> Verdict | None:
     if not others and not (picture.ended and all(map(_stays, ending))):
         return None
     return Verdict(
-        "teardown",
         f"{ranks(ending)} {verb(ending, 'is', 'are')} ending{_where(ending[0])}",
         suspects(ending, picture),
         has_not_reached(ending, picture),
@@ -138,7 +153,6 @@ def held_by_debugger(picture: Picture) -> Verdict | None:
     where = f" at {place(held[0].place)}" if held[0].place else ""
     stands = verb(held, "stands", "stand")
     return Verdict(
-        "held-by-debugger",
         f"{ranks(held)} {stands} in {_holder(held[0])}{where}",
         suspects(held, picture),
         who_waits(picture, held),
@@ -167,7 +181,6 @@ def exception_held(picture: Picture) -> Verdict | None:
     first = held[0].thread
     assert first is not None
     return Verdict(
-        "exception-held",
         f"{ranks(held[:1])} handles {first.handling} and stands still at {place(held[0].place)}",
         suspects(held, picture),
         has_not_reached(held, picture),
@@ -197,7 +210,6 @@ def gil_held(picture: Picture) -> Verdict | None:
         return None
     process = held[0].processes[-1]
     return Verdict(
-        "gil-held",
         f"{ranks(held)}: a call into C holds Python's global lock (GIL), and nothing else runs",
         suspects(held, picture),
         (
@@ -206,3 +218,75 @@ def gil_held(picture: Picture) -> Verdict | None:
         ),
         f"gdb -p {process.pid} -batch -ex 'thread apply all bt'",
     )
+
+
+Find = Callable[[Picture], Verdict | None]
+# The first that finds something is given. Exit codes of the command follow the order.
+ORDER: Final[Mapping[str, Find]] = {
+    find.__name__.replace("_", "-"): find
+    for find in (
+        process_gone,
+        process_stopped,
+        held_by_debugger,
+        exception_held,
+        gil_held,
+        lock_cycle,
+        mismatched_collective,
+        p2p_cycle,
+        input_starved,
+        blocked_io,
+        teardown,
+        not_joined,
+        slow_rank,
+    )
+}
+HEALTHY: Final = "healthy"
+UNDECIDED: Final = "undecided"
+FIRST_CODE: Final = 10
+EXIT_CODES: Final = {
+    HEALTHY: 0,
+    UNDECIDED: 1,
+    **{name: FIRST_CODE + at for at, name in enumerate(ORDER)},
+}
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Return the most specific verdict that holds."""
+    picture = picture_of(evidence)
+    for name, find in {**ORDER, HEALTHY: healthy}.items():
+        if (verdict := find(picture)) is not None:
+            return replace(verdict, name=name)
+    return replace(_undecided(picture), name=UNDECIDED)
+
+
+def healthy(picture: Picture) -> Verdict | None:
+    """Somebody gets on, and nobody is waited for in vain.
+
+    Every rank that tells something is at work or gets on.
+    """
+    told = [one for one in picture.live if one.told]
+    if not told or len(told) < len(picture.live) or any(one.tasks and one.stands for one in told):
+        return None
+    moving = [one for one in told if one.wait is None and one.moves]
+    if not moving:
+        return None
+    return Verdict(f"{ranks(moving)} {verb(moving, 'is', 'are')} at work")
+
+
+def _undecided(picture: Picture) -> Verdict:
+    silent = [one for one in picture.live if not one.told]
+    if silent:
+        why = silent[0].standing.problem or "no answer"
+        sentence = f"{ranks(silent)}: {why}; nothing else is wrong"
+    elif not picture.live:
+        sentence = "no rank is attached"
+    elif picture.idle and not picture.elsewhere:
+        sentence = f"{ranks(picture.idle)} {verb(picture.idle, 'has', 'have')} no task"
+    elif still := [one for one in picture.elsewhere if one.stands] or picture.elsewhere:
+        where = f"{verb(still, 'stands', 'stand')} still at {place(still[0].place)}"
+        sentence = (
+            f"{ranks(still)} {where}, and nobody is known to wait for {verb(still, 'it', 'them')}"
+        )
+    else:
+        sentence = "all ranks wait, and none of them is to blame by what is known"
+    return Verdict(sentence, suspects(silent, picture), who_waits(picture))

@@ -93,7 +93,6 @@ def _verdict(
     others = [one for one in members if one not in culprits]
     theirs = others[0].wait if others else None
     return Verdict(
-        "mismatched-collective",
         f"{ranks(culprits)}: {words[0]} where {ranks(others)} wait in {theirs}",
         suspects(culprits, picture),
         who_waits(picture),
@@ -115,7 +114,6 @@ def _in_a_circle(graph: WaitGraph, picture: Picture) -> Verdict | None:
     told = [f"{ranks([one])} for {ranks([other])} in {one.wait}" for one, other in pairs]
     more = ["and so on"] if len(told) > MOST_PAIRS else []
     return Verdict(
-        "mismatched-collective",
         f"{ranks(circle)} wait for each other: {', '.join([*told[:MOST_PAIRS], *more])}",
         suspects(culprits, picture),
         who_waits(picture),
@@ -152,7 +150,6 @@ def p2p_cycle(picture: Picture) -> Verdict | None:
     if not circle or not all(one.wait and one.wait.point_to_point for one in circle):
         return None
     return Verdict(
-        "p2p-cycle",
         f"{ranks(circle)} wait for each other in a circle of sends and receives",
         suspects(circle, picture),
         who_waits(picture),
@@ -174,7 +171,6 @@ def input_starved(picture: Picture) -> Verdict | None:
         return None
     busy = (text for one in starved[:1] if one.samples for text in _loaders(one.samples[-1]))
     return Verdict(
-        "input-starved",
         f"{ranks(starved)} {'waits' if len(starved) == 1 else 'wait'} for data at"
         f" {place(starved[0].place)}, which the loader does not bring",
         suspects(starved, picture),
@@ -216,7 +212,6 @@ def not_joined(picture: Picture) -> Verdict | None:
     if not absent or not picture.waiting:
         return None
     return Verdict(
-        "not-joined",
         f"{ranks(absent)} {'stands' if len(absent) == 1 else 'stand'} at"
         f" {place(absent[0].place)}{_calling(absent[0])}, and the others wait",
         suspects(absent, picture),
@@ -257,7 +252,6 @@ def slow_rank(picture: Picture) -> Verdict | None:
         return None
     where = ", ".join(dict.fromkeys(place(frame) for frame in _lines(slow[0].stacks)))
     return Verdict(
-        "slow-rank",
         f"{ranks(slow)} {'is' if len(slow) == 1 else 'are'} at work at {where}; the others wait",
         suspects(slow, picture),
         has_not_reached(slow, picture),
@@ -308,7 +302,6 @@ def _deadlock(one: Doing, cycle: tuple[str, ...], picture: Picture) -> Verdict:
         pairs = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
         how = "; ".join(f"{waiter} waits for a lock of {owner}" for waiter, owner in pairs)
     return Verdict(
-        "lock-cycle",
         f"threads of {ranks([one])} wait for each other's locks: {how}",
         suspects([one], picture),
         has_not_reached([one], picture),
@@ -333,7 +326,6 @@ def blocked_io(picture: Picture) -> Verdict | None:
     first = blocked[0].thread
     assert first is not None
     return Verdict(
-        "blocked-io",
         f"{ranks(blocked)} {_does(blocked[0], first)} at {place(blocked[0].place)}",
         suspects(blocked, picture),
         (f"it is {in_the_kernel(first)}", *has_not_reached(blocked, picture)),
