@@ -1,9 +1,9 @@
 """Rank sets: the one language in which people say which ranks they mean.
 
 The console, `evaluate`, launch.json, breakpoints and the language server all use it. Text
-goes through `tokens` and `grammar` into a tree of frozen nodes (`algebra`, `indices`), each
+goes through `tokens` and `grammar` into a tree of frozen nodes (`algebra`), each
 a `RankSet`. A tree knows no session: `RankSet.select` holds it against a `World`, a
-snapshot of the ranks, their states, meshes and named sets. `fold` goes the other way, from
+snapshot of the ranks, their states, meshes and named sets. `world.fold` goes the other way, from
 ranks to the shortest text, `prefix` finds the rank set at the head of a condition or a command,
 and `completion` says what may stand at a column; `texts` imports all these when they
 are needed. All of it is pure.
@@ -44,7 +44,6 @@ Every mistake is a `RankSetError` that points at the column.
 from __future__ import annotations
 
 from dap_mux.rank_sets.errors import RankSetError, UnknownDimension
-from dap_mux.rank_sets.fold import fold, name_ranks
 from dap_mux.rank_sets.texts import (
     complete,
     is_name,
@@ -55,7 +54,7 @@ from dap_mux.rank_sets.texts import (
     substitute,
     with_group,
 )
-from dap_mux.rank_sets.world import STATES, Mesh, RankId, RankSet, World
+from dap_mux.rank_sets.world import STATES, Mesh, RankId, RankSet, World, fold, name_ranks
 
 __all__ = [
     "STATES",

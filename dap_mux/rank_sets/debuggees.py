@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from dap_mux.rank_sets.fold import fold, fold_numbers
-from dap_mux.rank_sets.world import RankId
+from dap_mux.rank_sets.world import RankId, fold, fold_numbers
 
 WorkerId: TypeAlias = tuple[str, int, int]
 """(group, global rank within the group, number of the worker from 1)."""

@@ -13,14 +13,19 @@ from typing import NamedTuple, TypeVar
 from dap_mux.rank_sets.algebra import (
     All,
     Complement,
+    Coordinates,
     Difference,
+    Dim,
+    Index,
     InState,
     Intersection,
     Named,
+    Numbers,
+    Run,
+    Slice,
     Union,
 )
 from dap_mux.rank_sets.errors import Place, RankSetError
-from dap_mux.rank_sets.indices import Coordinates, Dim, Index, Numbers, Run, Slice
 from dap_mux.rank_sets.tokens import Token, singly, tokenize
 from dap_mux.rank_sets.world import STATES, RankSet
 from dap_mux.suggestions import did_you_mean

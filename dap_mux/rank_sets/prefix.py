@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from dap_mux.rank_sets.differ import Differ
 from dap_mux.rank_sets.errors import MAX_CHARS, Place, RankSetError
 from dap_mux.rank_sets.grammar import parse, parse_within
 from dap_mux.rank_sets.tokens import NAME
-from dap_mux.rank_sets.world import STATES, RankSet
+from dap_mux.rank_sets.world import STATES, Differ, RankSet
 
 # Spaces are skipped one run at a time: a pattern that goes on behind them would try each of them.
 _SPACE = re.compile(r"\s*")

@@ -15,7 +15,7 @@ from dap_mux.engine.state.threads import coords_of
 from dap_mux.insight.compare import Tolerance, compare
 from dap_mux.insight.fold import most_first
 from dap_mux.rank_sets import RankId, fold
-from dap_mux.rank_sets.differ import Differ
+from dap_mux.rank_sets.world import Differ
 
 MAX_CHARS: Final = 60  # of a value that is shown
 MAX_VALUES: Final = 6

@@ -21,7 +21,7 @@ from dap_mux.rank_sets import (
     fold,
 )
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of, worker_of
-from dap_mux.rank_sets.differ import Differ
+from dap_mux.rank_sets.world import Differ
 
 CONDITION: Final = "condition"
 HIT: Final = "hitCondition"

@@ -18,8 +18,8 @@ from dap_mux.rank_sets import (
     split_condition,
     split_prefix,
 )
-from dap_mux.rank_sets.differ import Differ
 from dap_mux.rank_sets.errors import Place
+from dap_mux.rank_sets.world import Differ
 
 if TYPE_CHECKING:
     from dap_mux.rank_sets.prefix import Prefix

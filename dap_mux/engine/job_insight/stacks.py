@@ -18,7 +18,7 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.errors import PeerFault
 from dap_mux.insight.fold import most_first
 from dap_mux.insight.stack_tree import Stack, kind_of_thread, stacks_answer
-from dap_mux.pathmap.mapping import RankPaths
+from dap_mux.pathmap import RankPaths
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.protocol.types import StacksArguments
 from dap_mux.protocol.validation import typed

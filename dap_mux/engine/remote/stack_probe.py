@@ -10,7 +10,7 @@ from msgspec import Struct
 from dap_mux.engine.remote.injected_sources import call
 from dap_mux.errors import PeerFault
 from dap_mux.insight.stack_tree import Frame, Stack
-from dap_mux.pathmap.mapping import RankPaths
+from dap_mux.pathmap import RankPaths
 
 MAX_FRAMES: Final = 200  # of a thread, the innermost ones
 

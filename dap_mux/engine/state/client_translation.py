@@ -12,8 +12,7 @@ from urllib.parse import quote, unquote
 
 from msgspec import Raw, Struct
 
-from dap_mux.pathmap import RankPaths, is_windows
-from dap_mux.pathmap.mapping import HERE
+from dap_mux.pathmap import HERE, RankPaths, is_windows
 from dap_mux.protocol.exchange import Fields, Id, Kind, Translate, exchange, places_of
 from dap_mux.protocol.handle_fields import PLACE_EVENTS, PLACE_RESPONSES
 
