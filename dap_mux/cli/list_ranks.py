@@ -21,8 +21,8 @@ def main(args: Namespace) -> int:
     """Print the ranks as a table, or the response as JSON."""
     import asyncio  # nothing here needs anyio, which takes 20 ms to import
 
+    from dap_mux.console.results import parse_list_arguments
     from dap_mux.console.screen import screen_for_stdout
-    from dap_mux.console.tables import parse_list_arguments
     from dap_mux.rank_sets import parse
 
     session, arguments = split_session(args.arguments)
@@ -63,7 +63,7 @@ async def fetch(session: SessionFile, ranks: str, config: Config) -> dict[str, A
 
 def show(screen: Screen, body: dict[str, Any], layout: str) -> None:
     """Show the response of `list`."""
-    from dap_mux.console.tables import ranks_table
+    from dap_mux.console.results import ranks_table
     from dap_mux.rank_rows import count_text
 
     ranks = body["ranks"]

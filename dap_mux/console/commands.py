@@ -11,11 +11,17 @@ from functools import partial
 from typing import Final
 
 from dap_mux.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
-from dap_mux.console.rank_tracker import stopped_rows
-from dap_mux.console.results import Body, show_cast, show_compare, show_stacks, show_verdict
+from dap_mux.console.results import (
+    Body,
+    parse_list_arguments,
+    ranks_table,
+    show_cast,
+    show_compare,
+    show_stacks,
+    show_verdict,
+)
 from dap_mux.console.screen import Screen
-from dap_mux.console.session_client import SessionClient
-from dap_mux.console.tables import parse_list_arguments, ranks_table
+from dap_mux.console.session_client import SessionClient, stopped_rows
 from dap_mux.errors import DapMuxError, UsageError
 from dap_mux.rank_rows import Row, id_of
 from dap_mux.rank_sets import STATES, RankId, RankSetError, split_leading, with_group

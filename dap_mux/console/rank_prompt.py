@@ -9,10 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from dap_mux.client import RequestFailed
 from dap_mux.console.context import RANKS_TIMEOUT_S, REQUEST_TIMEOUT_S, Context
-from dap_mux.console.rank_tracker import settled
-from dap_mux.console.results import show_cast
-from dap_mux.console.session_client import SessionClient
-from dap_mux.console.tables import ranks_table
+from dap_mux.console.results import ranks_table, show_cast
+from dap_mux.console.session_client import SessionClient, settled
 from dap_mux.errors import DapMuxError
 from dap_mux.rank_rows import Row
 from dap_mux.rank_sets import RankId

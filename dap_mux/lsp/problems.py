@@ -15,12 +15,10 @@ from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 from tree_sitter import Node
 
-from dap_mux.lsp import launch_json_features
 from dap_mux.lsp.jsonc import Edit, appended, items, members, read, said
-from dap_mux.lsp.launch_json import NAME, ours
-from dap_mux.lsp.positions import Positions
-from dap_mux.lsp.rank_state import same_file
-from dap_mux.lsp.server import Server, diagnostic
+from dap_mux.lsp.launch_json import NAME, check, ours
+from dap_mux.lsp.server import Positions, Server, diagnostic
+from dap_mux.lsp.session_follower import same_file
 from dap_mux.printable import one_line, printable
 from dap_mux.session_files import SessionFile
 
@@ -52,7 +50,7 @@ def publish(ls: Server) -> None:
     ls.documents_with_problems = set(found)
     before, ls.launch_files_to_mend = ls.launch_files_to_mend, to_mend
     for uri in sorted(before | to_mend):
-        launch_json_features.check(ls, uri)
+        check(ls, uri)
 
 
 def _line(ls: Server, uri: str, one: Breakpoint) -> types.Range:

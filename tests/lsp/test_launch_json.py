@@ -10,9 +10,8 @@ from lsprotocol import types
 from pygls.workspace import Workspace
 
 from dap_mux.lsp.features import make_server
-from dap_mux.lsp.launch_json import completions, is_launch, rank_set_problems
-from dap_mux.lsp.launch_json_features import complete
-from dap_mux.lsp.rank_state import RankState
+from dap_mux.lsp.launch_json import completions, is_launch, offer, rank_set_problems
+from dap_mux.lsp.session_follower import RankState
 
 HEAD = '{"configurations": [{"type": "dap-mux", "pathMappings": [{"ranks": '
 TAIL = "}]}]}"
@@ -102,9 +101,7 @@ async def test_what_is_typed_while_the_session_is_asked(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(server.follower, "request", ask)
     cursor = types.Position(0, text.index("@") + 1)
-    found = await complete(
-        server, types.CompletionParams(types.TextDocumentIdentifier(uri), cursor)
-    )
+    found = await offer(server, types.CompletionParams(types.TextDocumentIdentifier(uri), cursor))
     assert found is not None
     assert [one.label for one in found.items] == ["@slow"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.lsp.file_versions import FileVersions
-from dap_mux.lsp.launch_json_features import encoding_problem
+from dap_mux.lsp.launch_json import encoding_problem
 
 
 @pytest.fixture(params=["FIFO", "device", "folder"])

@@ -11,7 +11,7 @@ from dap_mux.console.commands import (
     parse_compare_arguments,
     split_command,
 )
-from dap_mux.console.tables import parse_list_arguments
+from dap_mux.console.results import parse_list_arguments
 from dap_mux.errors import UsageError
 
 MONARCH = {"a": "attach", "l": "list", "h": "help", "q": "quit", "c": "continue"}

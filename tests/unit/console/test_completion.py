@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from prompt_toolkit.history import FileHistory
 
-from dap_mux.console.completion import candidates
-from dap_mux.console.rank_tracker import RankTracker
-from dap_mux.console.terminal import history
+from dap_mux.console.session_client import RankTracker
+from dap_mux.console.terminal import candidates, history
 
 
 @pytest.fixture
