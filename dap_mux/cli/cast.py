@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
-from typing import Any
 
 from dap_mux.cli.execution import load_config
-from dap_mux.cli.list_ranks import split_session
+from dap_mux.cli.listings import Body, present, split_session
 from dap_mux.config import Config
+from dap_mux.console.results import IN_MAIN, show_cast, show_compare
 from dap_mux.errors import UsageError
 from dap_mux.session_files import SessionFile, find
 
 RANK_TIMEOUT_S = 5.0
 SESSION_TIMEOUT_S = 10.0  # beyond the time of its ranks
-Body = dict[str, Any]
 
 
 def cast(args: Namespace) -> int:
@@ -27,15 +25,9 @@ def cast(args: Namespace) -> int:
     timeout = seconds(args.timeout)
     request = {"ranks": ranks, "command": command, "timeout": timeout}
     body = send(session, load_config(args), "cast", request, timeout)
-    if args.json:
-        print(json.dumps(body, indent=1))
-    else:
-        from dap_mux.console.results import IN_MAIN, show_cast
-        from dap_mux.console.screen import screen_for_stdout
-
-        show_cast(screen_for_stdout(), {**body, "inMain": ""})
-        if body["inMain"]:  # scripts read values from standard output
-            print(f"dap-mux: {{{body['inMain']}}}: {IN_MAIN}", file=sys.stderr)
+    present(args, body, lambda screen, body: show_cast(screen, {**body, "inMain": ""}))
+    if body["inMain"] and not args.json:  # scripts read values from standard output
+        print(f"dap-mux: {{{body['inMain']}}}: {IN_MAIN}", file=sys.stderr)
     return 1 if body["errors"] or body["missing"] else 0
 
 
@@ -51,13 +43,7 @@ def compare(args: Namespace) -> int:
     if args.tolerance is not None:
         request["tolerance"] = number(args.tolerance, "--tolerance")
     body = send(session, load_config(args), "compare", request, RANK_TIMEOUT_S)
-    if args.json:
-        print(json.dumps(body, indent=1))
-    else:
-        from dap_mux.console.results import show_compare
-        from dap_mux.console.screen import screen_for_stdout
-
-        show_compare(screen_for_stdout(), body)
+    present(args, body, show_compare)
     return 1 if body.get("errors") or body["missing"] else 0
 
 

@@ -298,9 +298,11 @@ COMMANDS: tuple[Command, ...] = (
         _nothing,
         "session_commands:adapter",
     ),
-    Command("sessions", "list your running sessions on this machine", _nothing, "sessions:main"),
-    Command("list", "list the ranks of a session, and where each one is", _list, "list_ranks:main"),
-    Command("config", "show the effective options", _config, "config_show:main"),
+    Command(
+        "sessions", "list your running sessions on this machine", _nothing, "listings:sessions"
+    ),
+    Command("list", "list the ranks of a session, and where each one is", _list, "listings:ranks"),
+    Command("config", "show the effective options", _config, "listings:config"),
     Command("console", "open a terminal console for a session", _console, "console:main"),
     Command("cast", "send a command to many ranks", _cast, "cast:cast"),
     Command("compare", "compare an expression across ranks", _compare, "cast:compare"),

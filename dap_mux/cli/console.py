@@ -41,16 +41,10 @@ class InlineConsole:
             print(f"dap-mux: the console ended: {error}", file=sys.stderr)
 
     async def _run(self) -> None:
-        from dap_mux.console.console import Console
-        from dap_mux.console.screen import screen_for_stdout
-
         session = find(str(session_folder() / f"{os.getpid()}.json"))
-        entry = await entry_lines(session, self._config)
-        client = await open_client(session, self._config, entry)
+        self._console = await open_console(session, self._config, shows_output=False)
+        client = self._console.client
         try:
-            self._console = Console(client, screen_for_stdout(), shows_output=False)
-            for path, line in entry.items():
-                self._console.breakpoints.remember(path, line)
             await converse(self._console)
         finally:
             self._console = None
@@ -93,14 +87,7 @@ def serve_address(text: str) -> Address:
 async def _run(target: tuple[SessionFile, Config]) -> int:
     import anyio
 
-    from dap_mux.console.console import Console
-    from dap_mux.console.screen import screen_for_stdout
-
-    entry = await entry_lines(*target)
-    client = await open_client(*target, entry)
-    console = Console(client, screen_for_stdout())
-    for path, line in entry.items():
-        console.breakpoints.remember(path, line)
+    console = await open_console(*target)
     code = 0
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
@@ -118,8 +105,23 @@ async def _run(target: tuple[SessionFile, Config]) -> int:
                 await converse(console)
                 tasks.cancel_scope.cancel()
     finally:
-        await client.close()
+        await console.client.close()
     return code or int(console.failed)
+
+
+async def open_console(
+    session: SessionFile, config: Config, *, shows_output: bool = True
+) -> Console:
+    """Join a session with a console on standard output; its client is to be closed."""
+    from dap_mux.console.console import Console
+    from dap_mux.console.screen import screen_for_stdout
+
+    entry = await entry_lines(session, config)
+    client = await open_client(session, config, entry)
+    console = Console(client, screen_for_stdout(), shows_output=shows_output)
+    for path, line in entry.items():
+        console.breakpoints.remember(path, line)
+    return console
 
 
 async def converse(console: Console) -> None:

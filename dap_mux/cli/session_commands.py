@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dap_mux.cli import without_collections
 from dap_mux.cli.execution import execute, load_config
-from dap_mux.cli.start import without_collections
 from dap_mux.config import (
     AdapterOptions,
     AttachOptions,

@@ -7,13 +7,14 @@ from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from dap_mux.cli.execution import load_config
-from dap_mux.cli.list_ranks import split_session
+from dap_mux.cli.listings import Body, present, session_and_ranks
 from dap_mux.cli.outside import endpoints_in, pids_in, stacks_outside
+from dap_mux.console.results import show_stacks
 from dap_mux.console.screen import is_terminal
 from dap_mux.errors import UsageError
 
@@ -21,7 +22,6 @@ RANK_TIMEOUT_S: Final = 5.0
 SESSION_TIMEOUT_S: Final = 10.0  # beyond the time of its ranks
 WATCH_INTERVAL_S: Final = 2.0
 NEW_PAGE: Final = "\x1b[H\x1b[2J"
-Body = dict[str, Any]
 Ask = Callable[[], Awaitable[Body]]
 Source = Callable[[], AbstractAsyncContextManager[Ask]]
 
@@ -44,11 +44,7 @@ def _source(args: Namespace) -> Source:
         if pids is None:
             raise UsageError(f"{' '.join(endpoints)}: name a session, or processes (pid:4711,4712)")
         return partial(_processes, pids, every_thread=args.which_threads == "all")
-    from dap_mux.rank_sets import parse, with_group
-
-    session, arguments = split_session(args.arguments)
-    ranks = with_group(" ".join(arguments) or "all")
-    parse(ranks)  # report a mistake before connecting
+    session, ranks = session_and_ranks(args.arguments)
     return partial(_session, args, session, {"ranks": ranks, "threads": args.which_threads})
 
 
@@ -87,12 +83,9 @@ async def _watch(args: Namespace, source: Source) -> None:
 
 
 def _show(args: Namespace, body: Body, *, of_several: bool = False) -> None:
-    if args.json:
-        print(json.dumps(body, indent=None if of_several else 1), flush=True)
+    if args.json and of_several:
+        print(json.dumps(body), flush=True)
         return
-    from dap_mux.console.results import show_stacks
-    from dap_mux.console.screen import screen_for_stdout
-
     if of_several:
         print(NEW_PAGE if is_terminal() else "", flush=True)
-    show_stacks(screen_for_stdout(), body, library=args.library)
+    present(args, body, partial(show_stacks, library=args.library))

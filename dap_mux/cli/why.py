@@ -7,22 +7,22 @@ the files that a job has left.
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from msgspec.structs import replace
 
 from dap_mux.cli.execution import execute, load_config
-from dap_mux.cli.list_ranks import split_session
+from dap_mux.cli.listings import Body, present, session_and_ranks
 from dap_mux.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
 from dap_mux.config import AttachOptions, Config
 from dap_mux.config.values import Address
+from dap_mux.console.results import show_verdict
 from dap_mux.console.session_client import SessionClient
 from dap_mux.errors import DapMuxError, UsageError
-from dap_mux.rank_sets import parse, with_group
+from dap_mux.rank_sets import with_group
 from dap_mux.session_files import SessionFile, find
 
 # `dap-mux why --from DIR`: the verdict on a job that has ended, by the files that it has left.
@@ -32,7 +32,7 @@ AGAIN: Final = "start the job by `dap-mux run`, and ask `dap-mux why` while it h
 MAX_SKIPPED: Final = 4
 
 
-def why_from(folder: Path) -> dict[str, Any]:
+def why_from(folder: Path) -> Body:
     """Return the answer of `why`. Raises `DapMuxError` where there is nothing to judge."""
     from dap_mux.insight.why.after_death import by_number, evidence_of, more_evidence
     from dap_mux.insight.why.verdict import answer
@@ -68,7 +68,6 @@ NO_DEBUGGER: Final = (
     "--attach, by which ranks that wait for a debugger before their first line begin to run"
 )
 ON_THEIR_WAY: Final = frozenset({NOBODY_DEBUGS, "connecting"})
-Body = dict[str, Any]
 
 
 def main(args: Namespace) -> int:
@@ -82,20 +81,12 @@ def main(args: Namespace) -> int:
         if (pids := pids_in(endpoints)) is not None:
             return execute(_of_processes, (args, pids))
         return execute(_of_endpoints, (args, endpoints))
-    session, arguments = split_session(args.arguments)
-    ranks = with_group(" ".join(arguments) or "all")
-    parse(ranks)  # report a mistake before connecting
+    session, ranks = session_and_ranks(args.arguments)
     return _show(args, anyio.run(_of_session, find(session), load_config(args), ranks, args.attach))
 
 
 def _show(args: Namespace, body: Body) -> int:
-    if args.json:
-        print(json.dumps(body, indent=1))
-    else:
-        from dap_mux.console.results import show_verdict
-        from dap_mux.console.screen import screen_for_stdout
-
-        show_verdict(screen_for_stdout(), body)
+    present(args, body, show_verdict)
     from dap_mux.insight.why.verdicts import EXIT_CODES
 
     return EXIT_CODES[body["verdict"]]

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from dap_mux import __version__
-from dap_mux.cli import entry, list_ranks, main
+from dap_mux.cli import entry, listings, main
 from dap_mux.cli.commands import BY_NAME, COMMANDS
 from dap_mux.cli.execution import load_config
+from dap_mux.cli.listings import columns
 from dap_mux.cli.parser import parse
 from dap_mux.cli.session_commands import run_options
-from dap_mux.cli.table import columns
 from dap_mux.config import Address, Config
 from dap_mux.console.screen import PlainScreen
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
@@ -275,7 +275,7 @@ async def serving(answers: dict[str, Any]) -> AsyncIterator[tuple[SessionFile, l
 
 async def test_list_asks_as_an_observer_and_no_more() -> None:
     async with serving({"list": BODY}) as (session, heard):
-        assert await list_ranks.fetch(session, "0-3", Config.load()) == BODY
+        assert await listings.fetch(session, "0-3", Config.load()) == BODY
     assert [command for command, _ in heard] == ["initialize", "attach", "list"]
     assert [arguments for _, arguments in heard[1:]] == [{"role": "observer"}, {"ranks": "0-3"}]
 
@@ -283,7 +283,7 @@ async def test_list_asks_as_an_observer_and_no_more() -> None:
 async def test_list_passes_a_refusal_on() -> None:
     async with serving({"list": "there is no rank 9"}) as (session, _):
         with pytest.raises(DapMuxError, match="there is no rank 9"):
-            await list_ranks.fetch(session, "9", Config.load())
+            await listings.fetch(session, "9", Config.load())
 
 
 async def test_list_as_a_process() -> None:
@@ -326,13 +326,13 @@ def test_list_points_at_a_mistake_in_the_rank_set(capsys: pytest.CaptureFixture[
     ],
 )
 def test_session_or_ranks(words: str, session: str | None, rest: str) -> None:
-    assert list_ranks.split_session(words.split()) == (session, rest.split())
+    assert listings.split_session(words.split()) == (session, rest.split())
 
 
 def shown(body: dict[str, Any], how: str = "") -> list[str]:
     """What `list` prints, the lines of the grid left out."""
     text: list[str] = []
-    list_ranks.show(PlainScreen(text.append), body, how)
+    listings.show(PlainScreen(text.append), body, how)
     return [line for line in "".join(text).splitlines() if not line.startswith("+")]
 
 
