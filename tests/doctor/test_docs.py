@@ -54,7 +54,7 @@ def test_every_cause_is_in_the_table() -> None:
 
 
 def causes() -> list[str]:
-    """What `Finding`s are called by."""
+    """What `Finding`s are called by, or the rows of `Reaching` that they are made of."""
     names = []
     folder = Path(package.__file__).parent / "causes"
     for path in folder.glob("*.py"):
@@ -66,7 +66,7 @@ def causes() -> list[str]:
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         }
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        of_findings = [one for one in calls if ast.unparse(one.func) == "Finding"]
+        of_findings = [one for one in calls if ast.unparse(one.func) in ("Finding", "Reaching")]
         firsts = [one.args[0] for one in of_findings]
         names += [str(one.value) for one in firsts if isinstance(one, ast.Constant)]
         told = {ast.unparse(one) for one in firsts}

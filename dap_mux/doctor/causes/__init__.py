@@ -6,7 +6,7 @@ the same cause are reported together. Every row of `OTHERS` examines all observa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +20,7 @@ class Reaching:
 
     name: str
     applies: Callable[[Subject, Observations], bool]
-    describe: Callable[[Sequence[Subject], Observations], Finding]
+    explain: Callable[[Sequence[Subject], Observations], reaching.Explanation]
 
 
 REACHING: Final = (
@@ -52,11 +52,15 @@ async def examine(observed: Observations) -> list[Finding]:
     return findings
 
 
-def _reaching(observed: Observations) -> list[Finding]:
+def _reaching(observed: Observations) -> Iterator[Finding]:
     found: dict[tuple[str, str], list[Subject]] = {}
     for subject in observed.troubled():
         cause = next((one for one in REACHING if one.applies(subject, observed)), None)
         if cause is not None:
             found.setdefault((cause.name, subject.named), []).append(subject)
     by_name = {cause.name: cause for cause in REACHING}
-    return [by_name[name].describe(subjects, observed) for (name, _), subjects in found.items()]
+    for (name, _), subjects in found.items():
+        said = by_name[name].explain(subjects, observed)
+        ranks, where = reaching.ranks_of(subjects), reaching.endpoints_of(subjects)
+        seen = reaching.lines(said.evidence)
+        yield Finding(name, said.summary, seen, said.fix, ranks=ranks, where=where)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -143,16 +144,7 @@ def _united(findings: Iterable[Finding]) -> list[Finding]:
         if first is None:
             distinct[key] = one
         else:
-            evidence = (*first.evidence, *one.evidence)
-            distinct[key] = Finding(
-                first.cause,
-                first.summary,
-                evidence,
-                first.fix,
-                first.paste,
-                first.ranks,
-                first.where,
-            )
+            distinct[key] = replace(first, evidence=(*first.evidence, *one.evidence))
     return list(distinct.values())
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from dap_mux.doctor.machine import named
-from dap_mux.doctor.observations import Finding, Observations, Subject
+from dap_mux.doctor.observations import Observations, Subject
 from dap_mux.doctor.probe import TAKEN
 from dap_mux.rank_sets import fold
 
 # Text that several causes share.
 
 MAX_EVIDENCE: Final = 6  # lines; a job of a thousand ranks fails in one way
+
+
+class Explanation(NamedTuple):
+    """What a finding says of the ranks with one cause."""
+
+    summary: str
+    evidence: Iterable[str]
+    fix: tuple[str, ...]
 
 
 def lines(evidence: Iterable[str]) -> tuple[str, ...]:
@@ -59,12 +67,11 @@ def already_attached_applies(subject: Subject, _: Observations) -> bool:
     return subject.outcome == "taken" or TAKEN in subject.reason
 
 
-def already_attached(subjects: Sequence[Subject], _: Observations) -> Finding:
+def already_attached(subjects: Sequence[Subject], _: Observations) -> Explanation:
     """Name the other client, if it is visible."""
-    return Finding(
-        "already-attached",
+    return Explanation(
         f"another debugger is attached at {endpoints_of(subjects)}",
-        lines(_already_attached_evidence(each) for each in subjects),
+        map(_already_attached_evidence, subjects),
         (
             (
                 "end that debug session (in VS Code: Disconnect), or join it: several editors can "
@@ -72,8 +79,6 @@ def already_attached(subjects: Sequence[Subject], _: Observations) -> Finding:
             ),
             "if its connection has just broken, debugpy notices within 20 s; dap-mux keeps trying",
         ),
-        ranks=ranks_of(subjects),
-        where=endpoints_of(subjects),
     )
 
 
@@ -96,13 +101,12 @@ def wedged_applies(subject: Subject, _: Observations) -> bool:
     return silent or bool(_signs(subject))
 
 
-def wedged(subjects: Sequence[Subject], _: Observations) -> Finding:
+def wedged(subjects: Sequence[Subject], _: Observations) -> Explanation:
     """Only restarting the rank helps."""
-    return Finding(
-        "wedged-adapter",
+    return Explanation(
         f"debugpy's adapter at {endpoints_of(subjects)} is wedged: the rank runs, "
         "but no debugger can attach to it any more",
-        lines(line for each in subjects for line in _wedged_evidence(each)),
+        (line for each in subjects for line in _wedged_evidence(each)),
         (
             (
                 "restart the rank; until then it cannot be reached (a process started without "
@@ -113,8 +117,6 @@ def wedged(subjects: Sequence[Subject], _: Observations) -> Finding:
                 "connection that is opened and closed has this effect"
             ),
         ),
-        ranks=ranks_of(subjects),
-        where=endpoints_of(subjects),
     )
 
 
@@ -163,17 +165,16 @@ def port_range_applies(subject: Subject, observed: Observations) -> bool:
     return subject.who == "nobody" and bool(_forwarded(subject, observed))
 
 
-def port_range(subjects: Sequence[Subject], observed: Observations) -> Finding:
+def port_range(subjects: Sequence[Subject], observed: Observations) -> Explanation:
     """List the ports to forward as well."""
     there = _forwarded(subjects[0], observed)
     missing = " ".join(f"{each.port}:{each.port}" for each in subjects)
     holders = dict.fromkeys(str(each.holder) for each in there if each.holder)
     evidence = [f"{endpoints_of(there)}: forwarded by {', '.join(holders)}"]
     evidence += [f"nothing listens on {each.endpoint}" for each in subjects]
-    return Finding(
-        "port-range",
+    return Explanation(
         f"only some ports of {subjects[0].named} are forwarded: {endpoints_of(subjects)} is not",
-        lines(evidence),
+        evidence,
         (
             (
                 f"forward them too: `kubectl port-forward POD {missing}` accepts several ports, "
@@ -181,8 +182,6 @@ def port_range(subjects: Sequence[Subject], observed: Observations) -> Finding:
             ),
             "or forward one port for all: `dap-mux attach` inside the cluster, and its port 5677",
         ),
-        ranks=ranks_of(subjects),
-        where=endpoints_of(subjects),
     )
 
 
@@ -206,12 +205,11 @@ def tunnel_down_applies(subject: Subject, _: Observations) -> bool:
     return lost or bool(IS_DOWN.search(subject.reason)) or subject.outcome == "hung up"
 
 
-def tunnel_down(subjects: Sequence[Subject], _: Observations) -> Finding:
+def tunnel_down(subjects: Sequence[Subject], _: Observations) -> Explanation:
     """Point at both ends of the tunnel."""
-    return Finding(
-        "tunnel-down",
+    return Explanation(
         f"the tunnel to {endpoints_of(subjects)} is down, or nothing listens at its other end",
-        lines(_tunnel_down_evidence(each) for each in subjects),
+        map(_tunnel_down_evidence, subjects),
         (
             (
                 "start the forward again and look at what it prints: `kubectl port-forward POD "
@@ -220,8 +218,6 @@ def tunnel_down(subjects: Sequence[Subject], _: Observations) -> Finding:
             ),
             "if the forward works, the rank behind it does not listen on that port: see its log",
         ),
-        ranks=ranks_of(subjects),
-        where=endpoints_of(subjects),
     )
 
 
@@ -244,18 +240,15 @@ def wrong_port_applies(subject: Subject, observed: Observations) -> bool:
     return other or misses or MALFORMED in subject.reason
 
 
-def wrong_port(subjects: Sequence[Subject], observed: Observations) -> Finding:
+def wrong_port(subjects: Sequence[Subject], observed: Observations) -> Explanation:
     """Name the ports of the ranks, if they can be found."""
     there = sorted(observed.elsewhere)
     found = ", ".join(f"127.0.0.1:{port}" for port in there)
     fix = f"use {found} instead" if there else "find out where the ranks listen: each one prints it"
-    return Finding(
-        "wrong-port",
+    return Explanation(
         f"wrong port: no rank listens on {endpoints_of(subjects)}",
-        lines([*(_wrong_port_evidence(each) for each in subjects), *_elsewhere(observed)]),
+        [*map(_wrong_port_evidence, subjects), *_elsewhere(observed)],
         (f"{fix}; rank N listens on base port + N (5678 by default)",),
-        ranks=ranks_of(subjects),
-        where=endpoints_of(subjects),
     )
 
 
@@ -291,13 +284,12 @@ def refused_applies(subject: Subject, _: Observations) -> bool:
     )
 
 
-def refused(subjects: Sequence[Subject], _: Observations) -> Finding:
+def refused(subjects: Sequence[Subject], _: Observations) -> Explanation:
     """Say what to start, or which address to use."""
     where = endpoints_of(subjects)
-    return Finding(
-        "refused",
+    return Explanation(
         f"connection refused: nothing listens on {where}",
-        lines(_refused_evidence(each) for each in subjects),
+        map(_refused_evidence, subjects),
         (
             (
                 "start the job under the debugger: `dap-mux run -n 4 SCRIPT`, or, in each rank, "
@@ -308,8 +300,6 @@ def refused(subjects: Sequence[Subject], _: Observations) -> Finding:
                 f"{where}; a job that has just been started may need a moment"
             ),
         ),
-        ranks=ranks_of(subjects),
-        where=where,
     )
 
 
