@@ -30,7 +30,7 @@ from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
 from dap_mux.open_files import restore_limit
 from dap_mux.python_command import debugpy_folder
-from dap_mux.rank.detection import MARK, launcher_variables
+from dap_mux.rank.environ import MARK, launcher_variables
 from dap_mux.rank.launched import HOOK_OPTIONS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder

@@ -1,7 +1,7 @@
 """Makes a worker process a rank, and ends that again.
 
-Engines ship this module to their workers by value, so it imports nothing of dap-mux before
-`arm` has unpacked it there.
+Engines ship functions of this module to their workers by value, so it imports nothing of dap-mux
+before `arm` has unpacked it there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,67 @@ def _remove_leftovers() -> None:
             shutil.rmtree(folder, ignore_errors=True)
         except (OSError, OverflowError):  # anybody can make a name there: no pid has 20 digits
             continue
+
+
+# A zip file that makes a worker a rank: workers on other hosts have no files of ours.
+
+PACKAGE = Path(__file__).resolve().parents[1]
+PARTS = ("rank", "injected", "frameworks")
+TRACERS = "pydevd_attach_to_process/attach_*.[sd][oy]*"  # .so and .dylib
+
+
+def rank_bundle(debugpy: str = "") -> bytes:
+    """Return a zip of `dap_mux.rank`, `dap_mux.injected` and this package.
+
+    `debugpy`: the folder of a debugpy for workers without one. Of its compiled parts only those are
+    taken by which it traces running threads: the others fit one version of Python alone.
+    """
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for part in PARTS:
+            for file in _sources(PACKAGE / part):
+                bundle.write(file, f"dap_mux/{file.relative_to(PACKAGE)}")
+        bundle.write(PACKAGE / "__init__.py", "dap_mux/__init__.py")
+        for file in _files_of(Path(debugpy)) if debugpy else ():
+            bundle.write(file, f"debugpy_of_dap_mux/debugpy/{file.relative_to(debugpy)}")
+    return data.getvalue()
+
+
+def _files_of(debugpy: Path) -> Iterator[Path]:
+    yield from _sources(debugpy)
+    yield from sorted(debugpy.rglob(TRACERS))
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.rglob("*.py"))
+
+
+# Functions that Ray actors run to start and stop listening; they are shipped by value.
+
+
+def arm_actor(_actor: Any, bundle: bytes) -> dict[str, Any]:
+    """Make this actor's process a rank; return what `arm` returns.
+
+    Ray is told the port, as its own `breakpoint()` would otherwise open another.
+    """
+    import ray  # noqa: PLC0415
+
+    armed = arm(bundle, {})
+    importlib.import_module(
+        "dap_mux.frameworks.ray_worker"
+    ).trace_methods()  # which `arm` has brought
+    ray._private.worker.global_worker.set_debugger_port(armed["port"])  # noqa: SLF001
+    return armed
+
+
+def disarm_actor(_actor: Any, _armed: Any) -> None:
+    """Close this actor's port again, and say so to Ray; `_armed`: what `arm_actor` has returned.
+
+    An actor with several threads would overtake a call of that which still goes on.
+    """
+    import ray  # noqa: PLC0415
+
+    disarm()
+    worker = ray._private.worker.global_worker.core_worker.get_worker_id()  # noqa: SLF001
+    accessor = ray._private.state.state._connect_and_get_accessor()  # noqa: SLF001
+    accessor.update_worker_debugger_port(worker, 0)  # Ray's function takes no 0

@@ -20,7 +20,6 @@ import cloudpickle
 from distributed import Client, Scheduler
 
 from dap_mux.frameworks import arming, dask_remote
-from dap_mux.frameworks.bundle import rank_bundle
 from dap_mux.frameworks.dask_ranks import DaskRanks, Report
 from dap_mux.frameworks.dask_remote import (
     RankPlugin,
@@ -97,7 +96,7 @@ class Cluster:
 
     def __init__(self, client: Client, options: dict[str, Any]) -> None:
         self._client = client
-        self._bundle = rank_bundle(str(options.get("debugpy", "")))
+        self._bundle = arming.rank_bundle(str(options.get("debugpy", "")))
         self._joined = options.get("joined")
         self._name = f"dap-mux-{uuid.uuid4().hex[:8]}"
         self._ranks = DaskRanks(machine(), options.get("driver"))

@@ -26,7 +26,7 @@ from dap_mux.frameworks.arming import arm, disarm
 POLL_INTERVAL_S = 0.05
 WORKER, SCHEDULER = "dask_worker", "dask_scheduler"
 """Names that console commands can use in each process, as functions given to `Client.run` can."""
-LAUNCHED = "DAP_MUX_RANK_PID"  # as in `dap_mux.rank.detection`
+LAUNCHED = "DAP_MUX_RANK_PID"  # as in `dap_mux.rank.environ`
 TTL = "worker-ttl"
 """The scheduler's periodic check that drops workers it has not heard of for that long."""
 

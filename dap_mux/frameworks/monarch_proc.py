@@ -8,12 +8,9 @@ the dimensions of that.
 from __future__ import annotations
 
 import functools
-import json
 import os
-import socket
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from monarch._src.actor import actor_mesh, proc_mesh
@@ -21,21 +18,15 @@ from monarch._src.actor import actor_mesh, proc_mesh
 from dap_mux.frameworks import monarch_actors
 from dap_mux.frameworks.monarch_spawns import arm_spawned
 from dap_mux.rank import api
-from dap_mux.rank.detection import MARK
-from dap_mux.rank.dial import ADDRESS
-from dap_mux.rank.environ import Place
-from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
+from dap_mux.rank.environ import MARK, Place
+from dap_mux.rank.launched import joins_session, say_out_of_reach
 from dap_mux.rank.pickled_code import keep_file_names
-from dap_mux.rank.ready import RENDEZVOUS, say
+from dap_mux.rank.ready import RENDEZVOUS
 
 UNNAMED = "anon"
 GROUP = "procs"
 """The group of the procs of a mesh that the program gives no name."""
 TRAITS = {"userThreads": True, "swallowsExceptions": True}
-OUT_OF_REACH = (
-    "runs on {}, out of the session's reach, and is not debugged: with `dap-mux run --dial`, ranks "
-    "on other machines connect to the session"
-)
 
 
 def set_up(bundle: bytes | None, environ: dict[str, str]) -> None:
@@ -59,12 +50,10 @@ def _become(group: str, point: Any) -> bool:
     size = point.extent.nelements
     coords = {label: point[label] for label in point}
     place = Place(rank=point.rank, world_size=size, launcher="Monarch", group=group, coords=coords)
-    if os.environ.get(ADDRESS) or Path(os.environ.get(RENDEZVOUS, "")).is_dir():
-        options = HookOptions(**json.loads(os.environ.get(HOOK_OPTIONS) or "{}"))
-        become(place, options, TRAITS)
+    if joins_session(place, TRAITS):
         return True
     if RENDEZVOUS in os.environ:
-        say(place, OUT_OF_REACH.format(socket.gethostname()))
+        say_out_of_reach(place)
         return False
     os.environ[MARK] = str(os.getpid())
     api.start(api.Setup(place=place, traits=TRAITS, hold=0))

@@ -15,26 +15,12 @@ from typing import Any
 import cloudpickle
 
 from dap_mux.frameworks import arming
-from dap_mux.frameworks.bundle import rank_bundle
-from dap_mux.rank.detection import MARK
-from dap_mux.rank.environ import Place
-from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
+from dap_mux.rank.environ import MARK, Place
+from dap_mux.rank.launched import HookOptions, become, for_workers
 from dap_mux.rank.pickled_code import keep_file_names
-from dap_mux.rank.ready import RENDEZVOUS, say
-from dap_mux.rank.starter import STARTER
+from dap_mux.rank.ready import say
 
 DRIVER = Place(rank=0, launcher="Monarch", group="client")
-FOR_PROCS = (
-    RENDEZVOUS,
-    HOOK_OPTIONS,
-    "DAP_MUX_DIAL",
-    "DAP_MUX_DIAL_TOKEN",
-    "DAP_MUX_DIAL_TOKEN_FILE",
-    "DAP_MUX_DIAL_TIMEOUT",
-    "DEBUG_TIMEOUT",
-    "DEBUG_ON_TIMEOUT",
-    STARTER,
-)
 NO_STARTUP_FUNCTIONS = (
     "cannot have its procs debugged: this release of Monarch has no "
     "SetupActor.register_startup_function; pass spawn_procs(bootstrap=dap_mux.monarch.bootstrap) "
@@ -47,9 +33,8 @@ def debug_driver_and_procs(proc_mesh: Any, options: HookOptions) -> None:
     keep_file_names()
     if MARK not in os.environ:
         become(DRIVER, options)
-    bundle = rank_bundle("" if find_spec("debugpy") else options.debugpy)
-    environ = {name: os.environ[name] for name in FOR_PROCS if name in os.environ}
-    if not arm_spawned(proc_mesh, bundle, environ):
+    bundle = arming.rank_bundle("" if find_spec("debugpy") else options.debugpy)
+    if not arm_spawned(proc_mesh, bundle, for_workers()):
         say(DRIVER, NO_STARTUP_FUNCTIONS)
 
 

@@ -10,8 +10,7 @@ from ray import cloudpickle
 from ray.core.generated.core_worker_pb2 import ActorHandle
 from ray.core.generated.gcs_pb2 import ActorTableData, WorkerTableData
 
-from dap_mux.frameworks import arming, ray_arming
-from dap_mux.frameworks.bundle import rank_bundle
+from dap_mux.frameworks import arming
 from dap_mux.frameworks.ray_numbers import group_of
 
 ANSWER_LIMIT_S = 0.5  # of an actor that is idle; then it is taken for a busy one
@@ -32,12 +31,11 @@ class Actors:
     """The actors of all jobs, each once asked to listen."""
 
     def __init__(self, debugpy: str) -> None:
-        for module in (arming, ray_arming):
-            cloudpickle.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(arming)
         self.notices: set[str] = set()
         self._worker = ray._private.worker.global_worker  # noqa: SLF001
         self._accessor = ray._private.state.state._connect_and_get_accessor()  # noqa: SLF001
-        self._bundle = ray.put(rank_bundle(debugpy))
+        self._bundle = ray.put(arming.rank_bundle(debugpy))
         self._node = ray.get_runtime_context().get_node_id()
         self._handles: dict[bytes, Any] = {}
         self._asked: dict[bytes, Any] = {}
@@ -67,7 +65,7 @@ class Actors:
     def release(self, limit: float) -> None:
         """Let every actor close its port, within `limit` seconds."""
         asked = [
-            self._handles[worker].__ray_call__.remote(ray_arming.disarm_actor, armed)
+            self._handles[worker].__ray_call__.remote(arming.disarm_actor, armed)
             for worker, armed in self._asked.items()
         ]
         if asked:
@@ -99,7 +97,7 @@ class Actors:
         if worker in self._asked:
             return
         handle = self._handles[worker] = self._handle_of(actor)
-        self._asked[worker] = handle.__ray_call__.remote(ray_arming.arm_actor, self._bundle)
+        self._asked[worker] = handle.__ray_call__.remote(arming.arm_actor, self._bundle)
 
     def _handle_of(self, actor: Any) -> Any:
         """Return a handle to any actor; by Ray's API there are such for named ones alone."""

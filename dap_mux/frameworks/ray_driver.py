@@ -17,26 +17,13 @@ from ray import cloudpickle
 from ray._common.utils import load_class
 
 from dap_mux.frameworks import arming, ray_copies, ray_numbers
-from dap_mux.frameworks.bundle import rank_bundle
-from dap_mux.rank.detection import MARK
-from dap_mux.rank.environ import Place
-from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
-from dap_mux.rank.ready import RENDEZVOUS
-from dap_mux.rank.starter import STARTER
+from dap_mux.rank.environ import MARK, Place
+from dap_mux.rank.launched import HookOptions, become, for_workers
 
 DRIVER = "driver"
 TRAITS = {"swallowsExceptions": True}
 """Those of its workers: an editor reads the default filters before any worker is there."""
 SETUP = "worker_process_setup_hook"
-FOR_WORKERS = (
-    RENDEZVOUS,
-    HOOK_OPTIONS,
-    "DAP_MUX_DIAL",
-    "DAP_MUX_TOKEN",
-    "DEBUG_TIMEOUT",
-    "DEBUG_ON_TIMEOUT",
-    STARTER,
-)
 
 
 def adapt_runtime_env(runtime_env: Any, users_hook: str, options: HookOptions) -> Any:
@@ -48,7 +35,7 @@ def adapt_runtime_env(runtime_env: Any, users_hook: str, options: HookOptions) -
     env = load_class(users_hook)(runtime_env) if users_hook else runtime_env
     env = {} if env is None else env
     _become_driver(options)
-    variables = {**_for_workers(), **ray_copies.variables(env.get("working_dir"))}
+    variables = {**for_workers(), **ray_copies.variables(env.get("working_dir"))}
     env[SETUP] = setup_hook(_bundle(options), variables, env.get(SETUP))
     ray_numbers.number_created_actors()
     return env
@@ -90,8 +77,4 @@ def _forget_numbers() -> None:
 
 def _bundle(options: HookOptions) -> bytes:
     """Workers have the packages of the driver, as a rule."""
-    return rank_bundle("" if find_spec("debugpy") else options.debugpy)
-
-
-def _for_workers() -> dict[str, str]:
-    return {name: os.environ[name] for name in FOR_WORKERS if name in os.environ}
+    return arming.rank_bundle("" if find_spec("debugpy") else options.debugpy)

@@ -6,31 +6,24 @@ which actor the process will be.
 
 from __future__ import annotations
 
-import json
-import os
+import functools
 import re
-import socket
+import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import debugpy  # noqa: T100
 import ray
 
-from dap_mux.frameworks import ray_copies, ray_numbers, ray_threads
+from dap_mux.frameworks import ray_copies, ray_numbers
 from dap_mux.rank import api
-from dap_mux.rank.dial import ADDRESS
 from dap_mux.rank.environ import Place
-from dap_mux.rank.launched import HOOK_OPTIONS, HookOptions, become
-from dap_mux.rank.ready import RENDEZVOUS, say
+from dap_mux.rank.launched import joins_session, say_out_of_reach
 
 TASK = "task"
 TRAITS = {"userThreads": True, "swallowsExceptions": True}  # an actor may run methods side by side
 _FIRST_CALLS = ("load_actor_class", "get_execution_info")
 _BUNDLE = re.compile(r".*_group_(\d+)_([0-9a-f]+)", re.ASCII)
-OUT_OF_REACH = (
-    "runs on {}, out of the session's reach, and is not debugged: with `dap-mux run --dial`, ranks "
-    "on other machines connect to the session"
-)
 
 
 def set_up() -> None:
@@ -55,13 +48,11 @@ def _precede(manager: Any, name: str) -> None:
 
 def _become() -> None:
     place = _place()
-    if not os.environ.get(ADDRESS) and not Path(os.environ.get(RENDEZVOUS, "")).is_dir():
-        say(place, OUT_OF_REACH.format(socket.gethostname()))
+    if not joins_session(place, {**TRAITS, **ray_copies.traits()}):
+        say_out_of_reach(place)
         return
-    options = HookOptions(**json.loads(os.environ.get(HOOK_OPTIONS) or "{}"))
-    become(place, options, {**TRAITS, **ray_copies.traits()})
     ray_copies.take_originals_for_copies()
-    ray_threads.trace_methods()
+    trace_methods()
     _, port = api.start(api.Setup(place=place, quiet=True))  # where it listens already
     if port:
         _worker().set_debugger_port(port)  # Ray's own breakpoint() would open another
@@ -98,3 +89,39 @@ def _actor_table(actor: str) -> Any:
 
 def _worker() -> Any:
     return ray._private.worker.global_worker  # noqa: SLF001
+
+
+# Traces the threads that run the methods of one actor of Ray side by side.
+#
+# They are started in C++: up to Python 3.11, debugpy finds those of them alone that run Python at
+# the moment in which it looks.
+
+_MAKE = "_make_actor_method_executor"
+_EXECUTOR = "actor_method_executor"
+
+
+def trace_methods() -> None:
+    """From now on every method of an actor is traced, in whichever thread it runs."""
+    manager = ray._private.worker.global_worker.function_actor_manager  # noqa: SLF001
+    if _MAKE in vars(manager):
+        return
+    make: Callable[..., Any] = getattr(manager, _MAKE)
+
+    def make_traced(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        return _traced(make(name, method))
+
+    setattr(manager, _MAKE, make_traced)
+    for methods in (manager.execution_infos, manager._function_execution_info):  # noqa: SLF001
+        for key, info in list(methods.items()):
+            if info.function.__name__ == _EXECUTOR:
+                methods[key] = info._replace(function=_traced(info.function))
+
+
+def _traced(execute: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(execute)  # Ray reads attributes of it
+    def trace_and_execute(*arguments: Any, **named: Any) -> Any:
+        if threading.get_ident() != threading.main_thread().ident:
+            debugpy.trace_this_thread(True)  # no more than a debugger is attached for
+        return execute(*arguments, **named)
+
+    return trace_and_execute

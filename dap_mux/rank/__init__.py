@@ -12,18 +12,17 @@ that a rank pays for nothing but its debugger.
 - `agent`   runs the steps in order.
 - `api`     the same for programs (`dap_mux.listen()` and others), and `start` for launchers; the
   name of a rank in a Kubernetes pod; what a forked child, which has no debugger threads, lacks.
-- `environ` finds this process's rank in the launchers' variables; pure.
-- `ports`   chooses this rank's port from the same variables and the platform's; pure.
+- `environ` finds in the launchers' variables whether this process is a rank, which, and its port.
 - `listen`  starts debugpy on the rank's port, or on the next one that no other rank uses.
 - `own_port` accepts connections there, and serves sessions in this process; `in_process`
   is debugpy's side of that, `dap_message` the first request.
-- `stock_adapter` debugpy's adapter for other clients; `handed_clients` runs in its process.
+  For other clients it starts debugpy's adapter; `handed_clients` runs in its process.
 - `dial`    connects to the session instead, after both have proved that they know its token.
 - `ready`   the record of where this rank listens, written once `listen` has returned.
 - `debugger_wait` waits for a debugger, within a time limit.
 - `post_mortem` holds the rank at an uncaught exception so that it can be inspected.
 - `breakpoint_hook` keeps other hooks of `breakpoint()`.
-- `detection`, `launched`, `hook` find the ranks among the processes that a launcher starts.
+- `launched`, `hook` find the ranks among the processes that a launcher starts.
 - `frameworks` libraries that reveal the rank of a process where no launcher does.
 - `hidden_frames` keeps the agent's own frames out of the user's stacks.
 - `runpy`   runs the program as `python` itself would.

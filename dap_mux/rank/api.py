@@ -28,7 +28,7 @@ from dap_mux.rank.debugger_wait import (
     wait_or_end,
 )
 from dap_mux.rank.dial import ADDRESS, Target, dial, target_of
-from dap_mux.rank.environ import Place, place_of
+from dap_mux.rank.environ import Place, first_port, place_of
 from dap_mux.rank.listen import (
     candidate_ports,
     is_debugged,
@@ -38,7 +38,6 @@ from dap_mux.rank.listen import (
 from dap_mux.rank.listen import listen as listen_on
 from dap_mux.rank.own_port import stop_listening as close_port
 from dap_mux.rank.pickled_code import keep_file_names
-from dap_mux.rank.ports import first_port
 from dap_mux.rank.ready import (
     LOOPBACK,
     RENDEZVOUS,

@@ -73,6 +73,21 @@ def write_message(connection: socket.socket, message: dict[str, Any]) -> None:
     connection.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
 
 
+def respond(
+    connection: socket.socket, request: dict[str, Any], body: object, refusal: str = ""
+) -> None:
+    """Answer a request, or refuse it. Raises OSError."""
+    response: dict[str, Any] = {
+        "seq": 1,
+        "type": "response",
+        "request_seq": request.get("seq"),
+        "success": not refusal,
+        "command": request.get("command"),
+        "body": body,
+    }
+    write_message(connection, {**response, "message": refusal} if refusal else response)
+
+
 def _some(connection: socket.socket, most: int, until: float | None) -> bytes:
     if until is not None:
         connection.settimeout(max(until - time.monotonic(), 0.001))

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dap_mux.rank.dap_message import NoMessage, read_message, write_message
+from dap_mux.rank.dap_message import NoMessage, read_message, respond
 from dap_mux.rank.debugger_wait import STARTER_CHECK_INTERVAL_S, session_is_gone, session_lost
 from dap_mux.rank.environ import Place
 from dap_mux.rank.in_process import CannotListen, Connection, Source, keep_alive, listen_to
@@ -57,7 +57,7 @@ def introduce(line: socket.socket, token: str, registration: dict[str, object]) 
     theirs = str(_arguments(greeting, GREETING).get("nonce"))
     ours = secrets.token_hex(16)
     answer = {"nonce": ours, "proof": proof(token, "rank", theirs, ours), "rank": registration}
-    _answer(line, greeting, answer)
+    respond(line, greeting, answer)
     verdict = _read(line)
     if verdict.get("command") == REFUSED:
         no = _arguments(verdict, REFUSED)
@@ -78,18 +78,6 @@ def _arguments(message: dict[str, Any], command: str) -> dict[str, Any]:
     if message.get("command") != command or not isinstance(arguments, dict):
         raise ValueError("the peer is not a dap-mux session")
     return arguments
-
-
-def _answer(line: socket.socket, request: dict[str, Any], body: Mapping[str, object]) -> None:
-    answer = {
-        "seq": 1,
-        "type": "response",
-        "request_seq": request.get("seq"),
-        "success": True,
-        "command": request.get("command"),
-        "body": body,
-    }
-    write_message(line, answer)
 
 
 def _read(line: socket.socket) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from dap_mux.rank.dap_message import NoMessage, message_in, missing, write_message
+from dap_mux.rank.dap_message import NoMessage, message_in, missing, respond
 from dap_mux.rank.in_process import hide_from_debugger
 
 BACKLOG = 128
@@ -48,18 +48,9 @@ class Visitor:
     def refuse(self, why: str) -> None:
         """Say so; whoever cannot be told is closed all the same."""
         self.is_refused = True
-        refusal: dict[str, Any] = {
-            "seq": 1,
-            "type": "response",
-            "request_seq": self.request.get("seq"),
-            "success": False,
-            "command": self.request.get("command"),
-            "message": why,
-            "body": {},
-        }
         with suppress(OSError):
             self.connection.setblocking(False)
-            write_message(self.connection, refusal)
+            respond(self.connection, self.request, {}, why)
             self.connection.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
-"""Which rank am I: read from the variables that launchers set."""
+"""Which rank am I, and at which port: read from the variables that launchers set. Pure."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 MONARCH = MONARCH_RANK, MONARCH_SIZE = ("MONARCH_RANK_", "MONARCH_SIZE_")
@@ -120,3 +121,167 @@ def _of_monarch(environ: Mapping[str, str]) -> Place | None:
 def _number(environ: Mapping[str, str], name: str) -> int | None:
     text = environ.get(_VARIABLE.sub(lambda inner: environ.get(inner[1], ""), name), "")
     return int(text) if text.isascii() and text.isdigit() else None
+
+
+# Is this process a rank? Asked in every Python that a launcher's job starts, so it is pure.
+#
+# A rank is the outermost program that runs with the rank which a launcher gave: not the launcher,
+# not a helper that it starts (`python -c`, pip), not a child that has inherited the variables.
+
+MARK = "DAP_MUX_RANK_PID"
+"""Set in a rank, to its pid: what it starts sees that it is a child."""
+
+# Python programs that start ranks, or that others run on the way.
+STARTERS = {"accelerate", "deepspeed", "horovodrun", "mpiexec", "mpirun", "torchrun"}
+HELPERS = {"ensurepip", "pip", "pip3", "venv", "virtualenv"}
+STARTER_MODULES = (
+    "accelerate.commands",
+    "deepspeed.launcher",
+    "torch.distributed.launch",
+    "torch.distributed.run",
+)
+_WITH_VALUE = "WX"
+
+
+def claimed_place(
+    environ: Mapping[str, str], outer: Mapping[str, str], words: Sequence[str], pid: int
+) -> Place | None:
+    """The place of the rank that this process is; None where it is none.
+
+    `outer` are the launchers' variables as they were outside the job: a rank number that was
+    there already says what `dap-mux run` itself is. `words` are `sys.orig_argv`.
+    """
+    if is_child(environ, pid) or not _is_program(words):
+        return None
+    place = place_of(_given(environ, outer))
+    return None if place.rank is None else place
+
+
+def said_place(environ: Mapping[str, str], outer: Mapping[str, str]) -> Place | None:
+    """The place that a worker has given itself by setting variables; None before it is whole."""
+    place = place_of(_given(environ, outer))
+    return None if place.rank is None or place.world_size is None else place
+
+
+def is_child(environ: Mapping[str, str], pid: int) -> bool:
+    """Whether a rank has started this process. A rank that replaces itself (exec) is no child."""
+    return environ.get(MARK, str(pid)) != str(pid)
+
+
+def launcher_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """All variables that launchers say ranks by, as far as they are set."""
+    return _given(environ, {})
+
+
+def _given(environ: Mapping[str, str], outer: Mapping[str, str]) -> dict[str, str]:
+    """The variables of those launchers that have said something new since `outer`."""
+    given: dict[str, str] = {}
+    for launcher in LAUNCHERS:
+        names = _names_of(launcher)
+        said = {name: environ[name] for name in names if name in environ}
+        if said != {name: outer[name] for name in names if name in outer}:
+            given.update(said)
+    of_monarch = {name: text for name, text in environ.items() if name.startswith(MONARCH)}
+    if any(outer.get(name) != text for name, text in of_monarch.items()):
+        given.update(of_monarch)
+    return given
+
+
+def _names_of(launcher: Launcher) -> list[str]:
+    names = [
+        launcher.rank,
+        launcher.world_size,
+        launcher.local_rank,
+        launcher.local_world_size,
+    ]
+    # An `srun` inside a batch script gives its first rank the numbers of the script itself.
+    names += ["SLURM_STEP_ID"] if launcher.name == "SLURM" else []
+    return [name for name in names if name.isidentifier()]  # "" and "{...}" are none
+
+
+def program_of(words: Sequence[str]) -> tuple[str, str]:
+    """What a Python command line runs: ("-c", code), ("-m", module), ("", script) or ("", "")."""
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-" or not word.startswith("-"):
+            return "", word
+        if word.startswith("--"):
+            next(rest, "")  # --check-hash-based-pycs is the only one with a program behind it
+            continue
+        for place, letter in enumerate(word[1:], 2):
+            if letter in "cm":
+                return f"-{letter}", word[place:] or next(rest, "")
+            if letter in _WITH_VALUE:
+                if not word[place:]:
+                    next(rest, "")
+                break
+    return "", ""
+
+
+def _is_program(words: Sequence[str]) -> bool:
+    kind, what = program_of(words)
+    if kind == "-c" or what in ("", "-"):
+        return False
+    if kind == "-m":
+        return what.split(".")[0] not in HELPERS and not what.startswith(STARTER_MODULES)
+    return os.path.basename(what) not in STARTERS | HELPERS  # noqa: PTH119  (cheap at every start)
+
+
+# Which port is this rank's: asked for, given by the platform, or 5678 + rank.
+
+DEFAULT_BASE_PORT = 5678
+LAST_PORT = 65535
+PORT_NAME = "DEBUG_PORT_NAME"
+# OpenPAI: the ports that a task asked for under `resourcePerInstance.ports`, by their name.
+PORT_LIST = "PAI_PORT_LIST_"
+PAI_ROLE, PAI_TASK = "PAI_CURRENT_TASK_ROLE_NAME", "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"
+
+
+class NoSuchPort(Exception):
+    """`DEBUG_PORT_NAME` leads to no port; the text says why, and what helps."""
+
+
+def first_port(
+    environ: Mapping[str, str], place: Place, port: int | None, base_port: int | None
+) -> int:
+    """The port to try first: `port`, else `base_port` + rank, else the one `DEBUG_PORT_NAME`
+    names, else 5678 + rank. Raises `NoSuchPort`.
+    """
+    if port is not None:
+        return port
+    name = environ.get(PORT_NAME, "")
+    if base_port is None and name:
+        return _named(environ, name, place.local_rank or 0)
+    return (base_port or DEFAULT_BASE_PORT) + (place.rank or 0)
+
+
+def _named(environ: Mapping[str, str], name: str, local_rank: int) -> int:
+    """The port that OpenPAI gave this rank under a name; one for each rank of the task."""
+    variable = f"{PORT_LIST}{environ.get(PAI_ROLE, '')}_{environ.get(PAI_TASK, '')}_{name}"
+    if variable not in environ:
+        raise NoSuchPort(
+            f"{PORT_NAME} is {name!r}, but {variable} is not set: {_help(environ, name)}"
+        )
+    ports = [_port(text) for text in environ[variable].split(",")]
+    if None in ports:
+        raise NoSuchPort(f"{variable} is {environ[variable]!r}, which is not a list of ports")
+    if local_rank >= len(ports):
+        raise NoSuchPort(
+            f"{variable} has {len(ports)} port(s), none for local rank {local_rank}: "
+            f"ask for one for each rank under resourcePerInstance.ports ({name}: {local_rank + 1})"
+        )
+    return ports[local_rank] or 0
+
+
+def _help(environ: Mapping[str, str], name: str) -> str:
+    if PAI_ROLE not in environ:
+        return f"that name is looked up on OpenPAI only; elsewhere leave {PORT_NAME} out"
+    start = f"{PORT_LIST}{environ[PAI_ROLE]}_{environ.get(PAI_TASK, '')}_"
+    names = sorted(each.removeprefix(start) for each in environ if each.startswith(start))
+    have = f"it has {', '.join(names)}" if names else "it has none"
+    return f"ask for it under resourcePerInstance.ports ({name}: 1); {have}"
+
+
+def _port(text: str) -> int | None:
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and 0 < int(text) <= LAST_PORT else None

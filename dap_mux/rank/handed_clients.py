@@ -1,4 +1,4 @@
-"""debugpy's adapter, in the process that `stock_adapter` starts: its clients are handed to it.
+"""debugpy's adapter, in the process that `own_port` starts: its clients are handed to it.
 
 It listens on no port for them. When the last client has gone the process ends, unless child
 processes of the rank may come to it.

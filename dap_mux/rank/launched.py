@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,13 +18,25 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dap_mux.rank.dask_driver import DRIVER_THREADS
-from dap_mux.rank.detection import MARK, claimed_place, said_place
-from dap_mux.rank.environ import Place, place_of
-from dap_mux.rank.frameworks import MONARCH, RAY, watch_import
+from dap_mux.rank.environ import MARK, Place, claimed_place, place_of, said_place
+from dap_mux.rank.frameworks import DRIVER_THREADS, MONARCH, RAY, watch_import
 from dap_mux.rank.interrupts import dying_of_ctrl_c
+from dap_mux.rank.ready import RENDEZVOUS, say
+from dap_mux.rank.starter import STARTER
 
 HOOK_OPTIONS = "DAP_MUX_HOOK"
+FOR_WORKERS = (
+    RENDEZVOUS,
+    HOOK_OPTIONS,
+    "DAP_MUX_DIAL",
+    "DAP_MUX_DIAL_TOKEN",
+    "DAP_MUX_DIAL_TOKEN_FILE",
+    "DAP_MUX_DIAL_TIMEOUT",
+    "DEBUG_TIMEOUT",
+    "DEBUG_ON_TIMEOUT",
+    STARTER,
+)
+"""The variables that the workers of a framework need, which may not inherit the driver's."""
 OWN_FAILURE_CODE = 125
 GROUPS = {"dask": "client"}
 """The group of a library's processes, where it is not that of all ranks."""
@@ -104,10 +117,32 @@ def _orders() -> HookOptions:
     return HookOptions(**json.loads(os.environ.get(HOOK_OPTIONS) or "{}"))
 
 
+def for_workers() -> dict[str, str]:
+    """Return those of this process that its framework's workers need."""
+    return {name: os.environ[name] for name in FOR_WORKERS if name in os.environ}
+
+
 def _is_worker() -> bool:
     """Whether `multiprocessing` has started this process; any other fork is about to exec."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None
+
+
+def joins_session(place: Place, traits: Mapping[str, object]) -> bool:
+    """Become a rank of the session that has started the job; False where it is out of reach."""
+    if os.environ.get("DAP_MUX_DIAL") or Path(os.environ.get(RENDEZVOUS, "")).is_dir():
+        become(place, _orders(), traits)
+        return True
+    return False
+
+
+def say_out_of_reach(place: Place) -> None:
+    """Tell the user why this process is no rank."""
+    say(
+        place,
+        f"runs on {socket.gethostname()}, out of the session's reach, and is not debugged: with "
+        "`dap-mux run --dial`, ranks on other machines connect to the session",
+    )
 
 
 def become(place: Place, orders: HookOptions, traits: Mapping[str, object] | None = None) -> None:
@@ -171,8 +206,6 @@ def _borrow(name: str, folder: Path) -> None:
 
 
 def _fail(place: Place, why: str) -> NoReturn:
-    from dap_mux.rank.ready import say  # noqa: PLC0415
-
     say(place, why)
     _end(OWN_FAILURE_CODE)
 

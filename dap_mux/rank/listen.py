@@ -54,19 +54,30 @@ def listen(host: str, ports: Iterable[int]) -> tuple[str, int]:
 
 def _listen_by_itself(host: str, port: int) -> tuple[str, int] | None:
     """Let this process accept connections; returns the address, or None if the port is taken."""
+    listener = _bound(host, port)
+    if listener is None:
+        return None
+    try:
+        return listen_at(listener, prepare_debugger)
+    except OSError:
+        listener.close()
+        return None
+
+
+def _bound(host: str, port: int) -> socket.socket | None:
+    """Return a socket bound to a port, None if that cannot be had now. Raises `CannotListen`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         # As debugpy's own listener does: a port in TIME_WAIT is free, one in LISTEN is not.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        return listen_at(listener, prepare_debugger)
-    except socket.gaierror as error:
+    except OSError as error:
         listener.close()
-        raise CannotListen(f"{host}: {error.strerror}") from error
-    except OSError:
-        listener.close()
+        if isinstance(error, socket.gaierror):
+            raise CannotListen(f"{host}: {error.strerror}") from error
         return None
+    return listener
 
 
 def _listen_by_an_adapter(host: str, port: int) -> tuple[str, int] | None:
@@ -133,19 +144,10 @@ def _answer_to_the_program(host: str, port: int) -> None:
 
 def _is_free(host: str, port: int) -> bool:
     """Whether `port` can be bound now. Another process may still be faster: see `listen`."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # As debugpy's own listener does: a port in TIME_WAIT is free, one in LISTEN is not.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except PermissionError:
-            return False
-        except OSError as error:
-            if isinstance(error, socket.gaierror):
-                raise CannotListen(f"{host}: {error.strerror}") from error
-            return False
-    return True
+    probe = _bound(host, port)
+    if probe is not None:
+        probe.close()
+    return probe is not None
 
 
 def _keep_adapter() -> None:

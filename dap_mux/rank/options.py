@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from dap_mux.rank.ports import DEFAULT_BASE_PORT
+from dap_mux.rank.environ import DEFAULT_BASE_PORT
 
 USAGE_CODE = 2
 TIMEOUT_CODE = 124

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dap_mux.injected.evidence import flight_recorder
-from dap_mux.rank import detection
-from dap_mux.rank.detection import claimed_place, program_of, said_place
-from dap_mux.rank.environ import LAUNCHERS, Place
+from dap_mux.rank.environ import LAUNCHERS, MARK, Place, claimed_place, program_of, said_place
 from dap_mux.rank.hook import sitecustomize
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
@@ -65,8 +63,8 @@ def test_programs_are_ranks_and_launchers_and_helpers_are_not(words: str, rank: 
 
 
 def test_a_rank_is_the_outermost_program() -> None:
-    assert rank_of({**TORCHRUN, detection.MARK: "76"}, "python worker.py") is None
-    assert rank_of({**TORCHRUN, detection.MARK: str(PID)}, "python train.py") == 3  # by exec
+    assert rank_of({**TORCHRUN, MARK: "76"}, "python worker.py") is None
+    assert rank_of({**TORCHRUN, MARK: str(PID)}, "python train.py") == 3  # by exec
     assert rank_of({}, "python train.py") is None
 
 
@@ -92,4 +90,4 @@ def test_what_cannot_import_the_table_looks_for_the_same_variables() -> None:
     assert names == [*flight_recorder.RANKS]
     first = LAUNCHERS[0]
     assert (first.rank.encode(), first.world_size.encode()) == sitecustomize.SET_BY_WORKERS
-    assert sitecustomize.MARK == detection.MARK
+    assert sitecustomize.MARK == MARK

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dap_mux.rank.environ import Place, place_of
-from dap_mux.rank.ports import NoSuchPort, first_port
+from dap_mux.rank.environ import NoSuchPort, Place, first_port, place_of
 
 # What OpenPAI sets in the second task of the role `train`, which asked for `debug: 2`, `http: 1`.
 TASK = {

@@ -24,8 +24,8 @@ with temporary_folder(sys.argv[1]) as folder:
 """
 UNPACKS = """
 import time
-from dap_mux.frameworks import arming, bundle
-arming.unpack(bundle.rank_bundle())
+from dap_mux.frameworks import arming
+arming.unpack(arming.rank_bundle())
 print("there", flush=True)
 time.sleep(600)
 """

@@ -17,15 +17,8 @@ MARK = "DAP_MUX_RANK_PID"
 OLDEST = (3, 10)
 # Those of `environ.LAUNCHERS`, as a test checks: importing that takes 18 ms, in every Python.
 RANK_VARIABLES = frozenset(
-    (
-        "JOB_COMPLETION_INDEX",
-        "OMPI_COMM_WORLD_RANK",
-        "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX",
-        "PMIX_RANK",
-        "PMI_RANK",
-        "RANK",
-        "SLURM_PROCID",
-    )
+    "JOB_COMPLETION_INDEX OMPI_COMM_WORLD_RANK PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX PMIX_RANK"
+    " PMI_RANK RANK SLURM_PROCID".split()
 )
 WATCHED = frozenset(
     (

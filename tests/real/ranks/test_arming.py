@@ -17,7 +17,7 @@ import pytest
 
 from dap_mux.client import DapClient
 from dap_mux.frameworks import arming
-from dap_mux.frameworks.bundle import rank_bundle
+from dap_mux.frameworks.arming import rank_bundle
 
 # ruff: noqa: ASYNC240  (small folders)
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(120)]
