@@ -1,6 +1,6 @@
 """The actors of Monarch in this process, and what tells the session of them.
 
-`dap_mux.injected.attach.monarch_actors` gives the way to tell when a session attaches. An actor
+`dap_mux.injected.attach.reports` gives the way to tell when a session attaches. An actor
 waits until the session has taken note of it: then its breakpoints are set.
 """
 

@@ -19,7 +19,7 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.protocol.rank_messages import ActorTold
 from dap_mux.rank_sets import RankId
 
-ACTOR: Final = "dap-mux: an actor"  # as in dap_mux/injected/attach/monarch_actors.py
+ACTOR: Final = "dap-mux: an actor"  # as in dap_mux/injected/attach/reports.py
 TAKEN: Final = "__import__('sys').modules['dap_mux.frameworks.monarch_actors'].taken()"
 MAX_NAMES: Final = 65_536  # of all ranks
 GATHER_S: Final = 0.02  # an actor waits for it once

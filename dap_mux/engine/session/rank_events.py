@@ -46,7 +46,7 @@ from dap_mux.protocol.rank_messages import (
 MAX_LOADED: Final = 100_000  # modules and sources that are told once
 EARLY: Final = (Phase.ATTACHING, Phase.CONFIGURING)
 MAX_RUNNING: Final = 65_536  # threads of one rank that are kept in mind
-USER_THREADS: Final = "dap-mux: threads in user code"  # as in `injected.attach.user_threads`
+USER_THREADS: Final = "dap-mux: threads in user code"  # as in `injected.attach.reports`
 
 
 class RankEvents:

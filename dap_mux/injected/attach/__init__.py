@@ -39,7 +39,7 @@ def attach(
         for patch in patches(debugger, sources["adapter_program"], over):
             _succeeds(run, sources, patch)
         if user_threads:
-            _succeeds(run, sources, ("user_threads", "tell_user_threads", (debugger,)))
+            _succeeds(run, sources, ("reports", "tell_user_threads", (debugger,)))
         process = run(sources, ("process_identity", "process_identity", ()))
     return f"{no_delay} {children_seen_to} {process}"
 
@@ -47,7 +47,7 @@ def attach(
 def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
     """Every patch of the debugger, in the order in which they are applied."""
     return [
-        ("stop_details", "stop_with_stack", (debugger,)),
+        ("reports", "stop_with_stack", (debugger,)),
         ("missing_files", "keep_breakpoints", (debugger,)),
         ("pydevd_patches", "end_wait_once_configured", (debugger,)),
         ("pydevd_patches", "resume_while_detached", (debugger,)),
@@ -61,13 +61,13 @@ def patches(debugger: Any, adapter_program: str, over: str) -> list[Patch]:
         ("pydevd_patches", "wake_to_step", (debugger,)),
         ("pydevd_patches", "skip_copied_exceptions", (debugger,)),
         ("send_queue", "answers_first", (debugger,)),
-        ("output_redirect", "keep_redirectors", ()),
-        ("ray_breakpoints", "stop_in_users_frame", ()),
-        ("monarch_actors", "tell_actors", (debugger,)),
-        ("farewell", "announce_end", (debugger, over)),
+        ("pydevd_patches", "keep_redirectors", ()),
+        ("pydevd_patches", "stop_in_users_frame", ()),
+        ("reports", "tell_actors", (debugger,)),
+        ("reports", "announce_end", (debugger, over)),
         ("adapter_keeper", "keep_adapter", (debugger, adapter_program)),
         ("conditions", "compile_once", (debugger,)),
-        ("logpoints", "fold_logpoints", (debugger,)),
+        ("conditions", "fold_logpoints", (debugger,)),
         ("tracing", "look_at_threads_undisturbed", (debugger,)),
         ("tracing", "run_commands_untraced", (debugger,)),
         ("tracing", "run_each_command_untraced", (debugger,)),

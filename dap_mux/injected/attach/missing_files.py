@@ -145,7 +145,7 @@ def _codes() -> Iterator[CodeType]:
 def _tell_at_stops(debugger: Any) -> None:
     """A stop in code of a missing file shows that there is such code.
 
-    Until `disconnect`, like what `stop_details` does; without that it is not told.
+    Until `disconnect`, like what `reports` does; without that it is not told.
     """
     factory = debugger.cmd_factory
     plain_stop = vars(factory).get(STOP)

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from functools import lru_cache, wraps
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Callable
+
 
 MADE_UP = "__traceback_maker"
 """A name in the code of each frame that tblib makes up."""
@@ -275,3 +280,87 @@ def skip_copied_exceptions(debugger: Any) -> None:
 
 def _is_made_up(trace: Any) -> bool:
     return MADE_UP in trace.tb_frame.f_code.co_names
+
+
+# Keep the objects that debugpy puts in the place of `sys.stdout` and `sys.stderr`.
+#
+# While it evaluates an expression of a debug console debugpy replaces both streams, and
+# afterwards it drops the replacement. CPython's `print` holds no reference to the stream that it
+# writes to, so where another thread prints at that moment the process ends with a segmentation
+# fault (measured: CPython 3.11, one rank in thirty minutes of a console's expressions). Here a
+# replacement is made once for each stream, and used again.
+
+MAX_KEPT = 32
+"""A program may replace its streams again and again: these many are kept, the newest."""
+
+
+def keep_redirectors() -> None:
+    """From now on no replacement is freed while the program may still write to it."""
+    pydevd_io: Any = import_module("_pydevd_bundle.pydevd_io")
+    make = pydevd_io.IORedirector
+    if not isinstance(make, type):
+        return  # it is done
+    kept: deque[tuple[Any, str, Any]] = deque(maxlen=MAX_KEPT)
+
+    def make_or_use_again(original: Any, new: Any, wrap_buffer: bool = False) -> Any:
+        kind = f"{type(new).__name__} {getattr(new, '_out_ctx', '')} {wrap_buffer}"
+        for stream, its_kind, redirector in kept:
+            if stream is original and its_kind == kind:
+                return redirector
+        redirector = make(original, new, wrap_buffer=wrap_buffer)
+        kept.append((original, kind, redirector))
+        return redirector
+
+    pydevd_io.IORedirector = make_or_use_again
+
+
+# Ray's own `breakpoint()` and post-mortem debugging in a rank.
+#
+# Under `justMyCode` the breakpoint stops in the frame of the user's code. An exception that a
+# rank has stopped for where it was raised is not shown again by `RAY_DEBUG_POST_MORTEM=1`.
+
+POST_MORTEM = "_post_mortem"
+
+
+def stop_in_users_frame() -> None:
+    """Ray asks debugpy to stop in a frame of Ray's, where `justMyCode` lets none stop."""
+    module = sys.modules.get("ray.util.debugpy")
+    if module is None:
+        return
+    vars(module)["_debugpy_breakpoint"] = _stop_at_caller
+    post_mortem = vars(module).get(POST_MORTEM)
+    if post_mortem is not None and post_mortem.__module__ == module.__name__:
+        vars(module)[POST_MORTEM] = _unless_shown(post_mortem)
+
+
+def _unless_shown(post_mortem: Callable[[], Any]) -> Callable[[], None]:
+    def post_mortem_unless_shown() -> None:
+        import sys  # noqa: PLC0415  (this function outlives the module)
+
+        debugger = sys.modules["pydevd"].get_global_debugger()
+        traceback: Any = sys.exc_info()[2]
+        is_users = False
+        while traceback is not None:
+            is_users = is_users or debugger.in_project_scope(traceback.tb_frame)
+            traceback = traceback.tb_next
+        attached = sys.modules["debugpy"].is_client_connected()
+        if not (attached and is_users and debugger.break_on_user_uncaught_exceptions):
+            post_mortem()
+
+    return post_mortem_unless_shown
+
+
+def _stop_at_caller() -> None:
+    import sys  # noqa: PLC0415  (this function outlives the module)
+
+    users: Any = sys._getframe(1)  # noqa: SLF001
+    while users.f_back and users.f_globals.get("__name__", "").startswith("ray.util."):
+        users = users.f_back
+    pydevd = sys.modules["pydevd"]
+    pydevd.get_global_debugger().block_until_configuration_done()
+    pydevd.settrace(
+        suspend=True,
+        trace_only_current_thread=True,
+        patch_multiprocessing=False,
+        stop_at_frame=users,
+    )

@@ -47,37 +47,35 @@ class Look:
 
     def __init__(self, sent: dict[str, Any]) -> None:
         self._calls = module(sent, "waiting_calls")
-        self._locks = module(sent, "held_locks")
         self._source = module(sent, "source_code")
         self._stacks = module(sent, "stacks")
         self._states = module(sent, "thread_states")
         self._values = module(sent, "static_values")
-        self._progress = module(sent, "progress")
         self._trees = self._source.Trees()
         self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
-        self._exceptions = attempt(None, self._locks.handled)
+        self._exceptions = attempt(None, self._calls.handled)
 
     def at(self, ident: int, frames: list[Any], is_running: bool) -> dict[str, Any]:
         """Return what the frames of a thread tell; `is_running`: no debugger's are in the last."""
-        source, values, trees, locks = self._source, self._values, self._trees, self._locks
+        source, values, trees, calls = self._source, self._values, self._trees, self._calls
         own = [frame for frame in frames if self._is_users(frame.path)]
-        held = attempt([], locks.holds, ident, frames, own, source, values, trees)
-        handled = attempt("", locks.handling, ident, own, self._exceptions, values, trees)
+        held = attempt([], calls.holds, ident, frames, own, source, values, trees)
+        handled = attempt("", calls.handling, ident, own, self._exceptions, values, trees)
         found: dict[str, Any] = {"holds": held, "handling": handled}
         call = None
         if is_running:
-            waiting = self._calls.waiting_call
-            call, of = attempt((None, None), waiting, frames[-1], source, values, trees)
+            arguments = frames[-1], source, values, trees
+            call, of = attempt((None, None), calls.waiting_call, *arguments)
             if call is not None:
                 function = call.get("function", "")
-                lock, owner = attempt(("", 0), locks.waited_for, function, of)
+                lock, owner = attempt(("", 0), calls.waited_for, function, of)
                 name = self._stacks.name_of(owner) if owner else ""
                 peer = attempt({}, self._peer_in_torch, frames[-1])
                 call["arguments"] = {**call.get("arguments", {}), **peer}
                 found.update(call=call, lock=lock, owner=name)
         spins = call is not None and call.get("function", "").startswith(SPINNING)
-        found["progress"] = attempt("", self._progress.progress, own, spins)
+        found["progress"] = attempt("", values.progress, own, spins)
         return found
 
     def state(self, ident: int) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class FakeRank:
     `slow`: blocked in C, so that what must stop does so when `arrives` is called. `silent`:
     commands whose answers it keeps until `answers`. `missing`: files that do not exist here.
     `refuses`: commands that are answered by these errors. `met`: the adapter has met its
-    debuggee. `patchable`: its stops can be given their stack (`injected.attach.stop_details`).
+    debuggee. `patchable`: its stops can be given their stack (`injected.attach.reports`).
     `never_stops`: told to stop in a condition, it does not. `last_breakpoints`: as sent last.
     `debugpy`: the release that it tells. `waits`: a child that no client has let run. `alone`: it
     has no adapter, once a session has made itself known. `door_to`: nobody yet, but a further

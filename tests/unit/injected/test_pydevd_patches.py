@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from dap_mux.injected.attach import pydevd_patches, stop_details, tracing
+from dap_mux.injected.attach import pydevd_patches, reports, tracing
 from tests.unit.injected.conftest import Writer
 
 SUSPENDED: Final = 2  # pydevd's
@@ -160,12 +160,12 @@ def test_a_stop_without_a_stack_is_sent_as_it_was(
         return [{**command.as_dict, "seq": 0} for command in (stop, resume)]
 
     plain = events()
-    stop_details.stop_with_stack(debugger)
-    assert {stop_details.STOP, stop_details.RESUME} < vars(factory).keys()
+    reports.stop_with_stack(debugger)
+    assert {reports.STOP, reports.RESUME} < vars(factory).keys()
     assert events() == plain
     api().request_disconnect(debugger, resume_threads=True)
     assert left == [{"resume_threads": True}]
-    assert not {stop_details.STOP, stop_details.RESUME} & vars(factory).keys()
+    assert not {reports.STOP, reports.RESUME} & vars(factory).keys()
 
 
 def test_a_thread_that_is_told_to_run_on_is_woken(
