@@ -48,21 +48,28 @@ class Command(Struct, frozen=True):
     failure: int = 1
 
 
+def _flag(parser: _ActionsContainer, name: str, about: str) -> None:
+    parser.add_argument(name, action="store_true", help=about)
+
+
+def _words(parser: ArgumentParser, count: str, about: str) -> None:
+    """Add the arguments of a command that begin with an optional SESSION."""
+    parser.add_argument("arguments", nargs=count, metavar="ARG", help=f"{SESSION}; {about}")
+
+
 def _run(parser: ArgumentParser) -> None:
     parser.usage = RUN_USAGE
     parser.epilog = RUN_NOTES
     parser.add_argument("-n", dest="world_size", metavar="N", help="number of ranks to start (1)")
-    parser.add_argument(
+    _flag(
+        parser,
         "--dial",
-        action="store_true",
-        help="ranks connect to the session instead of listening: no ports, less memory, faster",
+        "ranks connect to the session instead of listening: no ports, less memory, faster",
     )
     surface = parser.add_mutually_exclusive_group()
-    surface.add_argument("--headless", action="store_true", help="only serve editors (default)")
-    surface.add_argument(
-        "--console",
-        action="store_true",
-        help="open a console here; waiting ranks stop at the script's first line",
+    _flag(surface, "--headless", "only serve editors (default)")
+    _flag(
+        surface, "--console", "open a console here; waiting ranks stop at the script's first line"
     )
     # Both take all arguments that follow: they are the job's own.
     parser.add_argument(
@@ -100,11 +107,10 @@ def _nothing(parser: ArgumentParser) -> None:
 
 def _list(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux list [SESSION] [classes|full] [RANKS] [OPTIONS]"
-    parser.add_argument(
-        "arguments",
-        nargs="*",
-        metavar="ARG",
-        help=f"{SESSION}; a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
+    _words(
+        parser,
+        "*",
+        "a rank set such as 0-3 or stopped; `classes` for one row for all ranks "
         "at the same place, `full` for one row for each rank (default: classes above 32 ranks)",
     )
 
@@ -130,12 +136,7 @@ def _lsp(parser: ArgumentParser) -> None:
 def _cast(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux cast [SESSION] RANKS COMMAND [--timeout S] [--json] [OPTIONS]"
     parser.epilog = "Put -- before arguments that begin with a dash."
-    parser.add_argument(
-        "arguments",
-        nargs="+",
-        metavar="ARG",
-        help=f"{SESSION}; a rank set such as 0-3; a pdb command or an expression",
-    )
+    _words(parser, "+", "a rank set such as 0-3; a pdb command or an expression")
     parser.add_argument(
         "--timeout", metavar="S", default="5", help="seconds that ranks may take to answer (5)"
     )
@@ -143,7 +144,7 @@ def _cast(parser: ArgumentParser) -> None:
 
 def _compare(parser: ArgumentParser) -> None:
     parser.usage = "dap-mux compare [SESSION] EXPRESSION [--ranks RANKS] [--json] [OPTIONS]"
-    parser.add_argument("arguments", nargs="+", metavar="ARG", help=f"{SESSION}; an expression")
+    _words(parser, "+", "an expression")
     parser.add_argument("--ranks", metavar="RANKS", help="ranks to compare (default: all)")
     parser.add_argument(
         "--tolerance",
@@ -157,12 +158,7 @@ def _stacks(parser: ArgumentParser) -> None:
         "dap-mux stacks [SESSION] [RANKS] [OPTIONS]\n"
         "       dap-mux stacks pid:NUMBER[,NUMBER...] [OPTIONS]"
     )
-    parser.add_argument(
-        "arguments",
-        nargs="*",
-        metavar="ARG",
-        help=f"{SESSION}; a rank set; or processes, read from outside by py-spy",
-    )
+    _words(parser, "*", "a rank set; or processes, read from outside by py-spy")
     parser.add_argument(
         "--threads",
         choices=("main", "all"),
@@ -170,11 +166,11 @@ def _stacks(parser: ArgumentParser) -> None:
         dest="which_threads",
         help="a rank's main thread only (default), or all of its Python threads",
     )
-    parser.add_argument("--library", action="store_true", help="show the frames of libraries")
-    parser.add_argument(
+    _flag(parser, "--library", "show the frames of libraries")
+    _flag(
+        parser,
         "--watch",
-        action="store_true",
-        help="look every two seconds, and show it again when it has changed, until Ctrl-C",
+        "look every two seconds, and show it again when it has changed, until Ctrl-C",
     )
 
 
@@ -185,16 +181,11 @@ def _why(parser: ArgumentParser) -> None:
         "       dap-mux why --from DIR [--json]"
     )
     parser.epilog = WHY_NOTES
-    parser.add_argument(
-        "arguments",
-        nargs="*",
-        metavar="ARG",
-        help=f"{SESSION}; a rank set; or endpoints as for `attach`, such as pid:4711,4712",
-    )
-    parser.add_argument(
+    _words(parser, "*", "a rank set; or endpoints as for `attach`, such as pid:4711,4712")
+    _flag(
+        parser,
         "--attach",
-        action="store_true",
-        help="of a session: attach a debugger for the answer, if there is none; of endpoints: "
+        "of a session: attach a debugger for the answer, if there is none; of endpoints: "
         "keep one on the culprit alone afterwards, for a console or an editor",
     )
     parser.add_argument(
@@ -251,7 +242,7 @@ def add_arguments(parser: ArgumentParser, command: Command) -> None:
 
 
 def _json(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    _flag(parser, "--json", "print JSON")
 
 
 def _options(parser: ArgumentParser, command: str | None = None) -> None:

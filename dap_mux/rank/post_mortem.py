@@ -32,6 +32,7 @@ from dap_mux.injected.attach.tracing import untraced
 from dap_mux.rank.debugger_wait import wait_for_debugger
 from dap_mux.rank.environ import Place
 from dap_mux.rank.hidden_frames import users_part
+from dap_mux.rank.in_process import the_debugger
 from dap_mux.rank.ready import say, write_ready_file
 
 # An audit hook for one event that runs no Python at all the others.
@@ -93,7 +94,7 @@ def stop_at(error: BaseException, trace: TracebackType) -> bool:
 
     False where the debugger has gone without a word, as it does when a tunnel breaks.
     """
-    debugger = _debugger()
+    debugger = the_debugger()
     thread = threading.current_thread()
     info = debugger.set_additional_thread_info(thread)
     kind = type(error)
@@ -112,7 +113,7 @@ def note_what_is_shown() -> None:
     does at `continue`; only as it hears of either can they be told apart.
     """
     with suppress(Exception):
-        debugger = _debugger()
+        debugger = the_debugger()
         stop = debugger.do_stop_on_unhandled_exception
 
         def stop_and_mark(thread: Any, frame: object, frames: object, raised: Any) -> None:
@@ -152,7 +153,7 @@ def was_shown(error: BaseException) -> bool:
     if SHOWN in getattr(error, "__dict__", ()):
         return True
     copied = any(MADE_UP in each.tb_frame.f_code.co_names for each in entries(error.__traceback__))
-    return copied and bool(_debugger().break_on_user_uncaught_exceptions)
+    return copied and bool(the_debugger().break_on_user_uncaught_exceptions)
 
 
 def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
@@ -160,10 +161,6 @@ def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
     while trace is not None:
         yield trace
         trace = trace.tb_next
-
-
-def _debugger() -> Any:
-    return sys.modules["pydevd"].get_global_debugger()
 
 
 def _frame_to_show(debugger: Any, trace: TracebackType) -> FrameType:

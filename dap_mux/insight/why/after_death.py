@@ -16,6 +16,7 @@ from dap_mux.insight.why.evidence import (
     Call,
     Collective,
     Evidence,
+    Names,
     RankEvidence,
     Sample,
     Standing,
@@ -128,19 +129,13 @@ def _sample(rank: int, dump: Dump | None, running: Collective | None) -> Sample:
     if waits is None and running is not None:
         waits = running
         collectives.append(running)
-    files: dict[tuple[str, bool], int] = {}
-    functions: dict[str, int] = {}
+    names = Names()
     frames = [
-        (
-            files.setdefault((each.path, each.library), len(files)),
-            functions.setdefault(each.function, len(functions)),
-            each.line,
-        )
-        for each in stack
+        names.place(each.path, each.function, each.line, library=each.library) for each in stack
     ]
     call = Call("", f"{TORCH_CALLS[1]}{waits.kind}") if waits is not None else None
     main = Thread(MAIN, main=True, frames=frames, call=call)
-    return Sample([*files], [*functions], [main], collectives, "on", rank)
+    return Sample([*names.files], [*names.functions], [main], collectives, "on", rank)
 
 
 def _waits(entries: Iterable[Entry]) -> tuple[Collective | None, Stack]:

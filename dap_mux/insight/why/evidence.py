@@ -167,6 +167,22 @@ class Evidence:
         return iter(self.ranks[rank] for rank in sorted(self.ranks))
 
 
+class Names:
+    """The files and functions of a sample, each of them listed once."""
+
+    def __init__(self) -> None:
+        self.files: dict[tuple[str, bool], int] = {}
+        self.functions: dict[str, int] = {}
+
+    def place(self, path: str, function: str, line: int, *, library: bool) -> tuple[int, int, int]:
+        """Return a frame as a sample has it."""
+        return (
+            self.files.setdefault((path, library), len(self.files)),
+            self.functions.setdefault(function, len(self.functions)),
+            line,
+        )
+
+
 def stack_of(sample: Sample, thread: Thread) -> Stack:
     """Return a thread's frames. Raises IndexError for a file or function that was not listed."""
     return tuple(

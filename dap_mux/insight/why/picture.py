@@ -109,15 +109,7 @@ class Doing:
 
     @property
     def _at_one_place(self) -> bool:
-        return (
-            len(
-                {
-                    (stack, one.progress)
-                    for stack, one in zip(self.stacks, self.threads, strict=True)
-                }
-            )
-            == 1
-        )
+        return len({*zip(self.stacks, (one.progress for one in self.threads), strict=True)}) == 1
 
     @property
     def stands(self) -> bool:

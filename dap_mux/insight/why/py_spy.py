@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from dap_mux.errors import PeerFault
-from dap_mux.insight.why.evidence import Call, Sample, Thread, is_library
+from dap_mux.insight.why.evidence import Call, Names, Sample, Thread, is_library
 from dap_mux.insight.why.waits import COMMUNICATION, TORCH, plain
 from dap_mux.printable import one_line
 
@@ -248,25 +248,10 @@ def sample_of(
 
     `source_of`: a file's text, None where that cannot be read.
     """
-    names = _Names()
+    names = Names()
     told = [_thread(each, pid, state_of, source_of, names) for each in threads]
     told.sort(key=lambda each: not each.main)
-    files = [(path, is_library(path)) for path in names.files]
-    return Sample(files, [*names.functions], told, world_rank=world_rank)
-
-
-class _Names:
-    def __init__(self) -> None:
-        self.files: dict[str, int] = {}
-        self.functions: dict[str, int] = {}
-
-    def place(self, frame: SpiedFrame) -> tuple[int, int, int]:
-        file, function = frame.filename[:MAX_CHARS], plain_name(frame.name)
-        return (
-            self.files.setdefault(file, len(self.files)),
-            self.functions.setdefault(function, len(self.functions)),
-            min(max(frame.line, 0), MAX_LINE),
-        )
+    return Sample([*names.files], [*names.functions], told, world_rank=world_rank)
 
 
 def variables_of(threads: Sequence[SpiedThread], pid: int) -> str:
@@ -294,7 +279,7 @@ def _thread(
     pid: int,
     state_of: Callable[[int], State],
     source_of: Callable[[str], Source | None],
-    names: _Names,
+    names: Names,
 ) -> Thread:
     tid = spied.os_thread_id or 0
     main = _is_main(spied, pid)
@@ -302,12 +287,17 @@ def _thread(
     return Thread(
         name=MAIN if main else (spied.thread_name or UNNAMED)[:MAX_CHARS],
         main=main,
-        frames=[names.place(frame) for frame in reversed(frames)],
+        frames=[_place(frame, names) for frame in reversed(frames)],
         call=_call(frames[0], source_of) if frames else None,
         progress=_progress(frames),
         owns_gil=spied.owns_gil,
         **(state_of(tid) if tid else {}),
     )
+
+
+def _place(frame: SpiedFrame, names: Names) -> tuple[int, int, int]:
+    file, line = frame.filename[:MAX_CHARS], min(max(frame.line, 0), MAX_LINE)
+    return names.place(file, plain_name(frame.name), line, library=is_library(file))
 
 
 def _call(frame: SpiedFrame, source_of: Callable[[str], Source | None]) -> Call | None:

@@ -23,8 +23,16 @@ from dap_mux.insight.why.verdict import (
 from dap_mux.insight.why.waits import JOINS, NETWORK_CALLS, Wait
 
 MOST_PAIRS = 4
-Describe = Callable[[Doing], tuple[str, Hashable]]
+Difference = tuple[Callable[[Wait], str], Callable[[Wait], Hashable]]
 """Words for what a rank does, and what must be the same in all."""
+KIND: Difference = lambda wait: f"calls {wait}", lambda wait: wait.plain
+ORDER: Difference = lambda wait: f"is at {wait}", lambda wait: wait.number
+DIFFERENCES: tuple[Difference, ...] = (
+    KIND,
+    (lambda wait: f"calls {wait} with sizes {_sizes(wait)}", lambda wait: wait.sizes),
+    (lambda wait: f"calls {wait} with {', '.join(wait.dtypes)}", lambda wait: wait.dtypes),
+    ORDER,
+)
 
 
 def mismatched_collective(picture: Picture) -> Verdict | None:
@@ -38,43 +46,24 @@ def mismatched_collective(picture: Picture) -> Verdict | None:
         if one.wait is not None and one.wait.collective:
             groups.setdefault(one.wait.group, []).append(one)
     for members in groups.values():
-        for describe in (_kind, _shape, _dtype, _order):
-            parted = _parted(members, describe)
+        for words, key in DIFFERENCES:
+            parted = _parted(members, key)
             if not parted:
                 continue
-            if describe in (_kind, _order) and not graph.in_a_circle(parted[0].rank):
+            if (words, key) in (KIND, ORDER) and not graph.in_a_circle(parted[0].rank):
                 continue  # somebody else is missing, for whom all of them may wait
-            return _verdict(describe(parted[0]), parted, members, picture)
+            assert parted[0].wait is not None
+            return _verdict(words(parted[0].wait), parted, members, picture)
     return _in_a_circle(graph, picture)
-
-
-def _kind(one: Doing) -> tuple[str, Hashable]:
-    assert one.wait is not None
-    return f"calls {one.wait}", one.wait.plain
-
-
-def _shape(one: Doing) -> tuple[str, Hashable]:
-    assert one.wait is not None
-    return f"calls {one.wait} with sizes {_sizes(one.wait)}", one.wait.sizes
-
-
-def _dtype(one: Doing) -> tuple[str, Hashable]:
-    assert one.wait is not None
-    return f"calls {one.wait} with {', '.join(one.wait.dtypes)}", one.wait.dtypes
-
-
-def _order(one: Doing) -> tuple[str, Hashable]:
-    assert one.wait is not None
-    return f"is at {one.wait}", one.wait.number
 
 
 def _sizes(wait: Wait) -> str:
     return ", ".join(str(list(each)) for each in wait.sizes) or "none"
 
 
-def _parted(members: Sequence[Doing], describe: Describe) -> list[Doing] | None:
+def _parted(members: Sequence[Doing], key: Callable[[Wait], Hashable]) -> list[Doing] | None:
     """Return those that differ from most, None where all are alike."""
-    keys = {one.rank: describe(one)[1] for one in members}
+    keys = {one.rank: key(one.wait) for one in members if one.wait}
     counted = Counter(keys.values()).most_common()
     if len(counted) < 2:
         return None
@@ -85,7 +74,7 @@ def _parted(members: Sequence[Doing], describe: Describe) -> list[Doing] | None:
 
 
 def _verdict(
-    words: tuple[str, Hashable],
+    words: str,
     culprits: Sequence[Doing],
     members: Sequence[Doing],
     picture: Picture,
@@ -93,7 +82,7 @@ def _verdict(
     others = [one for one in members if one not in culprits]
     theirs = others[0].wait if others else None
     return Verdict(
-        f"{ranks(culprits)}: {words[0]} where {ranks(others)} wait in {theirs}",
+        f"{ranks(culprits)}: {words} where {ranks(others)} wait in {theirs}",
         suspects(culprits, picture),
         who_waits(picture),
         f"compare the code at both places: dap-mux stacks {ranks(members).partition(' ')[2]}",
