@@ -3,55 +3,46 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dap_mux.cli import without_collections
 from dap_mux.cli.execution import execute, load_config
 from dap_mux.config import (
     AdapterOptions,
     AttachOptions,
-    Config,
     LaunchOptions,
     RerunOptions,
     RunOptions,
 )
 from dap_mux.errors import UsageError
 
-if TYPE_CHECKING:
-    from dap_mux.cli.console import InlineConsole
-
 
 def run(args: Namespace) -> int:
     """Start local ranks and serve them; return the job's exit code."""
     if args.launcher:
-        return _launch(args)
+        launched = launch_options(args)
+        with without_collections():
+            from dap_mux.session.launcher_job import run_launcher
+        return _run(run_launcher, launched, args)
     options = run_options(args)
     with without_collections():
         from dap_mux.session.local_job import run_job
+    return _run(run_job, options, args)
 
+
+def _run(
+    job: Callable[..., Coroutine[Any, Any, int]],
+    options: RunOptions | LaunchOptions,
+    args: Namespace,
+) -> int:
     if not args.console:
-        return execute(run_job, options)
-    console = _console(options.config)
-    return execute(lambda options: run_job(options, console), options)
-
-
-def _launch(args: Namespace) -> int:
-    options = launch_options(args)
-
-    with without_collections():
-        from dap_mux.session.launcher_job import run_launcher
-
-    if not args.console:
-        return execute(run_launcher, options)
-    console = _console(options.config)
-    return execute(lambda options: run_launcher(options, console), options)
-
-
-def _console(config: Config) -> InlineConsole:
+        return execute(job, options)
     from dap_mux.cli.console import InlineConsole
 
-    return InlineConsole(config)
+    return execute(partial(job, console=InlineConsole(options.config)), options)
 
 
 def attach(args: Namespace) -> int:

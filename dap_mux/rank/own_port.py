@@ -12,7 +12,6 @@ connection is a broken one, and it takes its own place.
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import secrets
 import socket
@@ -30,6 +29,7 @@ from typing import Any
 
 import debugpy  # noqa: T100
 
+from dap_mux.injected.attach import adapter_keeper
 from dap_mux.rank.dap_message import write_message
 from dap_mux.rank.door import Door, Visitor
 from dap_mux.rank.handed_clients import LENGTH, TAKEN
@@ -48,7 +48,6 @@ from dap_mux.rank.in_process import (
 # Clients are handed to it over a pair of sockets as the file handles that they are, so it listens
 # on no port of its own for them, and what it says of its port is said of the rank's.
 
-START_LIMIT_S = 30.0
 TAKE_LIMIT_S = 10.0
 PROGRAM = """\
 import sys
@@ -78,14 +77,10 @@ class StockAdapter:
         ours, its = socket.socketpair()
         token = secrets.token_hex(32)
         try:
-            with its, socket.create_server(("127.0.0.1", 0)) as listener:
-                listener.settimeout(START_LIMIT_S)
-                _spawn(listener.getsockname()[1], address, token, its.fileno())
-                connection, _ = listener.accept()
-                with connection, connection.makefile("rb") as file:
-                    connection.settimeout(START_LIMIT_S)
-                    told = json.loads(file.read().decode("utf-8"))
-            server = told["server"]["host"], told["server"]["port"]
+            with its:
+                server = adapter_keeper.started(
+                    lambda port: _spawn(port, address, token, its.fileno())
+                )
         except (OSError, ValueError, KeyError, TypeError) as error:
             ours.close()
             raise NoAdapter(f"debugpy's adapter has not started: {error}") from None
@@ -95,7 +90,7 @@ class StockAdapter:
     def connect(self) -> Connection:
         """Return the connection over which it debugs this process. Raises `NoAdapter`."""
         try:
-            plain = socket.create_connection(self._server, START_LIMIT_S)
+            plain = socket.create_connection(self._server, adapter_keeper.START_TIMEOUT_S)
         except OSError as error:
             self.end()
             raise NoAdapter(f"debugpy's adapter cannot be reached: {error}") from None

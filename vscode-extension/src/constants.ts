@@ -51,7 +51,7 @@ export const Command = {
 export const MAPPING_WRITTEN = 'dap-mux.mappingWritten'; // dap_mux/lsp/problems.py
 
 /** Another one: the command of its code lenses. */
-export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/source_features.py
+export const RUN_ALL_HERE = 'dap-mux.runAllHere'; // dap_mux/lsp/features.py
 
 /** Commands of rows of the Ranks view: `dapMux.rank.continue` and so on. */
 export const RANK_COMMAND_PREFIX = 'dapMux.rank.';

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -144,16 +144,7 @@ class Keeper:
 
     def _start(self) -> None:
         """Start an adapter, and connect to it."""
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen(1)
-            listener.settimeout(START_TIMEOUT_S)
-            self._spawn(listener.getsockname()[1])
-            connection, _ = listener.accept()
-            with connection, connection.makefile("rb") as file:
-                connection.settimeout(START_TIMEOUT_S)
-                told = json.loads(file.read().decode("utf-8"))
-        address = told["server"]["host"], told["server"]["port"]
+        address = started(self._spawn)
         link = import_module("_pydevd_bundle.pydevd_comm").start_client(*address)
         self._debugger._client_socket = link  # noqa: SLF001
         self._debugger.initialize_network(link)
@@ -208,6 +199,23 @@ class Keeper:
             with suppress(OSError):
                 if folder.name.isdigit() and token in (folder / "cmdline").read_bytes():
                     os.kill(int(folder.name), 9)
+
+
+def started(spawn: Callable[[int], None]) -> tuple[str, int]:
+    """Have an adapter started; return where it awaits the process that it is to debug.
+
+    `spawn` gets the port for its `--for-server`. Raises OSError, ValueError, KeyError or TypeError.
+    """
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        listener.settimeout(START_TIMEOUT_S)
+        spawn(listener.getsockname()[1])
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as file:
+            connection.settimeout(START_TIMEOUT_S)
+            server = json.loads(file.read().decode("utf-8"))["server"]
+    return server["host"], server["port"]
 
 
 def unaccepted(port: int, family: int) -> int:

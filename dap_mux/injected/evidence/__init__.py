@@ -54,7 +54,7 @@ class Look:
         self._trees = self._source.Trees()
         self._users: dict[str, bool] = {}
         self._libraries = self._stacks.library_folders()
-        self._exceptions = attempt(None, self._calls.handled)
+        self._exceptions = attempt(None, self._calls.handled, self._stacks)
 
     def at(self, ident: int, frames: list[Any], is_running: bool) -> dict[str, Any]:
         """Return what the frames of a thread tell; `is_running`: no debugger's are in the last."""

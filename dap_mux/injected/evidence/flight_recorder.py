@@ -17,14 +17,9 @@ DUMPS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")
 NEWEST = 8
 """So many are told of each group."""
 NO_NAMES = ("", "undefined")
-RANKS = (
-    "RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "PMI_RANK",
-    "PMIX_RANK",
-    "SLURM_PROCID",
-    "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX",
-    "JOB_COMPLETION_INDEX",
+RANKS = tuple(
+    "RANK OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK SLURM_PROCID"
+    " PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX JOB_COMPLETION_INDEX".split()
 )
 """Those of `rank/environ.py`, in its order: a rank may have no dap-mux to import it from."""
 

@@ -12,9 +12,11 @@ import os
 import sys
 import sysconfig
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a rank may have Python 3.8
+    from collections.abc import Iterator
     from types import FrameType
 
 MAX_FRAMES = 200  # of a thread; the innermost ones
@@ -45,19 +47,31 @@ def stacks(every_thread: bool, task_trees: str = "") -> str:
     return found.as_json(threads[:MAX_THREADS] + tasks[:MAX_THREADS])
 
 
-def _tasks(places: list[Place], source: str) -> list[list[Any]]:
-    """Return the frames of a thread's asyncio tasks; none where that fails."""
-    module: dict[str, Any] = {}
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Collect no garbage while frames of other threads are looked at.
+
+    Finalizers would let these threads run on; then CPython 3.11 has made the object of a frame that
+    is no more, and crashes when it is used.
+    """
     enabled = gc.isenabled()
-    gc.disable()  # see `walk`
+    gc.disable()
     try:
-        exec(compile(source, OURS, "exec"), module)  # noqa: S102  (ours)
-        found: list[list[Any]] = module["tasks_of"](places)
-    except Exception:  # noqa: BLE001  (private parts of asyncio's, which runs on meanwhile)
-        return []
+        yield
     finally:
         if enabled:
             gc.enable()
+
+
+def _tasks(places: list[Place], source: str) -> list[list[Any]]:
+    """Return the frames of a thread's asyncio tasks; none where that fails."""
+    module: dict[str, Any] = {}
+    try:
+        with no_collection():
+            exec(compile(source, OURS, "exec"), module)  # noqa: S102  (ours)
+            found: list[list[Any]] = module["tasks_of"](places)
+    except Exception:  # noqa: BLE001  (private parts of asyncio's, which runs on meanwhile)
+        return []
     return [frames for frames in found if frames]
 
 
@@ -128,11 +142,7 @@ def walk(every_thread: bool) -> list[tuple[int, list[Place], bool]]:
     debuggers = _folders_of_debuggers()
     main = threading.main_thread().ident
     walked = []
-    # A collection in the midst of this may run finalizers, which let the other threads run on; then
-    # CPython 3.11 has made the object of a frame that is no more, and crashes when it is used.
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with no_collection():
         current = sys._current_frames()  # noqa: SLF001
         for ident, frame in sorted(current.items(), key=lambda one: one[0] != main):
             if (every_thread or ident == main) and not _is_debuggers(ident):
@@ -140,9 +150,6 @@ def walk(every_thread: bool) -> list[tuple[int, list[Place], bool]]:
                 is_running = bool(frames) and frames[-1] is frame
                 walked.append((ident, [*map(Place, frames)], is_running))
         current.clear()
-    finally:
-        if enabled:
-            gc.enable()
     return [one for one in walked if _is_of_the_program(one[1]) or _has_ended(one[1])]
 
 

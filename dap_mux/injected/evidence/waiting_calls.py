@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import dis
-import gc
 import re
 import sys
 import threading
@@ -243,19 +242,15 @@ def _waits_without(frame: FrameType, values: Any) -> Iterator[Any]:
             yield lock
 
 
-def handled() -> Any:
+def handled(stacks: Any) -> Any:
     """Return each thread's exception that it handles; None where Python does not tell (< 3.10).
 
-    No collection may come in between, for its finalizers would wait for a lock that this holds.
+    `stacks`: that module. A collection in between would run finalizers, which would wait for a lock
+    that this holds.
     """
     current = getattr(sys, "_current_exceptions", None)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
+    with stacks.no_collection():
         return current() if current is not None else None
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def handling(ident: int, own: list[FrameType], exceptions: Any, values: Any, trees: Any) -> str:

@@ -21,16 +21,9 @@ RANK_VARIABLES = frozenset(
     " PMI_RANK RANK SLURM_PROCID".split()
 )
 WATCHED = frozenset(
-    (
-        "distributed.client",
-        "distributed.deploy.cluster",
-        "jax.distributed",
-        "monarch._rust_bindings",
-        "monarch._src.actor.proc_mesh",
-        "mpi4py.MPI",
-        "ray._private.worker",
-        "torch.distributed.distributed_c10d",
-    )
+    "distributed.client distributed.deploy.cluster jax.distributed monarch._rust_bindings"
+    " monarch._src.actor.proc_mesh mpi4py.MPI ray._private.worker"
+    " torch.distributed.distributed_c10d".split()
 )
 """The modules by which `frameworks` knows a rank."""
 SET_BY_WORKERS = (b"RANK", b"WORLD_SIZE")

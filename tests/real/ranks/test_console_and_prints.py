@@ -59,5 +59,5 @@ def run(source: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_rank_that_prints_while_a_console_evaluates_lives_on() -> None:
     """Without our change it ends with a segmentation fault on CPython before 3.14."""
-    ended = run(source_of("attach/output_redirect"))
+    ended = run(source_of("attach/pydevd_patches"))
     assert (ended.returncode, ended.stdout) == (0, "done\n"), ended
