@@ -43,8 +43,8 @@ class Command(Struct, frozen=True):
 
     name: str
     help: str
-    arguments: Callable[[ArgumentParser], None]
     call: str
+    arguments: Callable[[ArgumentParser], None] = lambda parser: None
     failure: int = 1
 
 
@@ -99,10 +99,6 @@ def _rerun(parser: ArgumentParser) -> None:
     parser.add_argument(
         "endpoint", metavar="ENDPOINT", help="its cluster, dask:tcp://HOST:8786 for example"
     )
-
-
-def _nothing(parser: ArgumentParser) -> None:
-    pass
 
 
 def _list(parser: ArgumentParser) -> None:
@@ -271,35 +267,28 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "run",
         "start ranks on this machine and debug them",
-        _run,
         "session_commands:run",
+        _run,
         failure=125,
     ),
-    Command("attach", "debug ranks that are already running", _attach, "session_commands:attach"),
+    Command("attach", "debug ranks that are already running", "session_commands:attach", _attach),
     Command(
         "rerun",
         "run a task of a Dask cluster again here, with its inputs",
-        _rerun,
         "session_commands:rerun",
+        _rerun,
         failure=125,
     ),
-    Command(
-        "adapter",
-        "speak DAP on stdin and stdout, for an editor",
-        _nothing,
-        "session_commands:adapter",
-    ),
-    Command(
-        "sessions", "list your running sessions on this machine", _nothing, "listings:sessions"
-    ),
-    Command("list", "list the ranks of a session, and where each one is", _list, "listings:ranks"),
-    Command("config", "show the effective options", _config, "listings:config"),
-    Command("console", "open a terminal console for a session", _console, "console:main"),
-    Command("cast", "send a command to many ranks", _cast, "cast:cast"),
-    Command("compare", "compare an expression across ranks", _compare, "cast:compare"),
-    Command("stacks", "show all ranks' stacks as one tree", _stacks, "stacks:main"),
-    Command("why", "say why the job does not move on", _why, "why:main"),
-    Command("lsp", "language server for editors: ranks and values in the text", _lsp, "lsp:main"),
-    Command("doctor", "diagnose why something does not work", _doctor, "doctor:main"),
+    Command("adapter", "speak DAP on stdin and stdout, for an editor", "session_commands:adapter"),
+    Command("sessions", "list your running sessions on this machine", "listings:sessions"),
+    Command("list", "list the ranks of a session, and where each one is", "listings:ranks", _list),
+    Command("config", "show the effective options", "listings:config", _config),
+    Command("console", "open a terminal console for a session", "console:main", _console),
+    Command("cast", "send a command to many ranks", "cast:cast", _cast),
+    Command("compare", "compare an expression across ranks", "cast:compare", _compare),
+    Command("stacks", "show all ranks' stacks as one tree", "stacks:main", _stacks),
+    Command("why", "say why the job does not move on", "why:main", _why),
+    Command("lsp", "language server for editors: ranks and values in the text", "lsp:main", _lsp),
+    Command("doctor", "diagnose why something does not work", "doctor:main", _doctor),
 )
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -19,7 +19,7 @@ from typing import Any
 import cloudpickle
 from distributed import Client, Scheduler
 
-from dap_mux.frameworks import arming, dask_remote
+from dap_mux.frameworks import arming, dask_remote, lines
 from dap_mux.frameworks.dask_ranks import DaskRanks, Report
 from dap_mux.frameworks.dask_remote import (
     RankPlugin,
@@ -28,13 +28,7 @@ from dap_mux.frameworks.dask_remote import (
     leave,
     machine,
 )
-from dap_mux.frameworks.lines import (
-    fail,
-    read_session,
-    report_end,
-    report_notice,
-    report_ranks,
-)
+from dap_mux.frameworks.lines import fail, read_session
 
 CONNECT_TIMEOUT_S = 20.0
 POLL_INTERVAL_S = 0.25
@@ -115,7 +109,7 @@ class Cluster:
                 await self._look()
                 await _wait(left, POLL_INTERVAL_S)
         except OSError:  # the scheduler's connection is lost
-            report_end()
+            lines.report(end=True)
         else:
             await self._leave()
 
@@ -183,7 +177,7 @@ class Cluster:
             self._tell(text)
         if ranks != self._reported:
             self._reported = ranks
-            report_ranks(ranks)
+            lines.report(ranks=ranks)
 
     async def _workers(self) -> dict[str, dict[str, Any]]:
         identity = await self._client.scheduler.identity(**_ALL_WORKERS)
@@ -200,7 +194,7 @@ class Cluster:
     def _tell(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            report_notice(text)
+            lines.report(notice=text)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

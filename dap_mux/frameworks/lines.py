@@ -21,35 +21,22 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 _writing = threading.Lock()
 
 
-def report_ranks(ranks: Iterable[dict[str, Any]]) -> None:
-    """Report all present ranks."""
-    _write({"ranks": [*ranks]})
-
-
-def report_notice(text: str) -> None:
-    """Show the user a message."""
-    _write({"notice": text})
-
-
-def report_exit(group: str, rank: int, code: int) -> None:
-    """Report the exit code of a rank that the next `report_ranks` lacks."""
-    _write({"exited": {"group": group, "rank": rank, "code": code}})
-
-
-def report_end() -> None:
-    """Report that the cluster has ended."""
-    _write({"end": True})
+def report(**line: Any) -> None:
+    """Report one of the lines above: `ranks`, a `notice`, the `end`."""
+    with _writing:
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
 
 
 def fail(what: str, help: str = "") -> NoReturn:
     """Report what went wrong and what helps, and exit."""
-    _write({"failed": what, "help": help})
+    report(failed=what, help=help)
     sys.exit(1)
 
 
@@ -57,9 +44,3 @@ def read_session(stopped: Callable[[bool], object]) -> None:
     """Call `stopped` whenever the session stops or continues ranks; return when it leaves."""
     for line in sys.stdin:
         stopped(bool(json.loads(line).get("stopped")))
-
-
-def _write(line: dict[str, Any]) -> None:
-    with _writing:
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()

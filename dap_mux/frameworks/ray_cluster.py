@@ -43,7 +43,7 @@ def main(options: dict[str, Any]) -> None:
     was_connected = bool(os.read(connected, 1))
     _, status = os.waitpid(child, 0)
     if status and was_connected:
-        lines.report_end()
+        lines.report(end=True)
     sys.exit(os.waitstatus_to_exitcode(status) and not was_connected)
 
 
@@ -96,10 +96,10 @@ def _follow(actors: Any, left: threading.Event) -> bool:
         except Exception:  # noqa: BLE001  (Ray raises whatever its parts raise)
             return False
         for notice in actors.notices - told:
-            lines.report_notice(notice)
+            lines.report(notice=notice)
         told |= actors.notices
         if present != last:
-            lines.report_ranks(present)
+            lines.report(ranks=present)
             last = present
         until = time.monotonic() + POLL_INTERVAL_S
         while not left.is_set() and time.monotonic() < until and not actors.has_news():

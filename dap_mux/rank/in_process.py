@@ -178,6 +178,12 @@ def hide_from_debugger(thread: threading.Thread) -> threading.Thread:
     return thread
 
 
+def command_processor() -> Any:
+    """Return the class that handles a debugger's requests."""
+    module = import_module("_pydevd_bundle.pydevd_process_net_command_json")
+    return module.PyDevJsonCommandProcessor
+
+
 def the_debugger() -> Any:
     """Return pydevd's debugger, a PyDB."""
     return sys.modules["pydevd"].get_global_debugger()
@@ -264,9 +270,7 @@ def _pause_all_threads() -> None:
 def _learn_allowed_silence(source: Source) -> None:
     """A session says at `initialize` how long its ranks wait for it (`engine.ranks.heartbeat`)."""
     with suppress(Exception):
-        kind: Any = import_module(
-            "_pydevd_bundle.pydevd_process_net_command_json"
-        ).PyDevJsonCommandProcessor
+        kind = command_processor()
         initialize = kind.on_initialize_request
 
         def learn_and_initialize(self: object, debugger: object, request: Any) -> object:

@@ -37,6 +37,7 @@ from dap_mux.rank.in_process import (
     SESSION,
     Connection,
     Source,
+    command_processor,
     hide_from_debugger,
     keep_alive,
     listen_to,
@@ -363,9 +364,7 @@ def has_been_opened() -> bool:
 
 def _hang_up_after_disconnect() -> None:
     """As debugpy's adapter does; clients may wait for it. debugpy's private matter."""
-    kind: Any = import_module(
-        "_pydevd_bundle.pydevd_process_net_command_json"
-    ).PyDevJsonCommandProcessor
+    kind = command_processor()
     disconnect = kind.on_disconnect_request
 
     def disconnect_and_hang_up(self: Any, debugger: Any, request: Any) -> Any:
