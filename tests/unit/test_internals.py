@@ -39,7 +39,7 @@ def test_every_behaviour_of_debugpy_has_its_price_and_its_test() -> None:
     assert len(sections) > 30
     for section in sections:
         heading = section.partition("\n")[0]
-        for part in ("- If ignored: ", "- In the code: ", "- Test: `tests/"):
+        for part in ("- Cost: ", "- Code: ", "- Test: `tests/"):
             assert part in section, f"{heading}: no {part!r}"
 
 
