@@ -129,14 +129,17 @@ def default(option: Option) -> str:
 
 def test_the_table_of_options_is_the_code() -> None:
     expected = [
-        [each.flag, each.variable, default(each), each.kind.allowed, each.help] for each in OPTIONS
+        [
+            each.flag,
+            each.attribute,
+            each.variable,
+            default(each),
+            each.kind.allowed,
+            each.help,
+        ]
+        for each in OPTIONS
     ]
     assert rows("docs/command-line.md", "options") == expected
-
-
-def test_the_table_of_attributes_is_the_code() -> None:
-    expected = [[each.attribute, each.kind.allowed, each.help] for each in OPTIONS]
-    assert rows("docs/launch-configuration.md", "attributes")[: len(expected)] == expected
 
 
 def test_the_readme_leads_to_every_page_and_to_the_concepts_first() -> None:

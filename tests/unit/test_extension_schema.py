@@ -126,15 +126,30 @@ def test_defaults_and_choices_are_the_options(option: Option) -> None:
 
 
 def test_every_attribute_is_described_the_same_everywhere() -> None:
+    """On one of two pages: those of our options have their rows in the table of options."""
     names = [*ATTACH, *(name for name in LAUNCH if name not in ATTACH)]
-    expected = []
+    expected, of_options = [], {}
     for name in names:
         request = "both" if name in ATTACH and name in LAUNCH else ""
         request = request or ("attach" if name in ATTACH else "launch")
         offered = ATTACH.get(name) or LAUNCH[name]
         assert ATTACH.get(name, offered) == LAUNCH.get(name, offered), name
-        expected.append([name, request, offered["description"]])
+        if name in {option.attribute for option in OPTIONS}:
+            of_options[name] = request
+        else:
+            expected.append([name, request, offered["description"]])
     assert rows("docs/launch-configuration.md", "extension") == expected
+    shown = [row[1] for row in rows("docs/command-line.md", "options")]
+    launch, neither = (
+        " and ".join(f"`{name}`" for name in part)
+        for part in (
+            [name for name in shown if of_options.get(name) == "launch"],
+            [name for name in shown if name not in of_options],
+        )
+    )
+    told = f"has the attributes {launch} for `launch` alone, and {neither} not at all."
+    assert told in (ROOT / "docs/command-line.md").read_text("utf-8")
+    assert {of_options[name] for name in shown if name in of_options} == {"both", "launch"}
 
 
 def test_the_readme_names_the_categories_of_the_commands() -> None:
