@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+NOT_MEASURED = "not measured"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -55,7 +57,7 @@ def _beside(
 def not_measured(name: str, why: str) -> Figure:
     """What this machine lacks: no verdict, and a failure where nothing may be lacking."""
     lacking = False if os.environ.get("DAP_MUX_REQUIRE_ALL") == "1" else None
-    return Figure(name, "not measured", why, held=lacking)
+    return Figure(name, NOT_MEASURED, why, held=lacking)
 
 
 def within(name: str, value: float, bound: float) -> Figure:

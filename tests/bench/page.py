@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.bench.figures import Figure
+from tests.bench.figures import NOT_MEASURED, Figure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs/performance.md"
 # Each scene, by the file in which it is a function: its docstring is its text on the page.
@@ -40,7 +40,7 @@ fails where a bound is broken. `make performance` writes this page; no figure on
 hand. Times are medians and depend on the machine: compare ratios. Of several figures under one
 bound this page has one, and `make bench` prints all. Measured with {cores} cores, Python {python}.
 """
-COLUMNS: Final = ("what", "dap-mux", "beside", "ratio", "bound", "")
+COLUMNS: Final = ("scene", "what", "dap-mux", "beside", "ratio", "bound")
 
 
 def scene(name: str) -> Callable[[], Iterable[Figure]]:
@@ -53,50 +53,55 @@ def scene(name: str) -> Callable[[], Iterable[Figure]]:
 def text(results: Mapping[str, Sequence[Figure]]) -> str:
     """Return the page; `results` by the name of their benchmark."""
     head = HEAD.format(cores=os.cpu_count(), python=platform.python_version())
-    return _page(head, {_title(name): _section(name, found) for name, found in results.items()})
+    rows = [_row(name, one) for name, found in results.items() for one in _summary(found)]
+    return _page(head, rows)
 
 
 def changed(page: str, results: Mapping[str, Sequence[Figure]]) -> str:
-    """Return the page with these benchmarks' sections made anew; each is of one run."""
-    head, *sections = page.split("\n## ")
-    kept = {section.partition("\n")[0]: section.partition("\n")[2] for section in sections}
-    return _page(head, kept | {_title(name): _section(name, one) for name, one in results.items()})
+    """Return the page with the rows of these benchmarks made anew; each is of one run."""
+    head = page.partition("\n\n- **")[0]
+    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    kept = {name: [row for row in rows if _scene_of(row) == title(name)] for name in BENCHMARKS}
+    made = {name: [_row(name, one) for one in _summary(found)] for name, found in results.items()}
+    return _page(head, [row for found in (kept | made).values() for row in found])
 
 
-def _page(head: str, sections: Mapping[str, str]) -> str:
-    parts = [head, *(f"## {title}\n\n{body.strip()}" for title, body in sections.items())]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+def _page(head: str, rows: Sequence[str]) -> str:
+    shown = {_scene_of(row) for row in rows}
+    scenes = [
+        f"- **{title(name)}**: {_sentence(name)}" for name in BENCHMARKS if title(name) in shown
+    ]
+    table = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}", *rows]
+    return "\n\n".join((head.rstrip(), "\n".join(scenes), "\n".join(table))) + "\n"
 
 
-def _section(name: str, figures: Sequence[Figure]) -> str:
-    return f"{inspect.getdoc(scene(name))}\n\n{_table(figures)}"
+def _sentence(name: str) -> str:
+    """The first paragraph of a scene's docstring, on one line."""
+    return " ".join((inspect.getdoc(scene(name)) or "").partition("\n\n")[0].split())
 
 
-def _title(name: str) -> str:
+def title(name: str) -> str:
+    """The name of a scene on the page."""
     return name.replace("_", " ").capitalize()
 
 
-def _table(figures: Sequence[Figure]) -> str:
-    rows = [COLUMNS, ("---",) * len(COLUMNS)]
-    rows += [
-        (one.name, one.figure, one.baseline, one.ratio, one.bound, _verdict(one))
-        for one in _summary(figures)
-    ]
-    return "\n".join(f"| {' | '.join(cell for cell in row)} |" for row in rows)
+def _scene_of(row: str) -> str:
+    return row.removeprefix("| ").partition(" |")[0]
+
+
+def _row(name: str, one: Figure) -> str:
+    bound = f"{one.bound} **not kept**".lstrip() if one.held is False else one.bound
+    return f"| {' | '.join((title(name), one.name, one.figure, one.baseline, one.ratio, bound))} |"
 
 
 def _summary(figures: Sequence[Figure]) -> Sequence[Figure]:
-    """Return the last of those under one bound, and all that break theirs; all if none has one."""
+    """Return the last of those under one bound, and all that break theirs or could not be taken."""
     last = {one.bound or one.name: one for one in figures if one.held is not None}
     shown = [one for one in figures if one.held is False or one in last.values()]
-    return shown or figures
-
-
-def _verdict(figure: Figure) -> str:
-    return {True: "kept", False: "**not kept**", None: ""}[figure.held]
+    return shown or [one for one in figures if one.figure == NOT_MEASURED]
 
 
 def write(results: Mapping[str, Sequence[Figure]], *, whole: bool) -> None:
-    """Write the page, or the sections of these benchmarks alone."""
+    """Write the page, or the rows of these benchmarks alone."""
     PAGE.write_text(text(results) if whole else changed(PAGE.read_text("utf-8"), results), "utf-8")
     print(f"wrote {PAGE}", file=sys.stderr)
