@@ -1,9 +1,8 @@
-"""docs/performance.md, made of a run of all benchmarks: every figure beside its baseline."""
+"""docs/performance.md, made of a run of all benchmarks: every promise beside its baseline."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import platform
 import sys
@@ -14,7 +13,7 @@ from typing import Final
 from tests.bench.figures import NOT_MEASURED, Figure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs/performance.md"
-# Each scene, by the file in which it is a function: its docstring is its text on the page.
+# Each scene, by the file in which it is a function: its docstring says how it is measured.
 BENCHMARKS: Final = {
     "evaluate": "evaluate",
     "cost": "cost",
@@ -36,9 +35,10 @@ HEAD: Final = """\
 # Performance
 
 `make bench` measures what is promised here, each figure beside a baseline in the same run, and
-fails where a bound is broken. `make performance` writes this page; no figure on it is written by
-hand. Times are medians and depend on the machine: compare ratios. Of several figures under one
-bound this page has one, and `make bench` prints all. Measured with {cores} cores, Python {python}.
+fails where a bound is broken; `make performance` writes this page. Times are medians and depend on
+the machine: compare ratios. Of several figures under one bound this page has one, and `make bench`
+prints all. `tests/bench` says how each scene is measured. Measured with {cores} cores, Python
+{python}.
 """
 COLUMNS: Final = ("scene", "what", "dap-mux", "beside", "ratio", "bound")
 
@@ -59,7 +59,7 @@ def text(results: Mapping[str, Sequence[Figure]]) -> str:
 
 def changed(page: str, results: Mapping[str, Sequence[Figure]]) -> str:
     """Return the page with the rows of these benchmarks made anew; each is of one run."""
-    head = page.partition("\n\n- **")[0]
+    head = page.partition("\n\n| ")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
     kept = {name: [row for row in rows if _scene_of(row) == title(name)] for name in BENCHMARKS}
     made = {name: [_row(name, one) for one in _summary(found)] for name, found in results.items()}
@@ -67,17 +67,8 @@ def changed(page: str, results: Mapping[str, Sequence[Figure]]) -> str:
 
 
 def _page(head: str, rows: Sequence[str]) -> str:
-    shown = {_scene_of(row) for row in rows}
-    scenes = [
-        f"- **{title(name)}**: {_sentence(name)}" for name in BENCHMARKS if title(name) in shown
-    ]
     table = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}", *rows]
-    return "\n\n".join((head.rstrip(), "\n".join(scenes), "\n".join(table))) + "\n"
-
-
-def _sentence(name: str) -> str:
-    """The first paragraph of a scene's docstring, on one line."""
-    return " ".join((inspect.getdoc(scene(name)) or "").partition("\n\n")[0].split())
+    return f"{head.rstrip()}\n\n" + "\n".join(table) + "\n"
 
 
 def title(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from tests.bench.figures import Figure, not_measured
 from tests.bench.page import BENCHMARKS, COLUMNS, PAGE, changed, text, title
 
-MACHINE: Final = re.compile(r"Measured with \d+ cores, Python [\d.]+\.")
+MACHINE: Final = re.compile(r"Measured with \d+ cores, Python\s[\d.]+\.")
 ROW: Final = re.compile(r"(?m)^\|.*\n")
 UNBOUNDED: Final = "further"
 
