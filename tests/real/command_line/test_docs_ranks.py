@@ -1,4 +1,4 @@
-"""docs/ranks.md is true: its commands and programs run; the OpenPAI job is a session of four."""
+"""docs/ranks.md is true, and the command of docs/openpai.md: they run, the job as one session."""
 
 # ruff: noqa: ASYNC240  (small files, and nothing else waits for this event loop)
 
@@ -28,12 +28,13 @@ pytestmark = [pytest.mark.real, pytest.mark.heavy, pytest.mark.timeout(120)]
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/ranks.md").read_text("utf-8")
+OPENPAI = (ROOT / "docs/openpai.md").read_text("utf-8")
 JOB = (ROOT / "examples/openpai/job.yaml").read_text("utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = BLOCK.findall(PAGE)
 COMMANDS = [
     line.partition("#")[0].strip()
-    for language, block in BLOCKS
+    for language, block in [*BLOCKS, *BLOCK.findall(OPENPAI)]
     if language == "sh"
     for line in block.splitlines()
     if "python -m dap_mux.rank" in line
@@ -87,10 +88,15 @@ async def records(folder: Path, *agents: Agent) -> None:
         agent.record = entry
 
 
-def test_the_launch_configuration_of_the_job_is_the_one_on_the_page() -> None:
-    stored = json.loads((ROOT / "examples/openpai/launch.json").read_text("utf-8"))
-    (shown,) = [json.loads(block) for language, block in BLOCKS if language == "json"]
-    assert stored["configurations"] == [shown]
+def test_the_launch_configuration_of_the_job_joins_with_the_mapping_of_the_page() -> None:
+    (stored,) = json.loads((ROOT / "examples/openpai/launch.json").read_text("utf-8"))[
+        "configurations"
+    ]
+    (shown,) = [
+        json.loads(block) for language, block in BLOCK.findall(OPENPAI) if language == "json"
+    ]
+    stock = {"type": "debugpy", "connect": {"host": "localhost", "port": 5677}}
+    assert {**shown, **stock, "cluster": None} == {**stored, "cluster": None}
 
 
 def test_the_page_has_commands_and_programs() -> None:
