@@ -4,33 +4,64 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from dap_mux.engine import Settings
+from tests.engine.scenes import attached, stopped
 from tests.support.scripted.playbook import Playbook
+from tests.support.scripted.scripted_clients import Client
 
 TRANSCRIPTS: Final = Path(__file__).parent / "transcripts"
-Play = Callable[..., Playbook]
+
+
+class Play:
+    """`play(count, **settings)` is a session of `count` ranks."""
+
+    def __init__(self) -> None:
+        self.books: list[Playbook] = []
+
+    def __call__(self, count: int = 0, **settings: Any) -> Playbook:
+        self.books.append(Playbook(count, Settings(**settings)))
+        return self.books[-1]
+
+    def attached(self, count: int, name: str = "client", **more: Any) -> tuple[Playbook, Client]:
+        """A session with default settings, and its client (see `scenes.attached`)."""
+        book = self(count)
+        return book, attached(book, name, **more)
+
+    def stopped(self, count: int, **more: Any) -> tuple[Playbook, Client]:
+        """A session whose ranks have all stopped, and its client (see `scenes.stopped`)."""
+        book = self(count)
+        return book, stopped(book, **more)
+
+    def finish(self) -> str:
+        """Check what only the end shows; return the transcripts."""
+        return "\n".join(book.finish() for book in self.books)
 
 
 @pytest.fixture
 def play(request: pytest.FixtureRequest) -> Iterator[Play]:
-    """`play(count, **settings)`: a session of `count` ranks whose transcript is golden."""
-    books: list[Playbook] = []
-
-    def made(count: int = 0, **settings: object) -> Playbook:
-        books.append(Playbook(count, Settings(**settings)))  # type: ignore[arg-type]
-        return books[-1]
-
+    """Sessions whose transcript is golden."""
+    made = Play()
     failed = request.session.testsfailed
     yield made
     if request.session.testsfailed == failed:
-        text = _about(request) + "\n".join(book.finish() for book in books)
+        text = _about(request) + made.finish()
         _compare(text, _golden(request), regenerate=request.config.getoption("--regenerate"))
+
+
+@pytest.fixture
+def rehearse(request: pytest.FixtureRequest) -> Iterator[Play]:
+    """As `play`, without a transcript."""
+    made = Play()
+    failed = request.session.testsfailed
+    yield made
+    if request.session.testsfailed == failed:
+        made.finish()
 
 
 def _golden(request: pytest.FixtureRequest) -> Path:

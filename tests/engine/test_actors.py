@@ -6,7 +6,7 @@ from typing import Any
 
 from dap_mux.engine.session.actors import ACTOR, GATHER_S, TAKEN
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached
+from tests.engine.scenes import LINE
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -49,8 +49,7 @@ def laid_out(book: Playbook) -> None:
 
 def test_further_names_of_a_rank(play: Play) -> None:
     """Numbers and dimensions behind a name are the actor's own; each telling is confirmed."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     laid_out(book)
     assert chosen(client, "ranks(tp=1)") == chosen(client, "judge.ranks()") == [1, 3]
     assert chosen(client, "judge:1 | trainer:0") == [0, 3]
@@ -63,15 +62,13 @@ def test_further_names_of_a_rank(play: Play) -> None:
 
 def test_another_mesh_of_the_same_name(play: Play) -> None:
     """The name stays with the rank that has it, unless that has ended; `-2` is the other."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     tells(book, 0, "trainer", 0, at=(1, 0))
     tells(book, 1, "trainer", 0, at=(1, 0))
     tells(book, 1, "job", 0, at=(1, 0))
     assert chosen(client, "trainer:0") == [0]
     assert chosen(client, "trainer-2:0") == chosen(client, "job-2:0") == [1]
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.wait(60)
     tells(book, 1, "trainer", 0, at=(1, 0), more=(1, 0))
     assert chosen(client, "trainer:0") == [1]
@@ -79,8 +76,7 @@ def test_another_mesh_of_the_same_name(play: Play) -> None:
 
 def test_a_condition_that_names_what_is_not_known_yet(play: Play) -> None:
     """It says so, and is set as soon as an actor brings the dimension or the name."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     conditions = ("ranks(tp=1): True", "judge.ranks(1): True")
     wanted = [{"line": LINE + at, "condition": text} for at, text in enumerate(conditions)]
     body = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=wanted).body
@@ -94,8 +90,7 @@ def test_a_condition_that_names_what_is_not_known_yet(play: Play) -> None:
 
 def test_the_actors_of_a_mesh_are_taken_together(play: Play) -> None:
     """Each of them changes the mesh for all ranks, so they are gathered for a moment."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     for rank in range(4):
         mesh = [["dp", "tp"], [DP, TP], [rank // TP, rank % TP]]
         says(book, rank, {"name": "", "rank": rank, "mesh": mesh}, settled=False)
@@ -106,8 +101,7 @@ def test_the_actors_of_a_mesh_are_taken_together(play: Play) -> None:
 
 
 def test_what_is_malformed_is_dropped(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     mesh = [["at"], [2], [0]]
     for data in (
         None,
@@ -122,8 +116,7 @@ def test_what_is_malformed_is_dropped(play: Play) -> None:
 
 
 def test_a_stop_tells_its_actor(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     actor = {"name": "judge", "rank": 1, "mesh": [["dp"], [2], [1]]}
     with book.happens():
         book.rank(1).stops("breakpoint", LINE, actor=actor)

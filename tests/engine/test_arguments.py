@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, introduce, stopped
-from tests.support.scripted.playbook import PATH, Playbook
+from tests.engine.scenes import LINE, attach, attached, introduce
+from tests.support.scripted.playbook import PATH
 
 AT = {"source": {"path": PATH}}
 NULLS = {"line": LINE, "condition": None, "hitCondition": None, "logMessage": None}
@@ -30,8 +30,8 @@ def test_null_in_a_breakpoint_is_absent(play: Play) -> None:
     "wrong",
     [{}, {"line": None}, {"line": "7"}, {"line": 7, "condition": 5}, {"line": 7, "self": 1}],
 )
-def test_a_wrong_breakpoint_reaches_no_rank(wrong: dict[str, object]) -> None:
-    book = Playbook(2)
+def test_a_wrong_breakpoint_reaches_no_rank(wrong: dict[str, object], rehearse: Play) -> None:
+    book = rehearse(2)
     client, other = attached(book, "client"), attached(book, "other")
     told = len(other.events)
     for rank in book.ranks.values():
@@ -47,8 +47,7 @@ def test_a_wrong_breakpoint_reaches_no_rank(wrong: dict[str, object]) -> None:
 
 def test_what_is_refused_leaves_all_as_it_was(play: Play) -> None:
     """Wrong arguments of several requests; the client goes on with right ones."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     for command, arguments in (
         ("source", {"source": 5, "sourceReference": 0}),
         ("stackTrace", {"threadId": "1"}),

@@ -38,16 +38,14 @@ def test_a_client_that_does_not_read(play: Play) -> None:
 
 
 def test_who_has_missed_nothing_is_told_nothing(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    _, client = play.attached(2)
     client.stalls()
     client.reads()
     assert not client.of("output")
 
 
 def test_one_line_is_one_line(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     client.stalls()
     book.rank(0).prints("step 1\n")
     book.wait(0.1)

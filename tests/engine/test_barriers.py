@@ -42,8 +42,7 @@ def waiting(book: Playbook, *ranks: int, **wanted: Any) -> Client:
 
 def arrive(book: Playbook, *ranks: int) -> None:
     for number in ranks:
-        with book.happens():
-            book.rank(number).hits(LINE)
+        book.hits(LINE, number)
 
 
 def waits(condition: str = "True", compared: str = "null", others: str = "null") -> str:
@@ -240,8 +239,7 @@ def test_a_missing_rank_that_is_stopped_is_waited_for(play: Play) -> None:
 
 def test_set_while_all_are_stopped(play: Play) -> None:
     """Ranks that are in step wait for each other from the first time on."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     all_stopped(book)
     set_one(client, condition="barrier")
     client.ask("continue", threadId=1)
@@ -377,8 +375,7 @@ def test_a_step_is_no_barrier(play: Play) -> None:
     client = waiting(book, 0, 1)
     book.rank(0).slow = True
     client.ask("next", threadId=book.thread(0), singleThread=True)
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     book.wait(SETTLED)
     assert reasons(client) == ["breakpoint", "breakpoint"]
 
@@ -476,10 +473,10 @@ def test_rows_of_an_editor(play: Play) -> None:
 
 
 @pytest.mark.parametrize("seed", range(rounds(50)))
-def test_any_order_is_one_stop(seed: int) -> None:
+def test_any_order_is_one_stop(seed: int, rehearse: Play) -> None:
     """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
     chance = random.Random(seed)
-    book = Playbook(8)
+    book = rehearse(8)
     client = waiting(book)
     missing = list(range(8))
     chance.shuffle(missing)
@@ -510,7 +507,6 @@ def test_any_order_is_one_stop(seed: int) -> None:
     assert (stops(client), runs(book, *others)) == (1, [])
     told = [state for rank, state in enumerate(states(client)) if rank != lost]
     assert told == ["stopped"] * len(others)
-    book.finish()
 
 
 # Differ breakpoints

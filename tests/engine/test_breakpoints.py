@@ -35,8 +35,7 @@ def has(rank: FakeRank) -> bool:
 
 def test_rank_set_in_a_condition(play: Play) -> None:
     """The prefix picks the ranks, and the rest goes to them unchanged."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     told = set_one(client, condition="ranks(1,3): step == 2")
     assert told["verified"]
     assert "message" not in told
@@ -46,8 +45,7 @@ def test_rank_set_in_a_condition(play: Play) -> None:
 
 def test_rank_set_without_its_colon(play: Play) -> None:
     """It is Python, whose NameError debugpy keeps to itself: the user is told."""
-    book = play(2)
-    client = attached(book)
+    _, client = play.attached(2)
     told = set_one(client, condition="ranks(1)")
     assert told["verified"]
     assert "add a colon: ranks(1):" in told["message"]
@@ -56,8 +54,7 @@ def test_rank_set_without_its_colon(play: Play) -> None:
 
 def test_what_cannot_be_says_so_beside_what_can(play: Play) -> None:
     """Each breakpoint of a file is answered for itself, in order."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     wanted = [
         {"line": 4, "condition": "differ: no expression"},
         {"line": 5, "condition": "ranks(9): True"},
@@ -76,16 +73,14 @@ def test_what_cannot_be_says_so_beside_what_can(play: Play) -> None:
 
 def test_rank_set_alone(play: Play) -> None:
     """Nothing behind the prefix: no condition."""
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     set_one(client, condition="ranks(2):")
     assert sent(book) == [[], [], [{"line": LINE}]]
 
 
 def test_dollar_rank(play: Play) -> None:
     """`$rank` and `$world_size` are replaced rank by rank, in all three fields."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     set_one(client, condition="step == $rank", hitCondition="$world_size")
     set_one(client, logMessage="$rank of $world_size: {loss}")
     assert sent(book)[1] == [{"line": LINE, "logMessage": "1 of 2: {loss}"}]
@@ -102,8 +97,7 @@ def test_mesh(play: Play) -> None:
 
 def test_other_colons_are_the_users(play: Play) -> None:
     """`loss: {loss}` is a log message, not a prefix."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     set_one(client, logMessage="loss: {loss}")
     assert sent(book) == [[{"line": LINE, "logMessage": "loss: {loss}"}]] * 2
 
@@ -132,8 +126,7 @@ def test_verified_nowhere(play: Play) -> None:
 
 def test_silent_rank(play: Play) -> None:
     """The answer waits 5 s for a silent rank, names it, and its late word is an event."""
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     book.rank(2).silent = {"setBreakpoints"}
     waiting = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 7}])
     assert waiting.response is None
@@ -145,8 +138,7 @@ def test_silent_rank(play: Play) -> None:
 
 def test_no_rank_selected(play: Play) -> None:
     """A set that names nobody, and a set that cannot be read."""
-    book = play(2)
-    client = attached(book)
+    _, client = play.attached(2)
     told = set_one(client, condition="ranks(7): True")
     assert not told["verified"]
     assert told["message"]
@@ -157,8 +149,7 @@ def test_no_rank_selected(play: Play) -> None:
 
 def test_late_rank(play: Play) -> None:
     """A rank that comes later gets its breakpoints before it runs on; clients hear by event."""
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     told = set_one(client, condition="ranks(1): True")
     assert not told["verified"]
     book.know(1)
@@ -171,8 +162,7 @@ def test_late_rank(play: Play) -> None:
 
 def test_late_ranks_of_a_name_that_is_given_anew(play: Play) -> None:
     """A rank that comes later has what the name means when it comes."""
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     client.ask("groups", define={"name": "some", "ranks": "ranks(1:2)"})
     set_one(client, condition="@some: True")
     for ranks in ("ranks(1:2)", "ranks(3:)"):
@@ -203,8 +193,7 @@ def test_each_client_has_its_own_ids(play: Play) -> None:
     first, second = attached(book, "first"), attached(book, "second")
     one, two = set_one(first), set_one(second)
     assert one["id"] != two["id"]
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     book.wait(0.1)
     assert first.of("stopped")[0]["hitBreakpointIds"] == [one["id"]]
     assert second.of("stopped")[0]["hitBreakpointIds"] == [two["id"]]
@@ -218,16 +207,14 @@ def test_each_client_has_its_own_ids(play: Play) -> None:
 
 def test_cleared(play: Play) -> None:
     """An empty list clears them everywhere."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
     assert sent(book) == [[], []]
 
 
 def test_again_after_a_reconnect(play: Play) -> None:
     """A rank whose connection was lost gets all of them again, and no second `initialized`."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.lose(1)
     book.rank(1).last_breakpoints = []
     book.wait(2)
@@ -237,8 +224,7 @@ def test_again_after_a_reconnect(play: Play) -> None:
 
 def test_ranks_that_come_back_share_one_look_at_a_rank_set(play: Play) -> None:
     """Else each of a thousand that attach would have it looked up in all of them."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     set_one(client, condition="ranks(1-3): step == 2")
     ((_, item),) = book.engine.breakpoints.store.items()
     looks: list[RankSet] = []
@@ -262,16 +248,14 @@ def test_ranks_that_come_back_share_one_look_at_a_rank_set(play: Play) -> None:
 
 def test_moved_line(play: Play) -> None:
     """A line past the end comes back verified, moved."""
-    book = play(2)
-    client = attached(book)
+    _, client = play.attached(2)
     body = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 999}]).body
     assert body["breakpoints"][0]["line"] == 14
 
 
 def test_source_without_a_path(play: Play) -> None:
     """What has no path cannot be in a rank."""
-    book = play(1)
-    client = attached(book)
+    _, client = play.attached(1)
     answer = client.ask("setBreakpoints", source={"name": "x"}, breakpoints=[{"line": 1}])
     assert "path" in answer.refusal
 
@@ -299,16 +283,14 @@ def test_handshake_of_a_rank_that_connects_meanwhile(play: Play) -> None:
     client.ask("attach", justMyCode=True)
     waiting = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     assert waiting.response is None
-    with book.happens():
-        book.rank(1).answers()
+    book.answers(1)
     assert waiting.body["breakpoints"][0]["verified"]
     client.ask("configurationDone")
 
 
 def test_the_last_breakpoint_of_a_file_is_removed_while_no_rank_is_there(play: Play) -> None:
     """Nobody has to be sent that, and the file is forgotten."""
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     book.absent.add(("job", 0))
     book.lose(0)
     answer = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])

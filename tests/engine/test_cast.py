@@ -68,8 +68,7 @@ def stopped_ranks(book: Playbook) -> list[int]:
 class TestAnswers:
     def test_equal_answers_fold(self, play: Play) -> None:
         """Most ranks first; who differs from most comes last and is named in `outliers`."""
-        book = play(8)
-        client = stopped(book)
+        book, client = play.stopped(8)
         for rank in book.ranks.values():
             rank.data.values["loss"] = "nan" if rank.number == 4 else "2.31"
         answer = cast(client, "all", "p loss")
@@ -80,16 +79,14 @@ class TestAnswers:
 
     def test_no_outliers_without_a_majority(self, play: Play) -> None:
         """Each rank with a value of its own: sorted by rank, and nobody is the odd one."""
-        book = play(3)
-        client = stopped(book)
+        _, client = play.stopped(3)
         answer = cast(client, "all", "p step")
         assert list(values(answer).items()) == [("0", "0"), ("1", "1"), ("2", "2")]
         assert answer.body["outliers"] == ""
 
     def test_running_ranks_answer_from_main(self, play: Play) -> None:
         """A running rank has no frame: the globals of `__main__` speak, and `inMain` says so."""
-        book = play(4)
-        client = attached(book)
+        book, client = play.attached(4)
         all_stopped(book, LINE, 0, 1)
         for number in range(4):
             book.rank(number).data.values["loss"] = "7"
@@ -101,8 +98,7 @@ class TestAnswers:
 
     def test_running_ranks_answer_from_the_function_that_they_are_in(self, play: Play) -> None:
         """Where `__main__` lacks a name: a rank that is blocked in C has no frame to stop in."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         book.rank(0).data.values["shard"] = "5"
         book.rank(1).data.in_frames["shard"] = "41"
         answer = cast(client, "all", "p shard")
@@ -112,8 +108,7 @@ class TestAnswers:
 
     def test_statements_need_a_stopped_rank(self, play: Play) -> None:
         """`!loss = 5` and a plain assignment run in the frame of stopped ranks only."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         all_stopped(book, LINE, 0)
         answer = cast(client, "all", "!loss = 5")
         assert values(answer) == {"0": ""}
@@ -124,14 +119,12 @@ class TestAnswers:
 
     def test_rank_is_replaced(self, play: Play) -> None:
         """`$rank` and its like are each rank's own, as in breakpoints."""
-        book = play(2)
-        client = stopped(book)
+        _, client = play.stopped(2)
         assert values(cast(client, "all", "p $rank")) == {"0": "0", "1": "1"}
 
     def test_failures_fold_too(self, play: Play) -> None:
         """An error is one line, however long debugpy's traceback is; equal ones fold."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         trace = 'Traceback (most recent call last):\n  File "<string>", line 1\nValueError: bad\n'
         book.rank(1).refuses["evaluate"] = trace
         book.rank(2).refuses["evaluate"] = trace
@@ -140,8 +133,7 @@ class TestAnswers:
 
     def test_a_silent_rank_is_missing(self, play: Play) -> None:
         """Nobody waits longer than asked for; what comes later is dropped."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(1).silent.add("evaluate")
         answer = cast(client, "all", "p 1", timeout=2)
         book.wait(1.9)
@@ -155,8 +147,7 @@ class TestAnswers:
 
     def test_a_rank_is_lost_meanwhile(self, play: Play) -> None:
         """A link that ends is an error at once, and the others' answers come."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).silent.add("evaluate")
         answer = cast(client, "all", "p 1")
         book.lose(1)
@@ -175,8 +166,7 @@ class TestAnswers:
 
     def test_a_value_with_children(self, play: Play) -> None:
         """A value unfolds as its lowest rank's; it cannot once that rank has run on."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         for rank in book.ranks.values():
             rank.data.values["model"] = "{1: 2}"
         (result,) = cast(client, "all", "model").body["results"]
@@ -188,8 +178,7 @@ class TestAnswers:
 
     def test_no_rank_at_all(self, play: Play) -> None:
         """A set of nobody is answered with nothing."""
-        book = play(2)
-        client = attached(book)
+        _, client = play.attached(2)
         for word in ("p 1", "n", "c", "u", "b", "unt", "j 3", "cl", "display 1"):
             body = cast(client, "stopped", word).body
             assert body == {
@@ -202,8 +191,7 @@ class TestAnswers:
 
     def test_who_asked_has_left(self, play: Play) -> None:
         """The answer to a client that is gone is nobody's, and harms nobody."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         other = attached(book, "other")
         book.rank(1).silent.add("evaluate")
         client.send("cast", ranks="all", command="p 1")
@@ -278,8 +266,7 @@ class TestMesh:
 class TestGroups:
     def test_names(self, play: Play) -> None:
         """A name is a rank set from then on; all names are told each time."""
-        book = play(4)
-        client = stopped(book)
+        _, client = play.stopped(4)
         assert client.ask("groups").body == {"groups": []}
         one = {"name": "slow", "ranks": "1,3"}
         entry = {"name": "slow", "ranks": "1,3", "definition": "1,3"}
@@ -313,8 +300,7 @@ class TestGroups:
 
     def test_a_name_in_a_breakpoint(self, play: Play) -> None:
         """`@slow:` picks the ranks of a breakpoint."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         client.ask("groups", define={"name": "slow", "ranks": "2"})
         bodies = [{"line": 7, "condition": "@slow: True"}]
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=bodies)

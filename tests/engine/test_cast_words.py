@@ -13,8 +13,7 @@ from tests.support.scripted.playbook import PATH
 class TestLooking:
     def test_where_up_down(self, play: Play) -> None:
         """Each rank has a frame of its own that `p` looks in; running on forgets it."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         all_stopped(book, LINE, 0, 1)
         (stack,) = values(cast(client, "0-1", "w")).values()
         assert stack.splitlines() == ["  /job/train.py(12)<module>()", "> /job/train.py(6)train()"]
@@ -32,8 +31,7 @@ class TestLooking:
 
     def test_sources_and_values(self, play: Play) -> None:
         """`l`, `ll`, `a`, `pp`, `whatis` and `source` are evaluated in the selected frame."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         for rank in book.ranks.values():
             rank.data.values["net"] = "Net()"
         told = [
@@ -46,8 +44,7 @@ class TestLooking:
 
     def test_display(self, play: Play) -> None:
         """`display` shows after each step what has changed; `undisplay` ends that."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         for rank in book.ranks.values():
             rank.data.values["loss"] = "1"
         assert values(cast(client, "all", "display loss")) == {"0-1": "1"}
@@ -69,8 +66,7 @@ class TestLooking:
 class TestMoving:
     def test_a_step(self, play: Play) -> None:
         """Exactly the named ranks step, as one; the answer says where they stand now."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         answer = cast(client, "ranks(0,2)", "n")
         assert values(answer) == {"0,2": "> /job/train.py(7)train()\n-> code: line 7"}
         assert lines(book) == [7, 6, 7, 6]
@@ -82,8 +78,7 @@ class TestMoving:
 
     def test_a_step_that_takes_long(self, play: Play) -> None:
         """Who has not arrived after a moment is told as running; its stop comes as an event."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(1).slow = True
         answer = cast(client, "all", "n")
         assert answer.response is None
@@ -101,8 +96,7 @@ class TestMoving:
 
     def test_the_late_one_follows(self, play: Play) -> None:
         """A rank still on its way takes the next step when it arrives, so that the set is one."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).slow = True
         cast(client, "all", "n")
         book.wait(0.7)
@@ -115,8 +109,7 @@ class TestMoving:
 
     def test_a_rank_that_does_not_hear(self, play: Play) -> None:
         """A rank that does not even answer the step is missing; nobody waits longer than asked."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).silent.add("next")
         answer = cast(client, "all", "n", timeout=3)
         book.wait(3.1)
@@ -125,18 +118,15 @@ class TestMoving:
 
     def test_a_step_to_the_end(self, play: Play) -> None:
         """A rank that ends while it steps is told as exited."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).slow = True
         answer = cast(client, "all", "n")
-        with book.happens():
-            book.rank(1).exits()
+        book.exits(1)
         assert values(answer)["1"] == "exited"
 
     def test_running_ranks_cannot_step(self, play: Play) -> None:
         """A rank that was not named is not stopped; no `continue` reaches a running rank."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         all_stopped(book, LINE, 0)
         assert errors(cast(client, "all", "s")) == {"1": "is running: 's' needs a stopped rank"}
         assert values(cast(client, "all", "c")) == {"0-1": "running"}
@@ -144,27 +134,22 @@ class TestMoving:
 
     def test_pause(self, play: Play) -> None:
         """Those of the named ranks that run are stopped; nobody else is, and no one is twice."""
-        book = play(4)
-        client = attached(book)
+        book, client = play.attached(4)
         all_stopped(book, LINE, 0)
         book.rank(2).slow = True
         assert values(cast(client, "0-2", "pause")) == {"0": "stopped", "1-2": "pausing"}
         assert values(cast(client, "2", "pause")) == {"2": "pausing"}
-        with book.happens():
-            book.rank(2).arrives()
+        book.arrives(2)
         book.wait(0.2)
         assert stopped_ranks(book) == [0, 1, 2]
-        with book.happens():
-            book.rank(3).exits()
+        book.exits(3)
         assert errors(cast(client, "3", "pause")) == {"3": "exited: the process ended"}
 
     def test_continue_keeps_who_would_die(self, play: Play) -> None:
         """In a set, a rank held at an uncaught exception stays; named alone, it runs on."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         all_stopped(book, LINE, 0)
-        with book.happens():
-            book.rank(1).raises()
+        book.raises(1)
         book.wait(0.2)
         answer = cast(client, "all", "cont")
         assert values(answer) == {"0": "running"}
@@ -175,13 +160,11 @@ class TestMoving:
 
     def test_until(self, play: Play) -> None:
         """`unt`: out of the function or further down in it, with breakpoints for one stop."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(0).slow = True
         answer = cast(client, "0-1", "unt")
         assert [wanted["line"] for wanted in book.rank(0).last_breakpoints] == [LINE, 7, 8]
-        with book.happens():
-            book.rank(0).hits(7)
+        book.hits(7, 0)
         book.wait(0.2)
         assert values(answer)["0"].startswith("> /job/train.py(7)train()")
         assert values(answer)["1"].startswith("> /job/train.py(12)<module>()")
@@ -193,8 +176,7 @@ class TestMoving:
 
     def test_until_a_line_of_a_file(self, play: Play) -> None:
         """`unt FILE:LINE`: from wherever a rank is; one without that file stays."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         with book.quietly("rank 0 runs on, rank 3 turns out to have no such file"):
             cast(client, "0", "c")
             book.rank(3).missing.add("/job/lib.py")
@@ -209,8 +191,7 @@ class TestMoving:
         ]
         assert [len(book.rank(number).last_breakpoints) for number in range(4)] == [1, 1, 1, 0]
         for number in (0, 2):
-            with book.happens():
-                book.rank(number).hits(3)
+            book.hits(3, number)
             book.wait(0.2)
             assert book.rank(number).last_breakpoints == []
         assert not client.of("breakpoint")
@@ -220,22 +201,19 @@ class TestMoving:
     @pytest.mark.parametrize("how", ["arrives", "raises"])
     def test_until_a_line_of_a_file_and_it_stops_first(self, play: Play, how: str) -> None:
         """It ran, and stands before the others have their breakpoints: there it stays."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         all_stopped(book, LINE, 0)
         book.rank(0).silent = {"setBreakpoints"}
         answer = cast(client, "all", f"unt {PATH}:8")
         with book.happens():
             book.rank(1).hits(8) if how == "arrives" else book.rank(1).raises()
-        with book.happens():
-            book.rank(0).answers()
+        book.answers(0)
         assert values(answer) == {"0": "running", "1": "stopped"}
         assert stopped_ranks(book) == [1]
 
     def test_jump(self, play: Play) -> None:
         """`j`: the next line to run; a rank that cannot says why."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).refuses["goto"] = "line 99 comes after the current code block"
         answer = cast(client, "all", "j 7")
         assert list(values(answer)) == ["0"]
@@ -243,24 +221,21 @@ class TestMoving:
 
     def test_a_stop_whose_place_is_on_its_way(self, play: Play) -> None:
         """A word for stopped ranks waits the moment until a fresh stop's stack is known."""
-        book = play(1)
-        client = attached(book)
+        book, client = play.attached(1)
         with book.quietly("the rank stops, and keeps its stack for itself"):
             book.rank(0).silent.add("stackTrace")
             book.rank(0).hits(LINE)
             book.pump()
         answer = cast(client, "0", "w")
         assert answer.response is None
-        with book.happens():
-            book.rank(0).answers()
+        book.answers(0)
         assert "train()" in values(answer)["0"]
 
 
 class TestBreakpoints:
     def test_break(self, play: Play) -> None:
         """`b` sets in the named ranks only, is told to its client, and lists."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         other = attached(book, "other")
         answer = cast(client, "0-1", "b 8, loss > 3")
         (text,) = values(answer).values()
@@ -297,24 +272,20 @@ class TestBreakpoints:
 
     def test_temporary(self, play: Play) -> None:
         """`tbreak` is over in each rank with its first hit; with the last it is gone."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         cast(client, "all", "tbreak 8")
         cast(client, "all", "c")
-        with book.happens():
-            book.rank(0).hits(8)
+        book.hits(8, 0)
         book.wait(0.2)
         assert [len(rank.last_breakpoints) for rank in book.ranks.values()] == [1, 2]
-        with book.happens():
-            book.rank(1).hits(8)
+        book.hits(8, 1)
         book.wait(0.2)
         assert [len(rank.last_breakpoints) for rank in book.ranks.values()] == [1, 1]
         assert [told["reason"] for told in client.of("breakpoint")][-1] == "removed"
 
     def test_clear(self, play: Play) -> None:
         """`cl` takes from the named ranks only; a breakpoint without ranks is gone."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         (text,) = values(cast(client, "all", "b 8")).values()
         number = text.split()[1]
         assert list(values(cast(client, "0", f"cl {number}"))) == ["0"]
@@ -331,8 +302,7 @@ class TestBreakpoints:
 
     def test_conditions_and_counts(self, play: Play) -> None:
         """`condition` and `ignore` for some of the ranks make two of one; not both at once."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         (text,) = values(cast(client, "all", "b 8")).values()
         number = text.split()[1]
         (said,) = values(cast(client, "0", f"condition {number} loss > 1")).values()
@@ -354,8 +324,7 @@ class TestBreakpoints:
 
     def test_switched_off_and_on(self, play: Play) -> None:
         """`disable` and `enable` in the named ranks; the breakpoint and its number stay."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         (text,) = values(cast(client, "all", "b 8")).values()
         number = text.split()[1]
         cast(client, "0", f"disable {number}")
@@ -366,8 +335,7 @@ class TestBreakpoints:
 
     def test_of_another_client(self, play: Play) -> None:
         """What another client has set is its own to change; with it, its breakpoints go."""
-        book = play(1)
-        client = stopped(book)
+        book, client = play.stopped(1)
         other = attached(book, "other")
         (text,) = values(cast(client, "0", "b 8")).values()
         number = text.split()[1]
@@ -379,8 +347,7 @@ class TestBreakpoints:
 
     def test_an_editor_takes_it_for_its_own(self, play: Play) -> None:
         """An editor that was told of it sends its line: that means this one, with its ranks."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         cast(client, "0", "b 8, loss > 3")
         listing = [{"line": LINE}, {"line": 8}]
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=listing)
@@ -391,8 +358,7 @@ class TestBreakpoints:
 
     def test_a_rank_lost_on_its_way_until(self, play: Play) -> None:
         """Breakpoints for one stop do not come back with a rank that was lost before it."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(0).slow = True
         cast(client, "0", "unt")
         book.rank(0).slow = False

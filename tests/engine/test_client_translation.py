@@ -82,9 +82,7 @@ def test_lines_from_0(play: Play) -> None:
     book = play(2)
     client = joined(book, "zero", line=LINE - 1, linesStartAt1=False)
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     assert stands(client, book.thread(0)) == (PATH, LINE - 1)
     assert [one["line"] for one in client.ask("list").body["ranks"]] == [LINE - 1] * 2
     assert client.ask("focus", rank=1).body["line"] == LINE - 1
@@ -99,8 +97,7 @@ def test_columns_from_0(play: Play) -> None:
     client.ask("initialize", adapterID="debugpy", columnsStartAt1=False)
     client.ask("attach", justMyCode=True)
     client.ask("configurationDone")
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     frame = client.ask("stackTrace", threadId=book.thread(0)).body["stackFrames"][0]
     assert (frame["line"], frame["column"]) == (LINE, 0)
     completing = client.ask("completions", text="st", column=2, frameId=frame["id"])
@@ -112,8 +109,7 @@ def test_uris(play: Play) -> None:
     book = play(1)
     client = joined(book, "uri", "file:///job/tr%61in.py", pathFormat="uri")
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert stands(client, book.thread(0)) == ("file:///job/tr%61in.py", LINE)
 
 
@@ -124,9 +120,7 @@ def test_windows_beside_linux(play: Play) -> None:
     windows = joined(book, "windows", HERE, pathMappings=WINDOWS, clientOS="windows")
     assert edges(book) == [False, True]
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     assert stands(linux, book.thread(0)) == (PATH, LINE)
     assert stands(windows, book.thread(0)) == (HERE, LINE)
     linux.ask("disconnect")
@@ -143,9 +137,7 @@ def test_linux_beside_windows(play: Play) -> None:
     for rank in book.ranks.values():
         assert (rank.attached_with or {})["clientOS"] == "windows"
         assert rank.last_breakpoints == [{"line": LINE}]
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     assert stands(windows, book.thread(0)) == (HERE.replace("Work", "work"), LINE)
     assert stands(linux, book.thread(0)) == (PATH, LINE)
 
@@ -157,8 +149,7 @@ def test_two_on_windows(play: Play) -> None:
     first = joined(book, "first", HERE, pathMappings=[{**WINDOWS[0], "localRoot": "c:/work"}])
     second = joined(book, "second", "c:/WORK/train.py", line=8)
     assert book.rank(0).last_breakpoints == [{"line": LINE}, {"line": 8}]
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert stands(first, book.thread(0)) == (HERE, LINE)
     assert stands(second, book.thread(0)) == ("c:/WORK/train.py", LINE)
 
@@ -172,8 +163,7 @@ def test_windows_paths_however_they_are_spelt(play: Play, spelt: str) -> None:
     book.rank(0).program.path = BY_MAPPING
     client = joined(book, "windows", spelt, pathMappings=WINDOWS, clientOS="windows")
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert stands(client, book.thread(0)) == (spelt, LINE)
 
 
@@ -196,8 +186,7 @@ def test_files_that_only_one_side_maps(play: Play) -> None:
     joined(book, "laptop", pathMappings=POSIX)
     same = [{"localRoot": "/app", "remoteRoot": "/app"}]
     console = joined(book, "console", "/app/train.py", pathMappings=same)
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert stands(console, book.thread(0)) == ("/app/train.py", LINE)
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
 
@@ -216,9 +205,7 @@ def test_roots_that_differ_by_rank(play: Play) -> None:
     joined(book, "first", pathMappings=session)
     joiner = joined(book, "joiner", "/new/train.py", pathMappings=other)
     book.rank(1).program.path = "/old/train.py"
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     assert stands(joiner, book.thread(0)) == ("/new/train.py", LINE)
     assert stands(joiner, book.thread(1)) == ("/was/train.py", LINE)
 
@@ -268,8 +255,7 @@ def test_a_new_first_client(play: Play) -> None:
         book.rank(0).program.path = "/home/u/train.py"
     next_roots = [{"localRoot": "/home/u", "remoteRoot": "/app"}]
     joined(book, "next", "/home/u/train.py", pathMappings=next_roots)
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert observer.ask("list").body["ranks"][0]["path"] == BY_MAPPING
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, stopped
+from tests.engine.scenes import LINE, all_stopped, attached
 from tests.support.scripted.playbook import Playbook
 
 EDGES = [2 + step / 5 for step in range(11)]
@@ -24,8 +24,7 @@ def says(book: Playbook, name: str, *values: str) -> None:
 
 def test_numbers(play: Play) -> None:
     """Groups with most ranks first, statistics, and outliers at the end."""
-    book = play(6)
-    client = stopped(book)
+    book, client = play.stopped(6)
     says(book, "norm", "2.0", "2.0", "nan", "2.0", "4.0", "2.0")
     body = client.ask("compare", expression="norm").body
     assert body == {
@@ -51,8 +50,7 @@ def test_numbers(play: Play) -> None:
 
 def test_a_histogram_is_for_eight_numbers(play: Play) -> None:
     """Ten bins, the last one closed on both sides; of fewer numbers there is none."""
-    book = play(8)
-    client = stopped(book)
+    book, client = play.stopped(8)
     says(book, "norm", *["2.0"] * 7, "4.0")
     statistics = client.ask("compare", expression="norm").body["statistics"]
     assert statistics["histogram"] == {"edges": pytest.approx(EDGES), "counts": [7, *[0] * 8, 1]}
@@ -64,8 +62,7 @@ def test_a_histogram_is_for_eight_numbers(play: Play) -> None:
 
 def test_a_tolerance(play: Play) -> None:
     """Within a tolerance, relative as a bare number, values are the same and nobody an outlier."""
-    book = play(3)
-    client = stopped(book)
+    book, client = play.stopped(3)
     says(book, "loss", "100", "100", "101")
     assert client.ask("compare", expression="loss").body["outliers"] == "2"
     for tolerance in (0.02, {"absolute": 1}):
@@ -77,8 +74,7 @@ def test_a_tolerance(play: Play) -> None:
 
 def test_no_numbers(play: Play) -> None:
     """Other values are grouped too; there are no statistics of them."""
-    book = play(4)
-    client = stopped(book)
+    book, client = play.stopped(4)
     says(book, "mode", "'a'", "'a'", "'a'", "'b'")
     body = client.ask("compare", expression="mode", ranks="1-3").body
     assert body["statistics"] is None
@@ -88,8 +84,7 @@ def test_no_numbers(play: Play) -> None:
 
 def test_who_fails_and_who_is_silent(play: Play) -> None:
     """Errors and who is missing are named; a running rank speaks of `__main__`."""
-    book = play(5)
-    client = attached(book)
+    book, client = play.attached(5)
     all_stopped(book, LINE, 0, 1, 2, 3)
     says(book, "loss", "1", "1", "1", "1", "7")
     del book.rank(1).data.values["loss"]
@@ -106,8 +101,7 @@ def test_who_fails_and_who_is_silent(play: Play) -> None:
 
 def test_a_frame_further_up(play: Play) -> None:
     """`frame` counts from the innermost; a rank whose stack ends before says so."""
-    book = play(2)
-    client = stopped(book)
+    _, client = play.stopped(2)
     assert client.ask("compare", expression="loss", frame=1).body["errors"] == []
     (error,) = client.ask("compare", expression="loss", frame=2).body["errors"]
     assert error == {"ranks": "0-1", "message": "it has no frame 2: its stack is 2 deep"}
@@ -134,8 +128,7 @@ def test_two_groups_with_the_same_ranks(play: Play) -> None:
 
 def test_objects_of_one_kind(play: Play) -> None:
     """The default `repr` of an object has an address, which is no difference between ranks."""
-    book = play(3)
-    client = stopped(book)
+    book, client = play.stopped(3)
     says(book, "model", *(f"<train.Model object at 0x7f{rank}0>" for rank in range(3)))
     masked = "<train.Model object at 0x…>"
     body = client.ask("compare", expression="model").body

@@ -280,10 +280,10 @@ def test_the_session_ends(play: Play) -> None:
 
 
 @pytest.mark.parametrize("seed", range(rounds(50)))
-def test_any_order(seed: int) -> None:
+def test_any_order(seed: int, rehearse: Play) -> None:
     """Whoever tells, stops, is paused, freed alone or lost: nobody waits for ever."""
     chance = random.Random(seed)
-    book = Playbook(6)
+    book = rehearse(6)
     client = begun(book)
     odd = chance.randrange(12)  # mostly there is one that differs
     missing = list(range(6))
@@ -314,4 +314,3 @@ def test_any_order(seed: int) -> None:
     differs = odd in others
     assert held(book) == []
     assert runs(book, *others) == ([] if differs else others)
-    book.finish()

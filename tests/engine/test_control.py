@@ -22,15 +22,13 @@ class TestContinueToRanksThatRun:
 
     def test_while_nobody_is_stopped(self, play: Play) -> None:
         """Answered by us; no rank is told."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         assert client.ask("continue", threadId=book.thread(0)).body
         assert not any(rank.dead for rank in book.ranks.values())
 
     def test_while_a_pause_is_outstanding(self, play: Play) -> None:
         """The stop is awaited first, then the rank runs on; nobody is shown stopped for it."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         for rank in book.ranks.values():
             rank.slow = True
         client.ask("pause", threadId=book.thread(0))
@@ -45,21 +43,18 @@ class TestContinueToRanksThatRun:
 
     def test_pause_after_that(self, play: Play) -> None:
         """A pause again takes the continue back."""
-        book = play(1)
-        client = attached(book)
+        book, client = play.attached(1)
         book.rank(0).slow = True
         client.ask("pause", threadId=book.thread(0))
         client.ask("continue", threadId=book.thread(0))
         client.ask("pause", threadId=book.thread(0))
-        with book.happens():
-            book.rank(0).arrives()
+        book.arrives(0)
         book.wait(1)
         assert held(book) == [0]
 
     def test_pause_between_the_stop_and_that(self, play: Play) -> None:
         """The rank has stopped, and is to run on once its place is known: now it stays."""
-        book = play(1)
-        client = attached(book)
+        book, client = play.attached(1)
         rank = book.rank(0)
         rank.slow, rank.silent = True, {"stackTrace"}
         client.ask("pause", threadId=book.thread(0))
@@ -76,8 +71,7 @@ class TestContinueToRanksThatRun:
 
     def test_a_pause_that_is_refused(self, play: Play) -> None:
         """The rank runs on, is shown so, and may be paused again."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         rank = book.rank(0)
         rank.refuses = {"pause": "not now"}
         client.ask("pause", threadId=book.thread(0), singleThread=True)
@@ -101,13 +95,11 @@ class TestContinueToRanksThatRun:
 
     def test_continue_during_a_step(self, play: Play) -> None:
         """F5 while a step is under way: the step's stop comes first, and it runs on from there."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).slow = True
         client.ask("next", threadId=book.thread(0))
         client.ask("continue", threadId=book.thread(0))
-        with book.happens():
-            book.rank(1).arrives()
+        book.arrives(1)
         book.wait(1)
         assert held(book) == []
         assert not book.rank(1).dead
@@ -116,8 +108,7 @@ class TestContinueToRanksThatRun:
 class TestHeldAtAnException:
     def test_continue_all_leaves_it(self, play: Play) -> None:
         """It would end the job and take the evidence along: only as the focus does it run on."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at an uncaught exception"):
             book.rank(0).hits(LINE)
             book.rank(1).hits(LINE)
@@ -132,27 +123,23 @@ class TestHeldAtAnException:
 
     def test_also_while_nobody_knows_yet_that_it_is_uncaught(self, play: Play) -> None:
         """Rank 2 has just raised, and has not said more, as all the others are told to run on."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop at line 6"):
             book.rank(0).hits(LINE)
             book.rank(1).hits(LINE)
             book.wait(0.1)
         book.rank(2).silent = {"exceptionInfo"}
-        with book.happens():
-            book.rank(2).raises()
+        book.raises(2)
         body = client.ask("continue", threadId=book.thread(0)).body
         assert body == {"allThreadsContinued": False}
-        with book.happens():
-            book.rank(2).answers()
+        book.answers(2)
         book.wait(1)
         assert held(book) == [2]
         assert states(client) == ["running", "running", "stopped"]
 
     def test_a_caught_one_runs_on(self, play: Play) -> None:
         """As soon as it is known to be that."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         with book.quietly("rank 0 stops at line 6"):
             book.rank(0).hits(LINE)
             book.wait(0.1)
@@ -160,15 +147,13 @@ class TestHeldAtAnException:
             "exceptionId": "ValueError",
             "breakMode": "always",
         }
-        with book.happens():
-            book.rank(1).raises()
+        book.raises(1)
         assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
         assert held(book) == []
 
     def test_release_frees_it(self, play: Play) -> None:
         """`release` is the other way."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         with book.quietly("rank 1 raises"):
             book.rank(1).raises()
             book.wait(0.1)
@@ -179,8 +164,7 @@ class TestHeldAtAnException:
 class TestClassStep:
     def test_late_member_follows(self, play: Play) -> None:
         """Not there after 600 ms: the class is shown, steps on, and the late one keeps up."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(2).slow = True
         client.ask("next", threadId=book.thread(0))
         assert client.of("stopped")[-1]["reason"] == "breakpoint"
@@ -191,20 +175,17 @@ class TestClassStep:
         book.wait(0.7)
         assert lines(book) == [LINE + 2, LINE + 2, LINE]
         book.rank(2).slow = False
-        with book.happens():
-            book.rank(2).arrives()
+        book.arrives(2)
         book.wait(1)
         assert lines(book) == [LINE + 2] * 3
         assert states(client) == ["stopped"] * 3
 
     def test_member_stops_elsewhere(self, play: Play) -> None:
         """A breakpoint on the way counts as arrived; the member is shown where it is."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(2).slow = True
         client.ask("next", threadId=book.thread(0))
-        with book.happens():
-            book.rank(2).hits(8)
+        book.hits(8, 2)
         book.wait(0.1)
         assert states(client) == ["stopped"] * 3
         assert lines(book) == [7, 7, 8]
@@ -214,20 +195,17 @@ class TestClassStep:
 
     def test_member_exits(self, play: Play) -> None:
         """Who exits is dropped, and not waited for."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(2).slow = True
         client.ask("next", threadId=book.thread(0))
-        with book.happens():
-            book.rank(2).exits()
+        book.exits(2)
         book.wait(0.1)
         assert client.of("stopped")[-1]["reason"] == "step"
         assert states(client) == ["stopped", "stopped", "exited"]
 
     def test_member_is_lost(self, play: Play) -> None:
         """So is who loses its connection."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         book.rank(2).slow = True
         client.ask("next", threadId=book.thread(0))
         book.lose(2)
@@ -236,8 +214,7 @@ class TestClassStep:
 
     def test_other_places_stay(self, play: Play) -> None:
         """A rank in another function is of another class and does not move."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at line 12"):
             for rank in book.ranks.values():
                 rank.hits(LINE if rank.number < 2 else 12)
@@ -248,8 +225,7 @@ class TestClassStep:
 
     def test_exactly_at_the_grace(self, play: Play) -> None:
         """599 ms are waited for, 600 are not."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(1).slow = True
         client.ask("next", threadId=book.thread(0))
         book.wait(0.599)
@@ -259,15 +235,13 @@ class TestClassStep:
 
     def test_collective(self, play: Play) -> None:
         """Twenty steps over a collective with a rank that is always late never split the class."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         book.rank(3).slow = True
         with book.quietly("twenty steps, rank 3 late by up to 2 s each time"):
             for turn in range(20):
                 client.ask("next", threadId=book.thread(0))
                 book.wait(0.1 * turn)
-                with book.happens():
-                    book.rank(3).arrives()
+                book.arrives(3)
                 book.wait(0.7)
         assert len(set(lines(book))) == 1
         assert states(client) == ["stopped"] * 4
@@ -277,22 +251,19 @@ class TestRowBesideTheFocus:
     """What a request for a thread that is not the focus acts on, by the kind of client."""
 
     @pytest.mark.parametrize("kind", ["generic", "dape"])
-    def test_continue_acts_on_the_scope(self, kind: str) -> None:
+    def test_continue_acts_on_the_scope(self, kind: str, rehearse: Play) -> None:
         """A client that always names thread 1 does not hang its job."""
-        book = Playbook(3)
-        client = stopped(book, kind=kind)
+        book, client = rehearse.stopped(3, kind=kind)
         client.ask("focus", rank=2)
         assert client.ask("continue", threadId=book.thread(0)).body == {"allThreadsContinued": True}
         assert held(book) == []
         client.ask("pause", threadId=book.thread(1))
         assert held(book) == [0, 1, 2]
-        book.finish()
 
     @pytest.mark.parametrize("kind", ["vscode", "neovim", "nvim-dap", "dap-mux console"])
-    def test_continue_acts_on_the_row(self, kind: str) -> None:
+    def test_continue_acts_on_the_row(self, kind: str, rehearse: Play) -> None:
         """There the thread id says which row the user chose."""
-        book = Playbook(3)
-        client = stopped(book, kind=kind)
+        book, client = rehearse.stopped(3, kind=kind)
         client.ask("focus", rank=2)
         body = client.ask("continue", threadId=book.thread(0)).body
         assert body == {"allThreadsContinued": False}
@@ -300,25 +271,21 @@ class TestRowBesideTheFocus:
         client.ask("continue", threadId=book.thread(2))
         client.ask("pause", threadId=book.thread(1))
         assert held(book) == [1]
-        book.finish()
 
     @pytest.mark.parametrize("kind", ["vscode", "neovim", "dape", "generic", "dap-mux console"])
-    def test_single_thread_is_always_the_row(self, kind: str) -> None:
+    def test_single_thread_is_always_the_row(self, kind: str, rehearse: Play) -> None:
         """Also of the focus itself."""
-        book = Playbook(3)
-        client = stopped(book, kind=kind)
+        book, client = rehearse.stopped(3, kind=kind)
         client.ask("continue", threadId=book.thread(0), singleThread=True)
         client.ask("continue", threadId=book.thread(2), singleThread=True)
         assert held(book) == [1]
         client.ask("pause", threadId=book.thread(2), singleThread=True)
         assert held(book) == [1, 2]
-        book.finish()
 
     @pytest.mark.parametrize("kind", ["generic", "dape"])
-    def test_a_step_moves_the_focus(self, kind: str) -> None:
+    def test_a_step_moves_the_focus(self, kind: str, rehearse: Play) -> None:
         """Its class steps, and the next continue without a look elsewhere starts from there."""
-        book = Playbook(4)
-        client = attached(book, kind=kind)
+        book, client = rehearse.attached(4, kind=kind)
         for rank in book.ranks.values():
             rank.hits(LINE if rank.number < 2 else 12)
         book.wait(0.6)
@@ -329,12 +296,10 @@ class TestRowBesideTheFocus:
         client.ask("scope", value="class")
         client.ask("continue", threadId=book.thread(3))
         assert held(book) == [0, 1]
-        book.finish()
 
-    def test_no_thread_means_the_focus(self) -> None:
+    def test_no_thread_means_the_focus(self, rehearse: Play) -> None:
         """As debugpy takes it."""
-        book = Playbook(3)
-        client = stopped(book, kind="vscode")
+        book, client = rehearse.stopped(3, kind="vscode")
         client.ask("focus", rank=2)
         client.ask_wrongly("continue", {"singleThread": True})
         assert held(book) == [0, 1]
@@ -342,21 +307,17 @@ class TestRowBesideTheFocus:
         assert held(book) == []
         client.ask_wrongly("pause", {})
         assert held(book) == [0, 1, 2]
-        book.finish()
 
-    def test_a_step_of_a_row_steps_it_alone(self) -> None:
+    def test_a_step_of_a_row_steps_it_alone(self, rehearse: Play) -> None:
         """As with the buttons of VS Code's rows."""
-        book = Playbook(3)
-        client = stopped(book, kind="vscode")
+        book, client = rehearse.stopped(3, kind="vscode")
         client.ask("next", threadId=book.thread(2))
         book.wait(0.2)
         assert lines(book) == [LINE, LINE, LINE + 1]
-        book.finish()
 
-    def test_a_rank_at_an_uncaught_exception_stays(self) -> None:
+    def test_a_rank_at_an_uncaught_exception_stays(self, rehearse: Play) -> None:
         """Naming its thread does not end the job while others are there to run on."""
-        book = Playbook(3)
-        client = attached(book)
+        book, client = rehearse.attached(3)
         book.rank(0).raises()
         book.rank(1).hits(LINE)
         book.rank(2).hits(LINE)
@@ -366,36 +327,29 @@ class TestRowBesideTheFocus:
         assert held(book) == [0]
         client.ask("continue", threadId=book.thread(0))
         assert held(book) == []
-        book.finish()
 
 
 class TestSettling:
     def test_within_the_window(self, play: Play) -> None:
         """Stops 40 ms apart are one event, while another rank runs on."""
-        book = play(3)
-        client = attached(book)
-        with book.happens():
-            book.rank(1).hits(LINE)
+        book, client = play.attached(3)
+        book.hits(LINE, 1)
         book.wait(0.04)
-        with book.happens():
-            book.rank(0).hits(LINE)
+        book.hits(LINE, 0)
         book.wait(0.05)
         assert len(client.of("stopped")) == 1
 
     def test_stack_that_never_comes(self, play: Play) -> None:
         """A stop whose stack is not known after a second is told without."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         book.rank(0).silent = {"stackTrace"}
-        with book.happens():
-            book.rank(0).hits(LINE)
+        book.hits(LINE, 0)
         book.wait(1.1)
         assert client.of("stopped")
 
     def test_runs_on_before_it_is_told(self, play: Play) -> None:
         """A rank that has run on again within the window was never shown stopped."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         rank = book.rank(0)
         with book.happens():
             rank.hits(LINE)
@@ -438,8 +392,7 @@ def test_a_first_stop_that_tells_its_thread(play: Play) -> None:
 
 def test_a_stack_that_comes_late(play: Play) -> None:
     """Its answer is behind much output: the stop is told without, and `list` has it in the end."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.rank(0).silent = {"stackTrace"}
     book.rank(0).hits(LINE)
     with book.quietly("a second passes"):
@@ -447,7 +400,6 @@ def test_a_stack_that_comes_late(play: Play) -> None:
     assert len(client.of("stopped")) == 1
     (entry,) = client.ask("list", ranks="0").body["ranks"]
     assert (entry["state"], entry["line"]) == ("stopped", None)
-    with book.happens():
-        book.rank(0).answers()
+    book.answers(0)
     (entry,) = client.ask("list", ranks="0").body["ranks"]
     assert (entry["state"], entry["line"]) == ("stopped", LINE)

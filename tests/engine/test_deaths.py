@@ -59,12 +59,10 @@ def test_an_exception_that_was_shown(play: Play) -> None:
     """The exception's own place, once the rank has ended of it."""
     book = ours(play)
     client = attached(book)
-    with book.happens():
-        book.rank(1).raises()
+    book.raises(1)
     book.wait(1)
     client.ask("continue", threadId=book.thread(1))
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.exited(1, 1)
     book.wait(0.3)
     assert reason(client, 1) == "failed: ValueError at train.py:14, exit code 1"
@@ -93,8 +91,7 @@ def test_an_end_in_peace_is_no_death(play: Play, code: int | None) -> None:
     """Nobody is told; `list` has the code where it is known."""
     book = ours(play)
     client = attached(book)
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.exited(1, code)
     book.wait(0.3)
     assert told_by_us(client) == []
@@ -136,8 +133,7 @@ def test_started_again(play: Play) -> None:
     book.know(1, pid=4711, watched=True)
     book.wait(1)
     assert reason(client, 1) is None
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.exited(1, 0)
     book.wait(0.3)
     assert reason(client, 1) == "exit code 0"

@@ -26,8 +26,7 @@ def debugger_ends(book: Playbook, number: int) -> None:
 
 def test_its_process_runs_on(play: Play) -> None:
     """On this machine that is seen: the rank is lost for as long as its process runs."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.runs[ONE] = True
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
@@ -40,8 +39,7 @@ def test_its_process_runs_on(play: Play) -> None:
 
 def test_all_of_them(play: Play) -> None:
     """The session goes on while a process does."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     for number in range(2):
         book.runs["job", number] = True
         debugger_ends(book, number)
@@ -56,8 +54,7 @@ def test_all_of_them(play: Play) -> None:
 
 def test_its_process_has_ended_too(play: Play) -> None:
     """A kill, say: the process is over by the time it is looked for."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.runs[ONE] = False
     debugger_ends(book, 1)
     assert states(client) == ["running", "exited"]
@@ -91,8 +88,7 @@ def test_the_end_is_seen_first(play: Play) -> None:
 
 def test_nobody_sees_it(play: Play) -> None:
     """Elsewhere: lost, and taken to have ended where there is no way back for 15 s."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
     with book.quietly("14 seconds pass"):
@@ -105,8 +101,7 @@ def test_nobody_sees_it(play: Play) -> None:
 
 def test_a_way_back(play: Play) -> None:
     """Somebody listens there again: the rank is attached again."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     debugger_ends(book, 1)
     book.absent.clear()
     with book.quietly("a minute passes"):
@@ -116,8 +111,7 @@ def test_a_way_back(play: Play) -> None:
 
 def test_the_tunnel_is_down(play: Play) -> None:
     """Meanwhile nobody can know."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     debugger_ends(book, 1)
     book.know(1, way_down="the tunnel is down")
     with book.quietly("a minute passes"):
@@ -127,8 +121,7 @@ def test_the_tunnel_is_down(play: Play) -> None:
 
 def test_the_program_has_said_that_it_is_over(play: Play) -> None:
     """What a patched rank says: no threads are waited for."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     with book.happens():
         book.rank(1).event("output", category="telemetry", output=PROGRAM_OVER)
         book.rank(1).event("terminated")

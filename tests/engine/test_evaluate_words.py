@@ -34,8 +34,7 @@ def unfold(client: Client, reference: int) -> dict[str, str]:
 class TestValues:
     def test_numbers_in_a_watch(self, play: Play) -> None:
         """A watch on several ranks: a child for each value, outliers first, then statistics."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         says(book, "loss", "2.5", "2.5", "nan", "3.5000001")
         value = client.ask("evaluate", expression="ranks(0:4) loss", context="watch").body
         assert value["result"] == "⚠ {2}: nan | {0-1}: 2.5 | {3}: 3.50000…"
@@ -52,8 +51,7 @@ class TestValues:
     def test_a_histogram_is_for_eight_numbers(self, play: Play) -> None:
         """Fewer are read faster one by one."""
         for count, bars in ((7, None), (8, "█        ▂")):
-            book = play(count)
-            client = stopped(book)
+            book, client = play.stopped(count)
             says(book, "loss", *["2.5"] * (count - 1), "3.5")
             value = client.ask("evaluate", expression="all loss", context="watch").body
             below = unfold(client, value["variablesReference"])
@@ -61,8 +59,7 @@ class TestValues:
 
     def test_a_tree(self, play: Play) -> None:
         """Below a child are the variables of a rank that said so; all of it dies with the stop."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 2}")
         value = client.ask("evaluate", expression="all config", context="repl").body
         top = value["variablesReference"]
@@ -77,8 +74,7 @@ class TestValues:
 
     def test_a_tree_cannot_be_set(self, play: Play) -> None:
         """`setVariable` in a value of several ranks says what to do instead."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         says(book, "loss", "1", "2")
         top = client.ask("evaluate", expression="all loss").body["variablesReference"]
         arguments: dict[str, Any] = {"variablesReference": top, "name": "0", "value": "3"}
@@ -86,8 +82,7 @@ class TestValues:
 
     def test_one_rank(self, play: Play) -> None:
         """One rank's value is just that."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         says(book, "config", "1", "{'a': 1}", "3")
         value = client.ask("evaluate", expression="ranks(1) config", context="hover").body
         assert value["result"] == "{'a': 1}"
@@ -95,8 +90,7 @@ class TestValues:
 
     def test_errors_and_silence(self, play: Play) -> None:
         """Who fails and who is silent is in the value, and holds up nobody for ever."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         del book.rank(0).data.values["loss"]
         book.rank(2).silent = {"evaluate"}
         answer = client.ask("evaluate", expression="@everybody loss", context="watch")
@@ -112,8 +106,7 @@ class TestValues:
         Once its rank has run on, that frame stands for the innermost one: an editor whose F10 is
         held shows no error.
         """
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         frames = client.ask("stackTrace", threadId=book.thread(1)).body["stackFrames"]
         watch = {"expression": "all loss", "context": "watch"}
         for frame in frames:
@@ -130,8 +123,7 @@ class TestValues:
 
     def test_a_dimension_that_the_ranks_know(self, play: Play) -> None:
         """A rank set in a watch may name what only the ranks know."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         mesh = Mesh.parse("dp=2,tp=2")
         for rank in book.ranks.values():
             rank.data.meshes = [[["dp", "tp"], [2, 2], list(mesh.coords(rank.number).values())]]
@@ -144,8 +136,7 @@ class TestPython:
     @pytest.mark.parametrize("text", ["list", "ranks(0)", "cast(loss)", "attach", "all (loss)"])
     def test_what_python_can_read_is_pythons(self, play: Play, text: str) -> None:
         """It goes to the focused rank as it is."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         book.rank(0).data.values[text] = "'python'"
         frame = frame_of(client, book.thread(0))
         value = client.ask("evaluate", expression=text, context="repl", frameId=frame).body
@@ -154,8 +145,7 @@ class TestPython:
 
     def test_a_percent_sign_in_a_watch_is_pythons(self, play: Play) -> None:
         """Commands are for the console."""
-        book = play(1)
-        client = stopped(book)
+        _, client = play.stopped(1)
         assert "NameError" in client.ask("evaluate", expression="%list", context="watch").refusal
 
 
@@ -180,8 +170,7 @@ class TestWords:
 
     def test_attach_moves_the_focus(self, play: Play) -> None:
         """`attach 3` in a debug console; what follows is Python of that rank."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         assert say(client, "attach 3") == "rank 3 · train.py:6 in train"
         assert client.of("stopped")[-1]["threadId"] == book.thread(3)
         assert say(client, "loss") == "30"
@@ -192,8 +181,7 @@ class TestWords:
 
     def test_scope_and_view(self, play: Play) -> None:
         """`%scope` and `%view` tell and set what is in force."""
-        book = play(2)
-        client = stopped(book)
+        _, client = play.stopped(2)
         assert say(client, "%scope") == "scope: auto"
         assert say(client, "%scope rank") == "scope: rank"
         assert client.ask("scope").body == {"value": "rank"}
@@ -205,8 +193,7 @@ class TestWords:
 
     def test_compare(self, play: Play) -> None:
         """`%compare`, with a tolerance in words."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         says(book, "loss", "100", "100", "101")
         assert say(client, "%compare loss") == "⚠ {2}: 101 | {0-1}: 100"
         assert say(client, "%compare ranks(1:3) loss within 2%") == "{1-2}: 100"
@@ -216,8 +203,7 @@ class TestWords:
 
     def test_cast(self, play: Play) -> None:
         """`cast ranks(0:4) p loss`, Monarch's order too: values unfold, steps tell the places."""
-        book = play(4)
-        client = stopped(book)
+        book, client = play.stopped(4)
         says(book, "config", "{'a': 1}", "{'a': 1}", "{'a': 1}", "{'a': 2}")
         value = client.ask("evaluate", expression="cast ranks(0:4) p config", context="repl").body
         assert value["result"] == "⚠ {3}: {'a': 2} | {0-2}: {'a': 1}"
@@ -239,8 +225,7 @@ class TestWords:
 
     def test_groups(self, play: Play) -> None:
         """`%groups` names sets; `@name` works at once."""
-        book = play(4)
-        client = stopped(book)
+        _, client = play.stopped(4)
         assert say(client, "%groups") == "no names yet"
         assert say(client, "%groups slow 1,3") == "@slow: 1,3"
         assert say(client, "%groups odd ~@slow & 0-2") == "@odd: 0,2 (~@slow & 0-2)\n@slow: 1,3"
@@ -250,8 +235,7 @@ class TestWords:
 
     def test_mesh_release_and_drop(self, play: Play) -> None:
         """`%mesh` reads anew; `%release` and `%drop` say whom."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         assert say(client, "%mesh") == "job: no mesh is known"
         for rank in book.ranks.values():
             rank.data.meshes = [[["tp"], [3], [rank.number]]]
@@ -263,8 +247,7 @@ class TestWords:
 
     def test_help(self, play: Play) -> None:
         """`%help`, and what is no command."""
-        book = play(1)
-        client = stopped(book)
+        _, client = play.stopped(1)
         assert "%compare [RANKS] EXPRESSION" in say(client, "%help")
         assert say(client, "%help view").startswith("%view [auto|ranks|classes]")
         for text, problem in [

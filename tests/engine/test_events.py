@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, frame_of, introduce, stopped
+from tests.engine.scenes import LINE, attach, attached, frame_of, introduce
 from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -34,8 +34,7 @@ class TestNeverAsItIs:
 
     def test_stopped(self, play: Play, count: int) -> None:
         """Several stops in the window are one event."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         with book.happens():
             for rank in book.ranks.values():
                 rank.hits(LINE)
@@ -45,8 +44,7 @@ class TestNeverAsItIs:
 
     def test_continued(self, play: Play, count: int) -> None:
         """A rank that runs on by itself (its debug console may do that) is shown running."""
-        book = play(count)
-        client = stopped(book)
+        book, client = play.stopped(count)
         rank = book.rank(0)
         with book.happens():
             rank.data.stopped = None
@@ -56,8 +54,7 @@ class TestNeverAsItIs:
 
     def test_thread(self, play: Play, count: int) -> None:
         """Further Python threads have rows of their own only with one rank."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         rank = book.rank(0)
         with book.happens():
             rank.data.threads[2] = "Thread-2"
@@ -71,8 +68,7 @@ class TestNeverAsItIs:
 
     def test_thread_of_a_rank_in_a_long_call(self, play: Play, count: int) -> None:
         """It names its threads when it answers again, however late; then the row appears."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         rank = book.rank(0)
         rank.silent = {"threads"}
         with book.happens():
@@ -138,8 +134,7 @@ class TestNeverAsItIs:
 
     def test_terminated_and_exited(self, play: Play, count: int) -> None:
         """`terminated` once, when the last is gone; `exited` with the code of the job."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         with book.happens():
             for rank in book.ranks.values():
                 rank.event("exited", exitCode=3)
@@ -150,8 +145,7 @@ class TestNeverAsItIs:
 
     def test_capabilities(self, play: Play, count: int) -> None:
         """What one rank does not offer any more, the session does not offer."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         with book.happens():
             book.rank(0).event("capabilities", capabilities={"supportsLogPoints": False})
         (told,) = client.of("capabilities")
@@ -164,8 +158,7 @@ class TestPassedOn:
 
     def test_output(self, play: Play, count: int) -> None:
         """Whole lines with their rank, equal ones folded; one rank: as it is."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         with book.happens():
             for rank in book.ranks.values():
                 for piece in ("hello", " ", "world", "\n"):
@@ -179,8 +172,7 @@ class TestPassedOn:
 
     def test_output_before_its_stop(self, play: Play, count: int) -> None:
         """What was printed before a stop is shown before it."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         with book.happens():
             for rank in book.ranks.values():
                 rank.prints("loss 3\n", "stderr")
@@ -191,8 +183,7 @@ class TestPassedOn:
 
     def test_telemetry(self, play: Play, count: int) -> None:
         """Telemetry of several ranks is for nobody; one rank's is passed on as it is."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, "output", category="telemetry", output="ptvsd", data={"a": 1})
         said = {"category": "telemetry", "output": "ptvsd", "data": {"a": 1}}
         assert (said in client.of("output")) == (count == 1)
@@ -200,8 +191,7 @@ class TestPassedOn:
 
     def test_breakpoint(self, play: Play, count: int) -> None:
         """A breakpoint that moves in every rank is one change, with our id."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         moved = {"id": 0, "verified": True, "line": LINE + 1, "source": {"path": PATH}}
         everybody_says(book, "breakpoint", reason="changed", breakpoint=moved)
         changes = [body["breakpoint"] for body in client.of("breakpoint")]
@@ -220,15 +210,13 @@ class TestPassedOn:
         self, play: Play, count: int, event: str, body: dict[str, Any]
     ) -> None:
         """The first rank that loads a file is enough."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, event, reason="new", **body)
         assert len(client.of(event)) == 1
 
     def test_process(self, play: Play, count: int) -> None:
         """Once, for the job."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, "process", name=PATH, systemProcessId=7, startMethod="attach")
         (process,) = client.of("process")
         assert ("3 ranks" in process["name"]) is (count == 3)
@@ -237,8 +225,7 @@ class TestPassedOn:
     @pytest.mark.parametrize("event", PROGRESS)
     def test_progress(self, play: Play, count: int, event: str) -> None:
         """Each rank's own, told apart by our ids."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, event, progressId="p", **PROGRESS[event])
         ids = {body["progressId"] for body in client.of(event)}
         assert len(ids) == count
@@ -246,8 +233,7 @@ class TestPassedOn:
 
     def test_invalidated(self, play: Play, count: int) -> None:
         """Variables only: VS Code would replay old stops for threads and stacks."""
-        book = play(count)
-        client = stopped(book)
+        book, client = play.stopped(count)
         everybody_says(book, "invalidated", areas=["threads", "stacks"])
         assert client.of("invalidated") == []
         with book.happens():
@@ -256,8 +242,7 @@ class TestPassedOn:
 
     def test_memory(self, play: Play, count: int) -> None:
         """The reference is ours."""
-        book = play(count)
-        client = stopped(book)
+        book, client = play.stopped(count)
         everybody_says(book, "memory", memoryReference="0x1", offset=0, count=4)
         assert len({body["memoryReference"] for body in client.of("memory")}) == count
 
@@ -268,8 +253,7 @@ class TestDebugpysOwn:
 
     def test_sockets_and_waiting(self, play: Play, count: int) -> None:
         """`debugpyWaitingForServer` is for us alone, the sockets of one rank for its editor too."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, "debugpySockets", sockets=[])
         everybody_says(book, "debugpyWaitingForServer", host="127.0.0.1", port=1)
         assert bool(client.of("debugpySockets")) == (count == 1)
@@ -277,23 +261,20 @@ class TestDebugpysOwn:
 
     def test_child(self, play: Play, count: int) -> None:
         """`debugpyAttach` is never forwarded raw, but answered; this child is gone already."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, "debugpyAttach", subProcessId=77, connect={"host": "h", "port": 1})
         assert client.of("debugpyAttach") == []
 
     def test_unknown(self, play: Play, count: int) -> None:
         """An unknown event: as it is with one rank, dropped with more."""
-        book = play(count)
-        client = attached(book)
+        book, client = play.attached(count)
         everybody_says(book, "somethingNew", answer=42)
         assert client.of("somethingNew") == ([{"answer": 42}] if count == 1 else [])
 
 
 def test_bad_events_are_dropped(play: Play) -> None:
     """A rank's bytes are hostile too: the session goes on."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     rank = book.rank(0)
     with book.happens():
         rank.event("stopped", reason="step", threadId=1, hitBreakpointIds=[12345])
@@ -307,8 +288,7 @@ def test_two_clients_hear_the_same(play: Play) -> None:
     """Every configured controller is told; each in its own numbering of messages."""
     book = play(2)
     first, second = attached(book, "first"), attached(book, "second")
-    with book.happens():
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 1)
     book.wait(0.1)
 
     def stops(client: Client) -> list[dict[str, Any]]:
@@ -320,8 +300,7 @@ def test_two_clients_hear_the_same(play: Play) -> None:
 @ONE_OR_MORE
 def test_a_mark_in_the_output_is_confirmed(play: Play, count: int) -> None:
     """Clients hear nothing of it; a rank that marks what is no number is not answered."""
-    book = play(count)
-    client = attached(book)
+    book, client = play.attached(count)
     for marked in (12_300, 24_600, "many", -1):
         everybody_says(book, "dapMuxMark", bytes=marked)
     for rank in book.ranks.values():
@@ -336,8 +315,7 @@ def test_a_mark_in_the_output_is_confirmed(play: Play, count: int) -> None:
 @ONE_OR_MORE
 def test_a_wait_in_a_condition_is_ended(play: Play, count: int) -> None:
     """Clients hear nothing of it, nor of one at a breakpoint that there is not."""
-    book = play(count)
-    client = attached(book)
+    book, client = play.attached(count)
     with book.quietly("the breakpoint compares"):
         set_one(client, condition="differ: loss")
     with book.happens():
@@ -351,8 +329,7 @@ def test_a_wait_in_a_condition_is_ended(play: Play, count: int) -> None:
 
 def test_a_rank_that_tells_more_of_itself_is_news(play: Play) -> None:
     """A launcher knows of ranks before they have a process: its pid comes later."""
-    book = play(2)
-    client = attached(book, events=["ranks"])
+    book, client = play.attached(2, events=["ranks"])
     assert [row["pid"] for row in client.ask("list").body["ranks"]] == [None, None]
     book.wait(0.1)
     book.know(1, pid=4711)

@@ -13,6 +13,7 @@ from dap_mux.engine import Settings, inputs, outputs
 from dap_mux.engine.admission import Token
 from dap_mux.engine.state.rank import NO_REASON
 from dap_mux.protocol.messages import decode
+from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, attached, frame_of, introduce, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 
@@ -112,8 +113,7 @@ def test_what_a_rank_says_harms_no_other(book: Playbook, settings: Brittle) -> N
         book.rank(0).event("thread", reason="started", threadId=7)
         book.rank(0).hits(LINE)
     settings.works()
-    with book.happens():
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 1)
     book.wait(2)
     assert client.ask("list").body["counts"]["stopped"] >= 1
     assert not client.closed
@@ -187,9 +187,9 @@ def test_a_source_that_is_none(book: Playbook, source: object) -> None:
 
 @pytest.mark.parametrize("why", ["", "not today"])
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_rank_that_refuses_to_be_initialized(count: int, why: str) -> None:
+def test_a_rank_that_refuses_to_be_initialized(count: int, why: str, rehearse: Play) -> None:
     """Again and again, also without a word: said in `list`, and tried again."""
-    book = Playbook(count)
+    book = rehearse(count)
     book.rank(0).refuses["initialize"] = why
     client = attached(book)
     book.wait(30)

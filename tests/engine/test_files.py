@@ -322,8 +322,7 @@ class TestRemoteFiles:
 
     def test_a_client_from_elsewhere(self, play: Play) -> None:
         """What it has cannot be known: frames stay as debugpy sends them."""
-        book = play(1)
-        client = stopped(book)
+        book, client = play.stopped(1)
         assert {s["sourceReference"] for s in self.frames(client, book)} == {0}
 
     def test_a_file_that_cannot_be_read(self, play: Play) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, frame_of, introduce, states, stopped
+from tests.engine.scenes import attached, frame_of, introduce, states
 
 
 def test_before_attach(play: Play) -> None:
@@ -19,8 +19,7 @@ def test_before_attach(play: Play) -> None:
 
 def test_bogus_handles(play: Play) -> None:
     """Ids that were never given out, or of another kind, are errors at once."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     frame = frame_of(client, book.thread(1))
     assert "no thread 99" in client.ask("stackTrace", threadId=99).refusal
     assert "unknown" in client.ask("scopes", frameId=9999).refusal
@@ -38,8 +37,7 @@ def test_bogus_handles(play: Play) -> None:
 
 def test_stale_handles(play: Play) -> None:
     """After its rank has run on, a frame is an error to whoever types or sets something there."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     frame = frame_of(client, book.thread(1))
     scope = client.ask("scopes", frameId=frame).body["scopes"][0]["variablesReference"]
     client.ask("next", threadId=book.thread(1))
@@ -57,8 +55,7 @@ def test_stale_handles(play: Play) -> None:
 
 def test_what_is_shown_of_a_frame_stays_until_there_is_a_new_one(play: Play) -> None:
     """F10 is held: an editor asks for what it shows of a stop that is over, and shows it on."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     frame = frame_of(client, book.thread(1))
     scopes = client.ask("scopes", frameId=frame).body
     scope = scopes["scopes"][0]["variablesReference"]
@@ -78,8 +75,7 @@ def test_what_is_shown_of_a_frame_stays_until_there_is_a_new_one(play: Play) -> 
 
 def test_what_was_shown_is_found_under_the_next_stops_references(play: Play) -> None:
     """The scopes of this stop, asked for too late: those of the last, and what is below them."""
-    book = play(1)
-    client = stopped(book)
+    book, client = play.stopped(1)
     first = frame_of(client, book.thread(0))
     scope = client.ask("scopes", frameId=first).body["scopes"][0]["variablesReference"]
     children = client.ask("variables", variablesReference=scope).body
@@ -93,8 +89,7 @@ def test_what_was_shown_is_found_under_the_next_stops_references(play: Play) -> 
 
 def test_a_process_that_is_gone_is_not_shown_on(play: Play) -> None:
     """Nor a connection: what was shown may be of another life of the rank."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     frame = frame_of(client, book.thread(1))
     assert client.ask("scopes", frameId=frame).body["scopes"]
     client.ask("next", threadId=book.thread(1))
@@ -106,29 +101,25 @@ def test_a_process_that_is_gone_is_not_shown_on(play: Play) -> None:
 
 def test_scopes_that_are_overtaken_by_a_step(play: Play) -> None:
     """They were asked for in time, and answered too late."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     frame = frame_of(client, book.thread(1))
     scopes = client.ask("scopes", frameId=frame).body
     book.rank(1).silent = {"scopes"}
     waiting = client.ask("scopes", frameId=frame)
     client.ask("next", threadId=book.thread(1))
-    with book.happens():
-        book.rank(1).answers()
+    book.answers(1)
     assert waiting.body == scopes
 
 
 def test_a_step_of_a_rank_that_steps_is_dropped_for_an_editor(play: Play) -> None:
     """A key that is held: no error at each repetition. Our console is told."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     console = attached(book, "console", kind="dap-mux console")
     book.rank(1).slow = True
     client.ask("next", threadId=book.thread(1))
     assert client.ask("next", threadId=book.thread(1)).body == {}
     assert "is running" in console.ask("next", threadId=book.thread(1)).refusal
-    with book.happens():
-        book.rank(1).arrives()
+    book.arrives(1)
     book.wait(0.1)
     client.ask("continue", threadId=book.thread(1))
     assert "is running" in client.ask("next", threadId=book.thread(1)).refusal
@@ -136,33 +127,28 @@ def test_a_step_of_a_rank_that_steps_is_dropped_for_an_editor(play: Play) -> Non
 
 def test_answer_of_a_stop_that_is_over(play: Play) -> None:
     """A stack that arrives after its rank has run on becomes an error."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     book.rank(1).silent = {"stackTrace"}
     waiting = client.ask("stackTrace", threadId=book.thread(1))
     client.ask("continue", threadId=book.thread(1), singleThread=True)
-    with book.happens():
-        book.rank(1).answers()
+    book.answers(1)
     assert "has run on meanwhile" in waiting.refusal
 
 
 def test_deadline_names_the_rank(play: Play) -> None:
     """A silent rank: an error that names it after 5 s; its late answer is dropped."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     book.rank(1).silent = {"stackTrace"}
     waiting = client.ask("stackTrace", threadId=book.thread(1))
     assert client.ask("stackTrace", threadId=book.thread(0)).body
     book.wait(5)
     assert waiting.refusal == "rank 1: no answer within 5 s"
-    with book.happens():
-        book.rank(1).answers()
+    book.answers(1)
 
 
 def test_link_ends_under_a_request(play: Play) -> None:
     """The connection is lost: who waits is told, the others never notice."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     book.rank(1).silent = {"evaluate"}
     frame = frame_of(client, book.thread(1))
     waiting = client.ask("evaluate", frameId=frame, expression="loss")
@@ -176,28 +162,24 @@ def test_link_ends_under_a_request(play: Play) -> None:
 
 def test_evaluate_has_no_deadline(play: Play) -> None:
     """A user's evaluate may take as long as it takes."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     book.rank(0).silent = {"evaluate"}
     frame = frame_of(client, book.thread(0))
     waiting = client.ask("evaluate", frameId=frame, expression="loss")
     book.wait(3600)
     assert waiting.response is None
-    with book.happens():
-        book.rank(0).answers()
+    book.answers(0)
     assert waiting.body["result"] == "0"
 
 
 def test_an_answer_that_comes_while_its_rank_leaves(play: Play) -> None:
     """What it gives out then ends with the connection, as everything before."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.rank(0).data.values["loss"] = "{'mean': 1.5}"
     book.rank(0).silent = {"evaluate"}
     waiting = client.ask("evaluate", expression="loss")
     client.ask("release", ranks="all")
-    with book.happens():
-        book.rank(0).answers()
+    book.answers(0)
     assert waiting.body["variablesReference"]
     book.wait(2)
     assert len(book.engine.core.handles) == 0

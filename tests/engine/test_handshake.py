@@ -121,8 +121,7 @@ def test_a_rank_runs_on_only_when_its_children_are_seen_to(play: Play) -> None:
     book.rank(0).silent = {"evaluate"}
     attach(client)
     assert not book.rank(0).configured
-    with book.happens():
-        book.rank(0).answers()
+    book.answers(0)
     assert book.rank(0).configured
 
 
@@ -135,8 +134,7 @@ def test_exception_filters_follow_the_patches(play: Play) -> None:
     client.ask("attach", **ATTACH)
     client.ask("setExceptionBreakpoints", filters=["raised"])
     client.ask("configurationDone")
-    with book.happens():
-        book.rank(0).answers()
+    book.answers(0)
     lines = book.finish().splitlines()
     told = [line.split()[2:5] for line in lines if line.startswith("rank 0 ")]
     patched = told.index([">", "evaluate:", "ok"])
@@ -256,12 +254,10 @@ def test_terminated_once_with_the_exit_code(play: Play) -> None:
     with book.quietly("both ranks are attached"):
         attach(client)
         book.wait(1)
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.exited(0, 0)
     assert not client.of("terminated")
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.exited(1, -9)
     book.wait(5)
     assert client.of("exited") == [{"exitCode": 137}]
@@ -282,9 +278,7 @@ def test_not_terminated_while_a_process_of_ours_ends(play: Play) -> None:
     with book.quietly("both ranks are attached"):
         attach(client)
         book.wait(1)
-    with book.happens():
-        book.rank(0).exits()
-        book.rank(1).exits()
+    book.exits(0, 1)
     book.exited(0, 0)
     book.wait(60)
     assert not book.finished
@@ -304,9 +298,7 @@ def test_not_terminated_while_a_process_of_this_machine_ends(play: Play) -> None
     with book.quietly("both ranks are attached"):
         attach(client)
         book.wait(1)
-    with book.happens():
-        book.rank(0).exits()
-        book.rank(1).exits()
+    book.exits(0, 1)
     book.wait(60)
     _waits_for_rank_1(client)
     rows = client.ask("list").body["ranks"]
@@ -324,8 +316,7 @@ def test_terminated_where_processes_cannot_be_seen(play: Play) -> None:
     client = book.client()
     with book.quietly("the rank is attached"):
         attach(client)
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     assert len(client.of("terminated")) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, stopped
+from tests.engine.scenes import LINE, all_stopped, frame_of
 from tests.engine.test_evaluate_words import says, unfold
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -22,8 +22,7 @@ def hover(book: Playbook, client: Client, rank: int = 0, text: str = "loss") -> 
 
 def test_the_others_behind_this_ranks_value(play: Play) -> None:
     """Outliers first; it unfolds to this rank, the others, and statistics."""
-    book = play(4)
-    client = stopped(book)
+    book, client = play.stopped(4)
     says(book, "loss", "0.5", "0.5", "340268.32927038794", "0.25")
     body = hover(book, client)
     assert body["result"] == "0.5 | ⚠ {2}: 340268… | {1}: 0.5 | {3}: 0.25"
@@ -35,8 +34,7 @@ def test_the_others_behind_this_ranks_value(play: Play) -> None:
 
 def test_all_agree(play: Play) -> None:
     """One value, which unfolds as it would with one rank."""
-    book = play(3)
-    client = stopped(book)
+    book, client = play.stopped(3)
     says(book, "config", *["{'a': 1}"] * 3)
     body = hover(book, client, 1, "config")
     assert body["result"] == "{'a': 1} (same in {0,2})"
@@ -45,8 +43,7 @@ def test_all_agree(play: Play) -> None:
 
 def test_ranks_elsewhere_are_not_asked(play: Play) -> None:
     """One that runs, and one in another function: a value of theirs would be of another name."""
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     all_stopped(book, LINE, 0, 1)
     says(book, "loss", "1", "2", "3")
     before = len(book.rank(2).data.evaluated)
@@ -55,8 +52,7 @@ def test_ranks_elsewhere_are_not_asked(play: Play) -> None:
 
 
 def test_one_rank_alone_is_answered_as_by_debugpy(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     all_stopped(book, LINE, 0)
     says(book, "config", "{'a': 1}", "2")
     body = hover(book, client, 0, "config")
@@ -66,8 +62,7 @@ def test_one_rank_alone_is_answered_as_by_debugpy(play: Play) -> None:
 
 def test_a_rank_that_is_silent_is_named_after_a_moment(play: Play) -> None:
     """With nobody else's answer the value is this rank's alone."""
-    book = play(3)
-    client = stopped(book)
+    book, client = play.stopped(3)
     says(book, "loss", "1", "1", "2")
     book.rank(2).silent = {"evaluate"}
     assert hover(book, client)["result"] == "1 | {1}: 1 | no answer: 2"
@@ -77,8 +72,7 @@ def test_a_rank_that_is_silent_is_named_after_a_moment(play: Play) -> None:
 
 def test_this_rank_may_take_its_time(play: Play) -> None:
     """Its own value is waited for, as at a hover with debugpy alone."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     says(book, "loss", "1", "2")
     book.rank(0).silent = {"evaluate"}
     frame = frame_of(client, book.thread(0))
@@ -90,8 +84,7 @@ def test_this_rank_may_take_its_time(play: Play) -> None:
 
 def test_what_fails_here_is_a_failure(play: Play) -> None:
     """An editor shows nothing then; what fails elsewhere is said."""
-    book = play(3)
-    client = stopped(book)
+    book, client = play.stopped(3)
     says(book, "loss", "1", "1", "1")
     del book.rank(1).data.values["loss"]
     frame = frame_of(client, book.thread(1))
@@ -103,8 +96,7 @@ def test_what_fails_here_is_a_failure(play: Play) -> None:
 
 def test_calls_are_for_this_rank_alone(play: Play) -> None:
     """Only names, attributes and subscripts go to the others; a selected text may be anything."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     says(book, "step()", "1", "2")
     before = len(book.rank(1).data.evaluated)
     assert hover(book, client, 0, "step()")["result"] == "1"
@@ -113,8 +105,7 @@ def test_calls_are_for_this_rank_alone(play: Play) -> None:
 
 def test_a_frame_that_has_run_on(play: Play) -> None:
     """It has the last value, and nobody is asked."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     says(book, "loss", "1", "2")
     frame = frame_of(client, book.thread(0))
     ask = {"expression": "loss", "context": "hover", "frameId": frame}

@@ -43,8 +43,7 @@ def test_no_way_to_a_rank_yet(play: Play) -> None:
 
 def test_the_way_is_down_and_up_again(play: Play) -> None:
     """A tunnel breaks: not tried while it is down, and at once when it is back."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     down = "the tunnel to trainer-1 is down: lost connection to pod"
     book.absent.add(("job", 1))
     book.know(1, way_down=down)
@@ -62,8 +61,7 @@ def test_the_way_is_down_and_up_again(play: Play) -> None:
 
 def test_the_way_is_seen_to_be_down_only_after_it_broke(play: Play) -> None:
     """The connection ends before the tunnel says so: the next try waits for its word."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.absent.add(("job", 1))
     book.lose(1)
     book.wait(20)
@@ -84,8 +82,7 @@ def test_a_pod_starts_again(play: Play) -> None:
     book = play(1)
     book.know(1, ready=False, incarnation="pod-1/0")
     client = attached(book)
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.know(1, ready=False, incarnation="pod-1/0")
     assert states(client) == ["running", "exited"]
     book.know(1, ready=False, incarnation="pod-1/1", way_down="trainer-1: CrashLoopBackOff")
@@ -100,10 +97,8 @@ def test_a_pod_starts_again(play: Play) -> None:
 def test_a_pod_that_is_deleted(play: Play) -> None:
     """Its rank's debugger may tell the end before the cluster tells of the pod, or never."""
     down = "pod trainer-1 was deleted; perhaps another is made in its place"
-    book = play(2)
-    client = attached(book)
-    with book.happens():
-        book.rank(1).exits()
+    book, client = play.attached(2)
+    book.exits(1)
     assert (states(client), reason(client, 1)) == (["running", "exited"], "the process ended")
     book.know(1, way_down=down)
     assert (states(client), reason(client, 1)) == (["running", "exited"], down)
@@ -114,8 +109,7 @@ def test_a_pod_that_is_deleted(play: Play) -> None:
 
 def test_the_end_that_nobody_saw_the_code_of(play: Play) -> None:
     """A pod is no more: its rank is gone, and no code is made up."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.exited(1, None)
     book.wait(2)
     assert states(client) == ["running", "exited"]
@@ -130,8 +124,7 @@ def test_a_job_that_loses_all_its_ranks_and_comes_back(play: Play) -> None:
     book = play(1, lingers=inf)
     book.know(0, ready=False, incarnation="first")
     client = attached(book)
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.wait(9)
     assert not any("waits for ranks" in each for each in told_by_us(client))
     book.wait(2)
@@ -154,15 +147,13 @@ def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
     """The session waits a while; longer, where the rank's place says that it comes back."""
     book = play(1, lingers=10)
     client = attached(book)
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.know(0, ready=False, way_down="pod t-0 does not run now: CrashLoopBackOff")
     book.wait(11)
     assert len([each for each in told_by_us(client) if "waits for ranks" in each]) == 1
     book.know(0, ready=False, incarnation="second")
     assert states(client) == ["running"]
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.wait(9)
     assert client.of("terminated") == []
     book.wait(2)
@@ -170,8 +161,7 @@ def test_ranks_that_end_where_containers_start_again(play: Play) -> None:
 
 
 def _exits(book: Playbook) -> None:
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
 
 
 def _dies(book: Playbook) -> None:
@@ -228,13 +218,11 @@ def test_each_end_of_all_ranks_is_waited_out_anew(play: Play) -> None:
     """A container that fails at once, again and again: each time there is time for the next."""
     book = play(1, lingers=10)
     client = attached(book)
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.wait(5)
     book.know(0, ready=False, incarnation="second")
     assert states(client) == ["running"]
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.wait(6)  # eleven since the first end
     assert client.of("terminated") == []
     book.wait(5)

@@ -139,8 +139,7 @@ def test_observers_keep_no_session(play: Play) -> None:
     observer = book.client("observer")
     introduce(observer)
     observer.ask("attach", role="observer")
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     editor.ask("disconnect")
     assert book.rank(0).data.stopped is None
     assert observer.ask("list").body["counts"]["waiting"] == 2
@@ -152,9 +151,7 @@ def test_the_first_leaves_and_the_second_goes_on(play: Play) -> None:
     first = attached(book, "first")
     second = join(book, "second", justMyCode=True)
     second.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 8}])
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     first.ask("disconnect")
     assert all(rank.data.stopped for rank in book.ranks.values())
     assert book.rank(0).last_breakpoints == [{"line": 8}]
@@ -173,8 +170,7 @@ class TestRestartOfAnAttachedEditor:
         """
         book = play(2, owns_job=True)
         client = attached(book)
-        with book.happens():
-            book.rank(0).hits(LINE)
+        book.hits(LINE, 0)
         client.ask("disconnect", restart=True, terminateDebuggee=True)
         book.wait(3)
         assert book.rank(0).data.stopped
@@ -186,10 +182,8 @@ class TestRestartOfAnAttachedEditor:
 
     def test_nobody_comes_back(self, play: Play) -> None:
         """After some seconds it is as if it had left for good."""
-        book = play(2)
-        client = attached(book)
-        with book.happens():
-            book.rank(0).hits(LINE)
+        book, client = play.attached(2)
+        book.hits(LINE, 0)
         client.ask("disconnect", restart=True)
         book.wait(30)
         assert not book.rank(0).data.stopped

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.scenes import KINDS, LINE, attached, stopped
-from tests.support.scripted.playbook import Playbook
+from tests.engine.conftest import Play
+from tests.engine.scenes import KINDS, LINE
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @each_kind
-def test_nothing_follows_terminated(kind: str) -> None:
+def test_nothing_follows_terminated(kind: str, rehearse: Play) -> None:
     """All ranks are killed where they stand, before the stop has been applied."""
-    book = Playbook(2)
-    client = attached(book, kind=kind)
+    book, client = rehearse.attached(2, kind=kind)
     for rank in book.ranks.values():
         rank.hits(LINE)
     book.pump()
@@ -29,10 +28,9 @@ def test_nothing_follows_terminated(kind: str) -> None:
 
 
 @each_kind
-def test_a_rank_that_is_gone_is_not_said_to_run(kind: str) -> None:
+def test_a_rank_that_is_gone_is_not_said_to_run(kind: str, rehearse: Play) -> None:
     """The one that was stopped is killed, and the other runs: it is the one that is told of."""
-    book = Playbook(2)
-    client = attached(book, kind=kind)
+    book, client = rehearse.attached(2, kind=kind)
     book.rank(0).hits(LINE)
     book.pump()
     book.wait(0.1)
@@ -48,19 +46,17 @@ def test_a_rank_that_is_gone_is_not_said_to_run(kind: str) -> None:
     assert book.thread(0) not in late
 
 
-def test_disconnect_is_answered_behind_terminated() -> None:
+def test_disconnect_is_answered_behind_terminated(rehearse: Play) -> None:
     """As debugpy does; the connection is closed after both."""
-    book = Playbook(2)
-    client = stopped(book)
+    _, client = rehearse.stopped(2)
     assert client.ask("disconnect").body == {}
     assert client.events[-1]["event"] == "terminated"
     assert client.closed
 
 
-def test_a_session_that_has_ended_says_so_once() -> None:
+def test_a_session_that_has_ended_says_so_once(rehearse: Play) -> None:
     """Who takes leave then has been told."""
-    book = Playbook(1)
-    client = attached(book)
+    book, client = rehearse.attached(1)
     book.rank(0).exits()
     book.pump()
     book.wait(1)

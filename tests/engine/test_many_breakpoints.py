@@ -6,15 +6,13 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.sending import COALESCE_WINDOW_S, MANY_RANKS
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached
 
 MANY: Final = MANY_RANKS + 1
 
 
 def test_what_moves_in_many_ranks_is_told_once(play: Play) -> None:
     """It ends as if each had been told of by itself."""
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     with book.quietly(f"{MANY} more ranks come"), book.happens():
         for number in range(1, MANY + 1):
             book.know(number)

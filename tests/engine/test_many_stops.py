@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.engine.stops.aggregate import MANY_AT_ONCE
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached
+from tests.engine.scenes import LINE
 from tests.support.scripted.playbook import Playbook
 
 EACH = MANY_AT_ONCE + 1
@@ -21,8 +21,7 @@ def stop(book: Playbook, first: int, count: int) -> None:
 def test_who_comes_by_the_hundred_is_waited_for(play: Play) -> None:
     """One stop and one row, whether a window is over or not, until few come."""
     with_more = 3 * EACH + 1
-    book = play(with_more + 1)
-    client = attached(book)
+    book, client = play.attached(with_more + 1)
     with book.quietly(f"{with_more} ranks stop, {EACH} in each window and the last in another"):
         for part in range(3):
             stop(book, part * EACH, EACH)
@@ -39,8 +38,7 @@ def test_who_comes_by_the_hundred_is_waited_for(play: Play) -> None:
 @pytest.mark.parametrize("late", [1, EACH])
 def test_late_ones_are_told_together(play: Play, late: int) -> None:
     """They are in the row of those who stand there already."""
-    book = play(EACH + late + 1)
-    client = attached(book)
+    book, client = play.attached(EACH + late + 1)
     with book.quietly(f"{EACH} ranks stop, and {late} more a second later"):
         stop(book, 0, EACH)
         book.wait(1)

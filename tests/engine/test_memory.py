@@ -22,6 +22,7 @@ from dap_mux.engine.state import threads
 from dap_mux.engine.state.handles import Handles
 from dap_mux.protocol.exchange import Kind
 from dap_mux.protocol.messages import decode
+from tests.engine.conftest import Play
 from tests.engine.scenes import attached, states, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -118,9 +119,8 @@ def asking(client: Client) -> Iterator[Callable[[int], object]]:
 
 
 @pytest.mark.parametrize("kind", range(6))
-def test_requests(kind: int) -> None:
-    book = Playbook(2)
-    client = stopped(book)
+def test_requests(kind: int, rehearse: Play) -> None:
+    book, client = rehearse.stopped(2)
     ask = list(asking(client))[kind]
     with book.quietly("again and again"):
         for number in range(TIMES):
@@ -133,9 +133,8 @@ def test_requests(kind: int) -> None:
     assert held(book) <= before + TIMES // 4
 
 
-def test_more_requests_than_can_wait() -> None:
-    book = Playbook(1)
-    client = stopped(book)
+def test_more_requests_than_can_wait(rehearse: Play) -> None:
+    book, client = rehearse.stopped(1)
     book.rank(0).silent.add("evaluate")
     answers = [client.ask("evaluate", expression="1", context="watch") for _ in range(LIMIT + 9)]
     waiting = [answer for answer in answers if answer.response is None]
@@ -146,9 +145,9 @@ def test_more_requests_than_can_wait() -> None:
     assert all(answer.response for answer in answers)
 
 
-def test_a_rank_that_is_lost_again_and_again() -> None:
+def test_a_rank_that_is_lost_again_and_again(rehearse: Play) -> None:
     """Each time its process is watched for its end, until the rank is back."""
-    book = Playbook(1)
+    book = rehearse(1)
     book.runs["job", 0] = True
     client = attached(book)
     before = 0
@@ -163,9 +162,9 @@ def test_a_rank_that_is_lost_again_and_again() -> None:
     assert states(client) == ["running"]
 
 
-def test_clients_that_come_and_go() -> None:
+def test_clients_that_come_and_go(rehearse: Play) -> None:
     """What they have asked about a stop may be answered once more; they are forgotten."""
-    book = Playbook(2)
+    book = rehearse(2)
     visit(book)
     before = held(book)
     for _ in range(LIMIT):

@@ -29,8 +29,7 @@ def questions(book: Playbook) -> int:
 
 def test_a_dimension_that_the_ranks_know(play: Play) -> None:
     """An unknown dimension: the ranks are asked for their DeviceMesh, once; rows tell it."""
-    book = play(4)
-    client = attached(book, events=["ranks"])
+    book, client = play.attached(4, events=["ranks"])
     laid_out(book, dp=2, tp=2)
     assert chosen(client, "0-1") == [0, 1]
     assert questions(book) == 0
@@ -49,8 +48,7 @@ def test_a_dimension_that_the_ranks_know(play: Play) -> None:
 
 def test_a_mesh_that_is_renamed_and_reshaped(play: Play) -> None:
     """A renamed and reshaped mesh shows up with the first rank set that speaks of it."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     laid_out(book, dp=2, tp=2)
     assert chosen(client, "ranks(tp=0)") == [0, 2]
     laid_out(book, replicate=1, shard=4)
@@ -72,8 +70,7 @@ def test_what_is_given_stays_beside_what_the_ranks_say(play: Play) -> None:
 
 def test_a_dimension_that_nobody_knows(play: Play) -> None:
     """Asked in vain: the error points at the column and suggests what the ranks know."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     refusal = client.ask("list", ranks="ranks(ddp=0)").refusal
     assert refusal.startswith("group job has no mesh dimensions")
     laid_out(book, dp=2)
@@ -87,8 +84,7 @@ def test_a_dimension_that_nobody_knows(play: Play) -> None:
 
 def test_a_rank_that_does_not_tell(play: Play) -> None:
     """A silent rank and one that talks nonsense hold up nobody; two who ask at once ask once."""
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     laid_out(book, dp=2, tp=2)
     book.rank(1).silent = {"evaluate"}
     book.rank(2).data.meshes = [["nonsense"]]

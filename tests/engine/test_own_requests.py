@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce, stopped
+from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce
 from tests.support.scripted.playbook import Playbook
 
 
@@ -17,8 +17,7 @@ def lines(book: Playbook) -> list[int]:
 class TestOurOwn:
     def test_list(self, play: Play) -> None:
         """`list`: every key always there."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("rank 1 stops"):
             book.rank(1).hits(LINE)
             book.wait(0.1)
@@ -31,16 +30,14 @@ class TestOurOwn:
 
     def test_session(self, play: Play) -> None:
         """`session`: where clients connect, which an editor that has started it cannot know."""
-        book = play(1)
-        client = attached(book)
+        book, client = play.attached(1)
         assert client.ask("session").body == {"address": None}
         book.feed(inputs.Listening("127.0.0.1:5677"))
         assert client.ask("session").body == {"address": "127.0.0.1:5677"}
 
     def test_focus(self, play: Play) -> None:
         """`focus`: another stopped rank is shown; a running or unknown one is refused."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop"):
             book.rank(0).hits(LINE)
             book.rank(1).hits(LINE)
@@ -53,8 +50,7 @@ class TestOurOwn:
 
     def test_focus_is_held_until_the_client_arrives(self, play: Play) -> None:
         """A `scopes` that was on its way when the focus moved does not take it back."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         old = frame_of(client, book.thread(0))
         client.ask("focus", rank=1)
         client.ask("scopes", frameId=old)
@@ -63,8 +59,7 @@ class TestOurOwn:
 
     def test_focus_goes_where_the_client_looks(self, play: Play) -> None:
         """Once the new stack is fetched a look at another rank is a wish to go there."""
-        book = play(3)
-        client = stopped(book, kind="neovim")
+        book, client = play.stopped(3, kind="neovim")
         old = frame_of(client, book.thread(0))
         client.ask("focus", rank=1)
         frame_of(client, book.thread(1))
@@ -145,8 +140,7 @@ class TestOurOwn:
     )
     def test_scope(self, play: Play, scope: str, step: list[int], run: int) -> None:
         """`scope`: whom `next` and `continue` act on; rank 2 is in a function of its own."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop at line 6, rank 2 at line 8"):
             for rank in book.ranks.values():
                 rank.hits(LINE if rank.number < 2 else 8)
@@ -164,8 +158,7 @@ class TestOurOwn:
 
     def test_view(self, play: Play) -> None:
         """`view`: one thread a class; the focused rank has a row of its own, and ids survive."""
-        book = play(4)
-        client = attached(book)
+        book, client = play.attached(4)
         with book.quietly("ranks 0-2 stop, rank 3 runs on"):
             for number in range(3):
                 book.rank(number).hits(LINE)
@@ -180,8 +173,7 @@ class TestOurOwn:
 
     def test_release(self, play: Play) -> None:
         """`release`: detached and running; the rest stay stopped."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         assert client.ask("release", ranks="1-2").body == {}
         book.wait(1)
         assert [bool(rank.data.stopped) for rank in book.ranks.values()] == [True, False, False]
@@ -190,8 +182,7 @@ class TestOurOwn:
 
     def test_drop(self, play: Play) -> None:
         """`drop`: forgotten; the session ends without it."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         client.ask("drop", ranks="2")
         book.wait(1)
         assert [entry["rank"] for entry in client.ask("list").body["ranks"]] == [0, 1]

@@ -197,10 +197,9 @@ def test_nobody_is_asked_where_that_is_off(play: Play) -> None:
 
 
 @pytest.mark.parametrize("how", ["terminated", "exited", "lost", "released"])
-def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str) -> None:
+def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str, rehearse: Play) -> None:
     """A cluster that spares silent ranks while one is stopped watches them again after that."""
-    book = Playbook(2)
-    client = attached(book)
+    book, client = rehearse.attached(2)
     all_stopped(book, LINE, 0)
     assert book.pauses == [True]
     match how:
@@ -218,4 +217,3 @@ def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str) -> None:
             client.ask("release", ranks="0")
     book.wait(1)
     assert book.pauses == [True, False]
-    book.finish()

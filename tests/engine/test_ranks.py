@@ -40,8 +40,7 @@ def test_killed(play: Play) -> None:
 
 def test_lost_and_back(play: Play) -> None:
     """A lost connection comes back under the same thread id, and old handles stay dead."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     stack = client.ask("stackTrace", threadId=book.thread(1)).body["stackFrames"]
     book.lose(1)
     assert states(client) == ["stopped", "lost"]
@@ -69,8 +68,7 @@ def test_already_being_debugged(play: Play) -> None:
 
 def test_lost_while_stopped_and_taken_for_debugged(play: Play) -> None:
     """Debugpy does not know yet that the link broke: lost, and why, until it is attached again."""
-    book = play(2)
-    client = stopped(book)
+    book, client = play.stopped(2)
     book.rank(1).refuses["attach"] = "Server[pid=7] is already being debugged."
     book.lose(1, "connection lost: nothing that was sent is acknowledged since 12 s")
     for _ in range(3):
@@ -90,8 +88,7 @@ def test_lost_while_stopped_and_taken_for_debugged(play: Play) -> None:
 
 def test_nobody_listens_any_more(play: Play) -> None:
     """A tunnel that is down is told from a rank that has not started yet."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.absent.add(("job", 1))
     book.lose(1, "the rank closed the connection")
     with book.quietly("some tries"):
@@ -149,8 +146,7 @@ def test_backoff(play: Play) -> None:
 
 def test_a_line_that_breaks_again_and_again(play: Play) -> None:
     """It works in between: tried at once each time, and not ever less often."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.rank(1).silent.add("attach")
     with book.quietly("it breaks twelve times while its rank is attached again"):
         for _ in range(12):
@@ -182,8 +178,7 @@ def test_a_line_that_breaks_before_its_rank_is_attached(play: Play) -> None:
 
 def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
     """A rank that was attached is tried every second, for half a minute."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     book.absent.add(("job", 1))
     with book.quietly("nobody listens for twenty seconds"):
         book.lose(1)
@@ -211,10 +206,8 @@ def test_no_answer_to_configuration_done(play: Play) -> None:
 
 def test_elastic_restart(play: Play) -> None:
     """A rank that ended comes back as a new process: same thread id, breakpoints replayed."""
-    book = play(2)
-    client = attached(book)
-    with book.happens():
-        book.rank(1).exits()
+    book, client = play.attached(2)
+    book.exits(1)
     book.rank(1).last_breakpoints = []
     book.know(1, pid=4711)
     book.wait(1)
@@ -244,8 +237,7 @@ def test_adapter_that_is_not_ready(play: Play) -> None:
 
 def test_exit_code_of_a_guest(play: Play) -> None:
     """Where nobody saw the ranks end there is no `exited`: no code is better than a wrong one."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     with book.happens():
         for rank in book.ranks.values():
             rank.exits()
@@ -264,8 +256,7 @@ def test_progress(play: Play) -> None:
     book.wait(0.8)
     assert client.of("progressStart")[0]["title"] == "Attaching to 3 ranks"
     assert client.of("progressUpdate")[-1]["message"] == "2 of 3 attached"
-    with book.happens():
-        book.rank(2).answers()
+    book.answers(2)
     book.wait(0.5)
     assert client.of("progressEnd")[0]["message"] == "3 of 3 attached"
 
@@ -321,14 +312,12 @@ def test_output_of_two_groups(play: Play) -> None:
     assert body["output"] in ("[eval:0; trainer:0] hello\n", "[trainer:0; eval:0] hello\n")
 
 
-def test_auto_view_above_64() -> None:
+def test_auto_view_above_64(rehearse: Play) -> None:
     """65 ranks are shown by class, 64 one by one."""
     for count, rows in ((64, 64), (65, 3)):
-        book = Playbook(count)
-        client = attached(book)
+        book, client = rehearse.attached(count)
         all_stopped(book, LINE, *range(1, count))
         assert len(client.ask("threads").body["threads"]) == rows
-        book.finish()
 
 
 def test_class_ids_survive_regrouping(play: Play) -> None:
@@ -369,13 +358,11 @@ def test_restart(play: Play) -> None:
     book = play(2, owns_job=True)
     client = attached(book, command="launch")
     assert client.of("capabilities")[-1] == {"capabilities": {"supportsRestartRequest": True}}
-    with book.happens():
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 1)
     assert client.ask("restart").body == {}
     assert "already" in client.ask("restart").refusal
     for number in range(2):
-        with book.happens():
-            book.rank(number).exits()
+        book.exits(number)
         book.exited(number, -15)
         book.rank(number).last_breakpoints = []
     book.wait(3)
@@ -399,8 +386,7 @@ def test_restart_that_fails(play: Play) -> None:
     book = play(1, owns_job=True)
     client = attached(book, command="launch")
     assert client.ask("restart").body == {}
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     book.exited(0, -15)
     book.feed(inputs.JobRestarted("cannot start rank 0: python: no such file"))
     book.pump()

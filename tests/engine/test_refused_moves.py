@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.scenes import LINE, all_stopped, attached, states, stopped, told_by_us
+from tests.engine.conftest import Play
+from tests.engine.scenes import LINE, all_stopped, attached, states, told_by_us
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -35,9 +36,9 @@ def row(client: Client, name: str) -> int:
 class TestStepThatHoldsThreads:
     """With `steppingResumesAllThreads: false` a step may wait for a thread that stands."""
 
-    def test_continue_is_not_swallowed(self) -> None:
+    def test_continue_is_not_swallowed(self, rehearse: Play) -> None:
         """It is what ends the waiting, so it goes to the rank at once."""
-        book = Playbook(1)
+        book = rehearse(1)
         client = threads_stand(book)
         book.rank(0).slow = True
         client.ask("stepOut", threadId=row(client, "Thread-2"))
@@ -47,11 +48,10 @@ class TestStepThatHoldsThreads:
         assert book.rank(0).due is None
         assert not book.rank(0).dead
         assert states(client) == ["running"]
-        book.finish()
 
-    def test_a_step_that_ends_as_it_is_continued(self) -> None:
+    def test_a_step_that_ends_as_it_is_continued(self, rehearse: Play) -> None:
         """Its stop crosses the continue: the rank is seen to stop, and to run on."""
-        book = Playbook(1)
+        book = rehearse(1)
         client = threads_stand(book)
         book.rank(0).slow = True
         client.ask("stepOut", threadId=row(client, "Thread-2"))
@@ -61,12 +61,10 @@ class TestStepThatHoldsThreads:
         book.wait(1)
         assert held(book) == []
         assert states(client) == ["running"]
-        book.finish()
 
-    def test_in_every_rank_of_a_class(self) -> None:
+    def test_in_every_rank_of_a_class(self, rehearse: Play) -> None:
         """So it is of several ranks, of which one has not arrived."""
-        book = Playbook(3)
-        client = stopped(book, steppingResumesAllThreads=False)
+        book, client = rehearse.stopped(3, steppingResumesAllThreads=False)
         book.rank(2).slow = True
         client.ask("next", threadId=book.thread(0))
         book.wait(1)
@@ -76,21 +74,19 @@ class TestStepThatHoldsThreads:
         assert book.rank(2).due is None
         assert not book.rank(2).dead
         assert states(client) == ["running"] * 3
-        book.finish()
 
-    def test_where_threads_run_the_stop_comes_first(self) -> None:
+    def test_where_threads_run_the_stop_comes_first(self, rehearse: Play) -> None:
         """A running rank is never told to continue."""
-        book = Playbook(1)
-        client = stopped(book)
+        book, client = rehearse.stopped(1)
         book.rank(0).slow = True
         client.ask("next", threadId=book.thread(0))
         client.ask("continue", threadId=book.thread(0))
         assert book.rank(0).due == "next"
         assert not book.rank(0).dead
 
-    def test_the_other_thread_may_step_meanwhile(self) -> None:
+    def test_the_other_thread_may_step_meanwhile(self, rehearse: Play) -> None:
         """That is the other way to end the waiting; each step is told of its own thread."""
-        book = Playbook(1)
+        book = rehearse(1)
         client = threads_stand(book)
         book.rank(0).slow = True
         second, third = row(client, "Thread-2"), row(client, "Thread-3")
@@ -99,21 +95,18 @@ class TestStepThatHoldsThreads:
         assert client.ask("stepOut", threadId=third).body == {}
         assert client.of("continued")[-1] == {"threadId": third, "allThreadsContinued": False}
         assert client.ask("stepOut", threadId=third).body == {}  # the key is held: dropped
-        with book.happens():
-            book.rank(0).arrives()
+        book.arrives(0)
         book.wait(0.6)
         assert states(client) == ["stopped"]
-        book.finish()
 
 
 class TestRefusals:
     """debugpy says no after we have said yes: the ranks stand, and are shown so."""
 
     @pytest.mark.parametrize("command", ["next", "stepIn", "stepOut", "continue"])
-    def test_the_state_is_restored(self, command: str) -> None:
+    def test_the_state_is_restored(self, command: str, rehearse: Play) -> None:
         """All of the class is stopped as before, and what is asked next is not swallowed."""
-        book = Playbook(3)
-        client = stopped(book)
+        book, client = rehearse.stopped(3)
         for rank in book.ranks.values():
             rank.refuses = {command: "Wrong ID sent from the client: 77"}
         client.ask(command, threadId=book.thread(0))
@@ -129,12 +122,10 @@ class TestRefusals:
         book.wait(0.6)
         assert held(book) == []
         assert states(client) == ["running"] * 3
-        book.finish()
 
-    def test_one_of_a_class(self) -> None:
+    def test_one_of_a_class(self, rehearse: Play) -> None:
         """The others step; the one that refused is not waited for."""
-        book = Playbook(3)
-        client = stopped(book)
+        book, client = rehearse.stopped(3)
         book.rank(2).refuses = {"next": "no"}
         client.ask("next", threadId=book.thread(0))
         book.wait(0.6)
@@ -143,23 +134,19 @@ class TestRefusals:
         assert "rank 2 refused 'next': no" in told_by_us(client)[-1]
         client.ask("continue", threadId=book.thread(0))
         assert held(book) == []
-        book.finish()
 
-    def test_without_a_reason(self) -> None:
+    def test_without_a_reason(self, rehearse: Play) -> None:
         """That is said too."""
-        book = Playbook(1)
-        client = stopped(book)
+        book, client = rehearse.stopped(1)
         book.rank(0).refuses = {"stepIn": ""}
         client.ask("stepIn", threadId=book.thread(0))
         book.wait(0.6)
         assert "debugpy refused it and gave no reason" in told_by_us(client)[-1]
         assert states(client) == ["stopped"]
-        book.finish()
 
-    def test_a_late_one_that_refuses_to_follow(self) -> None:
+    def test_a_late_one_that_refuses_to_follow(self, rehearse: Play) -> None:
         """It stands where it arrived, and the next continue takes it along."""
-        book = Playbook(2)
-        client = stopped(book)
+        book, client = rehearse.stopped(2)
         late = book.rank(1)
         late.slow = True
         client.ask("next", threadId=book.thread(0))
@@ -172,23 +159,19 @@ class TestRefusals:
         assert states(client) == ["stopped"] * 2
         client.ask("continue", threadId=book.thread(0))
         assert held(book) == []
-        book.finish()
 
-    def test_a_pause(self) -> None:
+    def test_a_pause(self, rehearse: Play) -> None:
         """The rank runs on, and the client is told why."""
-        book = Playbook(1)
-        client = attached(book)
+        book, client = rehearse.attached(1)
         book.rank(0).refuses = {"pause": "not now"}
         client.ask("pause", threadId=book.thread(0))
         book.wait(0.1)
         assert told_by_us(client) == ["dap-mux: rank 0 refused 'pause': not now\n"]
         assert states(client) == ["running"]
-        book.finish()
 
-    def test_a_rank_that_is_lost_meanwhile(self) -> None:
+    def test_a_rank_that_is_lost_meanwhile(self, rehearse: Play) -> None:
         """There is nothing to restore."""
-        book = Playbook(2)
-        client = stopped(book)
+        book, client = rehearse.stopped(2)
         book.rank(1).silent = {"next"}
         client.ask("next", threadId=book.thread(0))
         book.lose(1)
@@ -198,10 +181,9 @@ class TestRefusals:
 
 
 class TestTheWordOfTheConsole:
-    def test_a_refused_step_is_answered_and_restored(self) -> None:
+    def test_a_refused_step_is_answered_and_restored(self, rehearse: Play) -> None:
         """`cast ... n` has its own answer."""
-        book = Playbook(2)
-        client = attached(book)
+        book, client = rehearse.attached(2)
         all_stopped(book)
         for rank in book.ranks.values():
             rank.refuses = {"next": "no"}
@@ -210,4 +192,3 @@ class TestTheWordOfTheConsole:
         book.wait(0.6)
         assert states(client) == ["stopped"] * 2
         assert told_by_us(client) == []
-        book.finish()

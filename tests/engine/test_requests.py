@@ -9,7 +9,7 @@ import pytest
 
 from dap_mux.engine.routes import ROUTES
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, frame_of, stopped
+from tests.engine.scenes import LINE, attached, frame_of
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -30,8 +30,7 @@ def lines(book: Playbook) -> list[int]:
 class TestDataOfOneRank:
     def test_stack_to_variables(self, play: Play) -> None:
         """`stackTrace`, `scopes`, `variables`: equal ids of two ranks never meet."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         for number in (0, 1):
             reference = variables_of(client, book.thread(number))
             values = client.ask("variables", variablesReference=reference).body["variables"]
@@ -39,8 +38,7 @@ class TestDataOfOneRank:
 
     def test_set_variable(self, play: Play) -> None:
         """`setVariable` and `setExpression` change one rank."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         reference = variables_of(client, book.thread(1))
         client.ask("setVariable", variablesReference=reference, name="loss", value="7")
         frame = frame_of(client, book.thread(1))
@@ -50,8 +48,7 @@ class TestDataOfOneRank:
 
     def test_evaluate(self, play: Play) -> None:
         """`evaluate` goes to the frame's owner, without a frame to the focused rank."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         frame = frame_of(client, book.thread(1))
         watch: dict[str, Any] = {"expression": "loss", "context": "watch"}
         assert client.ask("evaluate", frameId=frame, **watch).body["result"] == "10"
@@ -60,16 +57,14 @@ class TestDataOfOneRank:
 
     def test_completions(self, play: Play) -> None:
         """`completions` of the frame's owner."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         frame = frame_of(client, book.thread(1))
         body = client.ask("completions", frameId=frame, text="lo", column=3).body
         assert [target["label"] for target in body["targets"]] == ["loss"]
 
     def test_goto(self, play: Play) -> None:
         """`gotoTargets` of the focused rank, and `goto` of the target's owner."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         frame_of(client, book.thread(1))
         (target,) = client.ask("gotoTargets", source={"path": PATH}, line=LINE).body["targets"]
         client.ask("goto", threadId=book.thread(1), targetId=target["id"])
@@ -78,8 +73,7 @@ class TestDataOfOneRank:
 
     def test_step_in_targets(self, play: Play) -> None:
         """`stepInTargets`, and `stepIn` with one of them."""
-        book = play(2)
-        client = stopped(book)
+        book, client = play.stopped(2)
         frame = frame_of(client, book.thread(1))
         (target,) = client.ask("stepInTargets", frameId=frame).body["targets"]
         thread = book.thread(1)
@@ -89,8 +83,7 @@ class TestDataOfOneRank:
 
     def test_exception_info(self, play: Play) -> None:
         """`exceptionInfo` after an exception stop; elsewhere refused: it kills a connection."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         with book.happens():
             book.rank(0).hits(LINE)
             book.rank(1).raises()
@@ -105,23 +98,20 @@ class TestDataOfOneRank:
 
     def test_modules_and_source(self, play: Play) -> None:
         """`modules` and `source` of the focused rank; its own words when it has none."""
-        book = play(2)
-        client = stopped(book)
+        _, client = play.stopped(2)
         assert client.ask("modules", startModule=0).body["modules"][0]["path"] == PATH
         assert client.ask("source", sourceReference=0).refusal == "Source unavailable"
 
     def test_set_debugger_property(self, play: Play) -> None:
         """debugpy's own `setDebuggerProperty`."""
-        book = play(1)
-        client = stopped(book)
+        _, client = play.stopped(1)
         assert client.ask("setDebuggerProperty", skipSuspendOnBreakpointException=[]).body == {}
 
 
 class TestControl:
     def test_continue(self, play: Play) -> None:
         """`continue` in scope `auto` means all ranks, but is sent to the stopped ones only."""
-        book = play(3)
-        client = attached(book)
+        book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop"):
             book.rank(0).hits(LINE)
             book.rank(1).hits(LINE)
@@ -132,23 +122,20 @@ class TestControl:
 
     def test_pause(self, play: Play) -> None:
         """`pause` is answered at once; a rank blocked in C is shown pausing and not waited for."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         book.rank(1).slow = True
         assert client.ask("pause", threadId=book.thread(0)).body == {}
         book.wait(0.1)
         assert [body["threadId"] for body in client.of("stopped")] == [book.thread(0)]
         assert client.ask("list").body["counts"]["pausing"] == 1
-        with book.happens():
-            book.rank(1).arrives()
+        book.arrives(1)
         book.wait(0.2)
         assert client.of("stopped")[-1]["threadId"] == book.thread(0)
 
     @pytest.mark.parametrize(("command", "line"), [("next", 7), ("stepIn", 7), ("stepOut", 12)])
     def test_steps(self, play: Play, command: str, line: int) -> None:
         """Each kind of step takes the whole class along."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         client.ask(command, threadId=book.thread(0))
         book.wait(0.1)
         assert lines(book) == [line] * 3
@@ -156,14 +143,12 @@ class TestControl:
 
     def test_step_while_running(self, play: Play) -> None:
         """A running rank cannot step: said at once."""
-        book = play(2)
-        client = attached(book)
+        book, client = play.attached(2)
         assert "is running" in client.ask("next", threadId=book.thread(0)).refusal
 
     def test_single_thread(self, play: Play) -> None:
         """`singleThread` means this rank only."""
-        book = play(3)
-        client = stopped(book)
+        book, client = play.stopped(3)
         client.ask("next", threadId=book.thread(0), singleThread=True)
         book.wait(0.2)
         assert lines(book) == [LINE + 1, LINE, LINE]
@@ -174,8 +159,7 @@ class TestControl:
 class TestBreakpointRequests:
     def test_function_breakpoints(self, play: Play) -> None:
         """`setFunctionBreakpoints`, merged as the others."""
-        book = play(2)
-        client = attached(book)
+        _, client = play.attached(2)
         body = client.ask("setFunctionBreakpoints", breakpoints=[{"name": "train"}]).body
         assert body["breakpoints"][0]["verified"]
 
@@ -189,8 +173,7 @@ class TestBreakpointRequests:
 
 def test_refused(play: Play) -> None:
     """What nobody answers is refused at once and never forwarded; an unknown request too."""
-    book = play(1)
-    client = stopped(book)
+    book, client = play.stopped(1)
     arguments = {"threadId": book.thread(0), "frameId": frame_of(client, book.thread(0))}
     refusals = [client.ask(command, **ARGUMENTS[command](arguments)).refusal for command in REFUSED]
     assert all("not supported" in refusal for refusal in refusals)

@@ -6,7 +6,7 @@ from typing import Any
 
 from dap_mux.engine.endpoint import Traits
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, stopped
+from tests.engine.scenes import LINE, attached
 
 MAIN = "MainThread"
 ANSWER: dict[str, Any] = {
@@ -17,8 +17,7 @@ ANSWER: dict[str, Any] = {
 
 
 def test_ranks_at_different_places_part_where_they_differ(play: Play) -> None:
-    book = play(4)
-    client = stopped(book)
+    book, client = play.stopped(4)
     [*book.ranks.values()][1].data.stacks = ANSWER
     body = client.ask("stacks").body
     (thread,) = (one for one in body["threads"] if one["name"] == MAIN)
@@ -34,8 +33,7 @@ def test_ranks_at_different_places_part_where_they_differ(play: Play) -> None:
 
 
 def test_threads_of_one_kind_are_one_tree(play: Play) -> None:
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     for number, rank in enumerate(book.ranks.values()):
         threads = [ANSWER["threads"][0], [f"loader-{number}", False, [[1, 1, 9]]]]
         rank.data.stacks = {**ANSWER, "threads": threads}
@@ -49,8 +47,7 @@ def test_threads_of_one_kind_are_one_tree(play: Play) -> None:
 
 
 def test_ranks_that_cannot_tell_are_named_with_the_reason(play: Play) -> None:
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     first, second, _ = book.ranks.values()
     first.data.stacks = {**ANSWER, "threads": [["MainThread", True, [[5, 0, 7]]]]}
     second.data.stacks = "nonsense"

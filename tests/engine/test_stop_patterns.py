@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import KINDS, LINE, SETTLED, attached, editing, introduce
+from tests.engine.scenes import KINDS, LINE, SETTLED, editing, introduce
 from tests.support.editors import VSCodeModel
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import Playbook
@@ -118,9 +118,9 @@ def test_step_of_a_class(play: Play, kind: str) -> None:
 
 
 @each_kind
-def test_five_fast_steps(kind: str) -> None:
+def test_five_fast_steps(kind: str, rehearse: Play) -> None:
     """Five F10 without waiting: nobody is left behind, and the focus stays."""
-    book = Playbook(4)
+    book = rehearse(4)
     client = all_four(book, kind)
     for _ in range(5):
         client.press(client.editor.press_f10())
@@ -128,7 +128,6 @@ def test_five_fast_steps(kind: str) -> None:
     book.wait(1)
     assert client.shows == "0 stopped <, 1 stopped, 2 stopped, 3 stopped"
     assert len({rank.program.line for rank in book.ranks.values()}) == 1
-    book.finish()
 
 
 @each_kind
@@ -146,8 +145,7 @@ def test_slow_step_others_arrive(play: Play, kind: str) -> None:
         book.pump()
     if kind != "dape":
         assert client.editor.arrow is None
-    with book.happens():
-        book.rank(1).arrives()
+    book.arrives(1)
     book.wait(0.6)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 stopped"
     assert client.editor.arrow == (book.thread(1), LINE + 1)
@@ -163,8 +161,7 @@ def test_slow_step_focus_arrives_first(play: Play, kind: str) -> None:
     client.press(client.editor.press_f10())
     book.wait(0.7)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 running"
-    with book.happens():
-        book.rank(3).arrives()
+    book.arrives(3)
     book.wait(0.6)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 stopped"
 
@@ -220,8 +217,7 @@ def test_leave_without_focus(play: Play, kind: str) -> None:
     """A rank ends that nobody looks at: its row goes."""
     book = play(4)
     client = three_of_four(book, kind)
-    with book.happens():
-        book.rank(3).exits()
+    book.exits(3)
     book.wait(1)
     assert client.shows == "0 running, 1 stopped <, 2 stopped"
     assert stopped_ranks(book) == [1, 2]
@@ -232,8 +228,7 @@ def test_leave_with_focus(play: Play, kind: str) -> None:
     """The focused rank ends: its class's lowest rank is shown, nobody is resumed."""
     book = play(4)
     client = three_of_four(book, kind)
-    with book.happens():
-        book.rank(1).exits()
+    book.exits(1)
     book.wait(1)
     assert client.shows == "0 running, 2 stopped <, 3 stopped"
     assert stopped_ranks(book) == [2, 3]
@@ -288,8 +283,7 @@ def test_another_rank_stops_during_a_slow_step(play: Play, kind: str) -> None:
     if isinstance(client.editor, VSCodeModel):
         client.press(client.editor.tick_800ms_after_step())
         book.pump()
-    with book.happens():
-        book.rank(1).arrives()
+    book.arrives(1)
     book.wait(0.6)
     assert client.shows == "0 running, 1 stopped <, 2 running, 3 stopped"
     assert stopped_ranks(book) == [1, 3]
@@ -308,27 +302,24 @@ def test_the_exception_is_shown_first(play: Play, kind: str) -> None:
 
 
 @pytest.mark.parametrize("count", [4, 64])
-def test_vscode_asks_five_things_however_many_ranks(count: int) -> None:
+def test_vscode_asks_five_things_however_many_ranks(count: int, rehearse: Play) -> None:
     """The cost of a stop does not grow with the ranks."""
-    book = Playbook(count)
+    book = rehearse(count)
     client = editing(book, "vscode")
     before = client.editor.requests_sent
     stop(book, *range(1, count))
     assert client.editor.requests_sent - before <= 5
-    book.finish()
 
 
 @each_kind
-def test_a_stop_while_another_rank_attaches(kind: str) -> None:
+def test_a_stop_while_another_rank_attaches(kind: str, rehearse: Play) -> None:
     """The other one stops in the next moment: that is one stop for every editor."""
-    book = Playbook(2)
+    book = rehearse(2)
     client = editing(book, kind)
     late = book.ranks["job", 2] = FakeRank(2)
     late.silent = {"evaluate"}
     book.know(2)
-    with book.happens():
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+    book.hits(LINE, 0, 1)
     assert client.of("stopped") == []
     late.answers()
     late.hits(LINE)
@@ -339,16 +330,13 @@ def test_a_stop_while_another_rank_attaches(kind: str) -> None:
 
 
 @each_kind
-def test_a_stop_before_the_last_one_is_applied(kind: str) -> None:
+def test_a_stop_before_the_last_one_is_applied(kind: str, rehearse: Play) -> None:
     """It waits for the window: some editors lose the stack that they have just asked for."""
-    book = Playbook(2)
-    client = attached(book, kind=kind)
-    with book.happens():
-        book.rank(1).hits(LINE)
+    book, client = rehearse.attached(2, kind=kind)
+    book.hits(LINE, 1)
     book.wait(SETTLED)
     told = len(client.of("stopped"))
-    with book.happens():
-        book.rank(0).hits(LINE)
+    book.hits(LINE, 0)
     assert len(client.of("stopped")) == told == 1
     book.wait(0.1)
     assert len(client.of("stopped")) > told

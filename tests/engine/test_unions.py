@@ -176,8 +176,7 @@ def test_exception_filters_of_two(play: Play) -> None:
 
 def test_exception_conditions(play: Play) -> None:
     """debugpy knows none: the filter is not set, and the answer says so."""
-    book = play(1)
-    client = attached(book)
+    _, client = play.attached(1)
     option = {"filterId": "raised", "condition": "ranks(0): step > 3"}
     body = client.ask("setExceptionBreakpoints", filters=["uncaught"], filterOptions=[option]).body
     assert [one["verified"] for one in body["breakpoints"]] == [True, False]

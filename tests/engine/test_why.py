@@ -41,8 +41,7 @@ def why(book: Playbook, client: Client) -> Any:
 
 
 def test_the_rank_that_stays_away_is_named(play: Play) -> None:
-    book = play(4)
-    client = attached(book)
+    book, client = play.attached(4)
     for number, rank in enumerate(book.ranks.values()):
         rank.data.evidence = SLEEPS if number == 2 else RECEIVES
     body = why(book, client)
@@ -67,8 +66,7 @@ def test_ranks_in_the_debugger_hold_the_others_up(play: Play) -> None:
 
 
 def test_a_rank_that_cannot_tell_leaves_it_undecided(play: Play) -> None:
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     first, second = book.ranks.values()
     first.data.evidence, second.data.evidence = "nonsense", RECEIVES
     body = why(book, client)
@@ -88,8 +86,7 @@ def test_what_the_system_shows_of_a_process_counts(play: Play) -> None:
 
 
 def test_a_flight_recorder_that_is_off_is_said(play: Play) -> None:
-    book = play(3)
-    client = attached(book)
+    book, client = play.attached(3)
     for number, rank in enumerate(book.ranks.values()):
         told = SLEEPS if number == 2 else RECEIVES
         rank.data.evidence = {**told, "recorder": "on" if number else "off"}
@@ -102,8 +99,7 @@ def test_a_flight_recorder_that_is_off_is_said(play: Play) -> None:
 
 @pytest.mark.parametrize("form", ["bytecode", "source"])
 def test_the_modules_are_sent_once(play: Play, form: str) -> None:
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     book.rank(0).data.lacks = form
     for _ in range(2):
         assert why(book, client)["verdict"] == "healthy"
@@ -114,8 +110,7 @@ def test_the_modules_are_sent_once(play: Play, form: str) -> None:
 
 
 def test_a_rank_that_never_learns(play: Play) -> None:
-    book = play(1)
-    client = attached(book)
+    book, client = play.attached(1)
     book.rank(0).data.lacks = "nothing"
     body = why(book, client)
     assert (body["verdict"], body["sentence"]) == (

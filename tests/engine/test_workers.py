@@ -60,8 +60,7 @@ def workers(client: Client) -> list[tuple[int, int | None, str]]:
 
 def test_let_go_by_default(play: Play) -> None:
     """A child waits for a debugger although it was kept from that: one more connection frees it."""
-    book = play(2)
-    client = attached(book)
+    book, client = play.attached(2)
     told = len(client.events)
     started = starts(book, 1, 41)
     assert not started.waits
@@ -71,8 +70,7 @@ def test_let_go_by_default(play: Play) -> None:
 
 def test_debugged(play: Play) -> None:
     """A worker appears below its rank, has its breakpoints, stops, and runs on with all."""
-    book = play(2)
-    client = attached(book, subProcess=True)
+    book, client = play.attached(2, subProcess=True)
     started = starts(book, 0, 41)
     assert names(client) == ["rank 0", "rank 0 / worker 1", "rank 1"]
     hit(book, started)
@@ -216,8 +214,7 @@ def test_its_rank_ends_first(play: Play) -> None:
     """The session is of ranks: a process that outlives them runs on without us."""
     book = play(1)
     debugging(book, (0, 41))
-    with book.happens():
-        book.rank(0).exits()
+    book.exits(0)
     assert book.finished
     assert not child(book, 41).ended
 
@@ -237,8 +234,7 @@ def test_link_lost_and_back(play: Play) -> None:
 
 def test_gone_before_we_come(play: Play) -> None:
     """debugpy answers for an unknown child as if all were well, and ends that session."""
-    book = play(1)
-    client = attached(book, subProcess=True)
+    book, client = play.attached(1, subProcess=True)
     with book.happens():
         book.rank(0).children.start(41).ended = True
     book.wait(20)
@@ -247,8 +243,7 @@ def test_gone_before_we_come(play: Play) -> None:
 
 def test_multiprocessings_own(play: Play) -> None:
     """The resource tracker runs nothing of the user's: it is let go."""
-    book = play(1)
-    client = attached(book, subProcess=True)
+    book, client = play.attached(1, subProcess=True)
     with book.happens():
         book.rank(0).children.start(41).data.values["resource_tracker"] = ""
     assert names(client) == ["MainThread"]
@@ -266,8 +261,7 @@ def test_focus(play: Play) -> None:
 
 def test_start_debugging(play: Play) -> None:
     """The same news as a request; it is answered, and then acted upon."""
-    book = play(1)
-    client = attached(book, subProcess=True)
+    book, client = play.attached(1, subProcess=True)
     with book.happens():
         rank = book.rank(0)
         rank.children.start(41)

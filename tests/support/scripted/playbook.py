@@ -146,6 +146,33 @@ class Playbook:
         yield
         self.pump()
 
+    def hits(self, line: int, *numbers: int) -> None:
+        """These ranks hit a breakpoint at the same moment."""
+        with self.happens():
+            for number in numbers:
+                self.rank(number).hits(line)
+
+    def exits(self, *numbers: int) -> None:
+        """The programs of these ranks end at the same moment."""
+        with self.happens():
+            for number in numbers:
+                self.rank(number).exits()
+
+    def raises(self, number: int) -> None:
+        """An exception is raised in a rank."""
+        with self.happens():
+            self.rank(number).raises()
+
+    def arrives(self, number: int) -> None:
+        """A slow rank stops, as it was told to."""
+        with self.happens():
+            self.rank(number).arrives()
+
+    def answers(self, number: int) -> None:
+        """A silent rank answers."""
+        with self.happens():
+            self.rank(number).answers()
+
     def wait(self, seconds: float) -> None:
         """Let time pass, and each deadline on the way."""
         until = self.now + seconds
