@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import pytest
 
 from dap_mux.engine import Settings
-from tests.engine.scenes import attached, stopped
+from tests.engine.scenes import attached, introduced, stopped
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
 TRANSCRIPTS: Final = Path(__file__).parent / "transcripts"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Play:
@@ -30,13 +32,26 @@ class Play:
 
     def attached(self, count: int, name: str = "client", **more: Any) -> tuple[Playbook, Client]:
         """A session with default settings, and its client (see `scenes.attached`)."""
-        book = self(count)
-        return book, attached(book, name, **more)
+        return self.scene(count, attached, name, **more)
 
     def stopped(self, count: int, **more: Any) -> tuple[Playbook, Client]:
         """A session whose ranks have all stopped, and its client (see `scenes.stopped`)."""
+        return self.scene(count, stopped, **more)
+
+    def introduced(self, count: int) -> tuple[Playbook, Client]:
+        """A session with default settings, and a client that has been introduced."""
+        return self.scene(count, introduced)
+
+    def scene(
+        self,
+        count: int,
+        begin: Callable[Concatenate[Playbook, P], T],
+        *args: P.args,
+        **more: P.kwargs,
+    ) -> tuple[Playbook, T]:
+        """A session with default settings, and whoever `begin` makes take part in it."""
         book = self(count)
-        return book, stopped(book, **more)
+        return book, begin(book, *args, **more)
 
     def finish(self) -> str:
         """Check what only the end shows; return the transcripts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dap_mux.engine.admission import Token
 from tests.support.editors import DapeModel, Editor, NvimDapModel, VSCodeModel
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client, EditorClient
@@ -33,6 +34,13 @@ def introduce(client: Client, kind: str = "generic", **more: Any) -> None:
     client.ask("initialize", **about, columnsStartAt1=True, pathFormat="path", **more)
 
 
+def introduced(book: Playbook, name: str = "client", token: Token | None = None) -> Client:
+    """A client that has sent `initialize`."""
+    client = book.client(name, token)
+    introduce(client)
+    return client
+
+
 def attach(client: Client, *, kind: str = "generic", **arguments: Any) -> None:
     """The usual order: initialize, attach, breakpoints, configurationDone."""
     introduce(client, kind)
@@ -42,7 +50,7 @@ def attach(client: Client, *, kind: str = "generic", **arguments: Any) -> None:
     client.ask("configurationDone")
 
 
-def attached(book: Playbook, name: str = "client", **arguments: Any) -> Client:
+def attached(book: Playbook, /, name: str = "client", **arguments: Any) -> Client:
     """A client that has been through the handshake, which another transcript shows."""
     client = book.client(name)
     count = len(book.ranks)
@@ -62,7 +70,7 @@ def all_stopped(book: Playbook, line: int = LINE, *ranks: int) -> None:
         book.wait(0.5)
 
 
-def stopped(book: Playbook, **arguments: Any) -> Client:
+def stopped(book: Playbook, /, **arguments: Any) -> Client:
     """A client with every rank stopped at the same line."""
     client = attached(book, **arguments)
     all_stopped(book)

@@ -14,7 +14,7 @@ from dap_mux.engine.routes import ROUTES
 from dap_mux.protocol.messages import decode
 from dap_mux.protocol.types import UNAUTHORIZED
 from tests.engine.conftest import Play
-from tests.engine.scenes import attach, attached, introduce
+from tests.engine.scenes import attach, attached, introduce, introduced
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.outputs import singly
 from tests.support.scripted.playbook import PATH
@@ -26,8 +26,7 @@ BREAKPOINT: Final[dict[str, object]] = {"source": {"path": PATH}, "breakpoints":
 def test_before_the_token_only_initialize(play: Play) -> None:
     """What an editor says around its attach is refused, and no rank hears of it."""
     book = play(2)
-    stranger = book.client("stranger", Token(SECRET))
-    introduce(stranger)
+    stranger = introduced(book, "stranger", Token(SECRET))
     wishes: dict[str, dict[str, object]] = {
         "setBreakpoints": BREAKPOINT,
         "setExceptionBreakpoints": {"filters": ["raised"]},
@@ -92,8 +91,7 @@ def test_the_token_goes_no_further() -> None:
 def test_a_wrong_token(play: Play) -> None:
     """Refused with a word about the token, and closed."""
     book = play(1)
-    stranger = book.client("stranger", Token(SECRET))
-    introduce(stranger)
+    stranger = introduced(book, "stranger", Token(SECRET))
     assert stranger.ask("attach", token=SECRET[:-1]).refusal == WRONG
     assert stranger.closed
 
@@ -101,8 +99,7 @@ def test_a_wrong_token(play: Play) -> None:
 def test_no_token(play: Play) -> None:
     """A stock configuration that does not know of it learns what is wanted."""
     book = play(1)
-    stranger = book.client("stranger", Token(SECRET))
-    introduce(stranger)
+    stranger = introduced(book, "stranger", Token(SECRET))
     assert stranger.ask("attach", justMyCode=True).refusal == MISSING
     assert stranger.closed
 
@@ -110,8 +107,7 @@ def test_no_token(play: Play) -> None:
 def test_launch_wants_it_too(play: Play) -> None:
     """`launch` starts a process, so it is refused as `attach` is."""
     book = play(ranks_from_client=True)
-    stranger = book.client("stranger", Token(SECRET))
-    introduce(stranger)
+    stranger = introduced(book, "stranger", Token(SECRET))
     assert stranger.ask("launch", program="x.py").refusal == MISSING
     assert stranger.closed
 

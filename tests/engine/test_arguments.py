@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, introduce
+from tests.engine.scenes import LINE, attach, attached
 from tests.support.scripted.playbook import PATH
 
 AT = {"source": {"path": PATH}}
@@ -14,9 +14,7 @@ NULLS = {"line": LINE, "condition": None, "hitCondition": None, "logMessage": No
 
 def test_null_in_a_breakpoint_is_absent(play: Play) -> None:
     """`"condition": null` and its like, before the ranks attach and after."""
-    book = play(2)
-    client = book.client()
-    introduce(client)
+    book, client = play.introduced(2)
     client.ask_wrongly("setBreakpoints", {**AT, "breakpoints": [NULLS]})
     client.ask("attach", justMyCode=True)
     client.ask("configurationDone")
@@ -65,9 +63,7 @@ def test_what_is_refused_leaves_all_as_it_was(play: Play) -> None:
 
 def test_a_wrong_attach_may_be_tried_again(play: Play) -> None:
     """What debugpy would not take in `attach` is refused before any rank is told of it."""
-    book = play(1)
-    client = book.client()
-    introduce(client)
+    book, client = play.introduced(1)
     refusal = client.ask("attach", clientOS="macos").refusal
     assert refusal == "attach: clientOS must be windows or unix"
     client.ask("attach", clientOS="unix", subProcessId=7, whatever=[None])

@@ -28,7 +28,7 @@ from tests.support.scripted.scripted_clients import Client
 MESH = {"job": Mesh.parse("dp=2,tp=2")}
 
 
-def waiting(book: Playbook, *ranks: int, **wanted: Any) -> Client:
+def waiting(book: Playbook, /, *ranks: int, **wanted: Any) -> Client:
     """A client with a barrier at the line, set before the ranks run; these are there."""
     client = book.client()
     with book.quietly(f"{len(book.ranks)} ranks attached, a barrier at {PATH}:{LINE}"):
@@ -71,8 +71,7 @@ def runs(book: Playbook, *ranks: int) -> list[int]:
 
 def test_all_stop_together(play: Play) -> None:
     """A rank that is there waits untold; with the last one all have stopped, in one event."""
-    book = play(3)
-    client = waiting(book, 0, 2)
+    book, client = play.scene(3, waiting, 0, 2)
     book.wait(1)
     assert stops(client) == 0
     assert reasons(client) == ["barrier 2/3", None, "barrier 2/3"]
@@ -85,8 +84,7 @@ def test_all_stop_together(play: Play) -> None:
 
 def test_every_round_is_new(play: Play) -> None:
     """After a `continue` of all they wait for each other again."""
-    book = play(2)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(2, waiting, 0, 1)
     client.ask("continue", threadId=1)
     arrive(book, 1)
     assert (stops(client), reasons(client)) == (1, [None, "barrier 1/2"])
@@ -107,8 +105,7 @@ def test_a_set_with_a_condition(play: Play) -> None:
 
 def test_the_drop_down_of_an_editor(play: Play) -> None:
     """`mode` is the same as the word in the condition, and no rank hears of it."""
-    book = play(2)
-    client = waiting(book, 0, condition="step == 2", mode="together")
+    book, client = play.scene(2, waiting, 0, condition="step == 2", mode="together")
     assert sent(book) == [[{"line": LINE, "condition": waits("step == 2")}]] * 2
     assert reasons(client) == ["barrier 1/2", None]
     assert set_one(client, mode="each")["verified"]
@@ -116,8 +113,7 @@ def test_the_drop_down_of_an_editor(play: Play) -> None:
 
 def test_the_mode_survives_an_edit_of_the_condition(play: Play) -> None:
     """VS Code sends none then, also with each later list; the answer says so."""
-    book = play(2)
-    client = waiting(book, condition="step == 2", mode="together")
+    book, client = play.scene(2, waiting, condition="step == 2", mode="together")
     for condition in ("step == 3", "step == 3", "step == 4"):
         told = set_one(client, condition=condition)
         assert told["message"] == "the mode 'together' is kept; choose 'each rank' to end it"
@@ -132,8 +128,7 @@ def test_the_mode_survives_an_edit_of_the_condition(play: Play) -> None:
 
 def test_continue_of_all_frees_all(play: Play) -> None:
     """They may be out of step then, so the next round may fail."""
-    book = play(3)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(3, waiting, 0, 1)
     client.ask("continue", threadId=1)
     assert runs(book, 0, 1) == [0, 1]
     assert reasons(client) == [None] * 3
@@ -148,8 +143,7 @@ def test_continue_of_all_frees_all(play: Play) -> None:
 
 def test_continue_of_ranks_that_are_stopped_elsewhere_frees_none(play: Play) -> None:
     """They may be on their way to the barrier."""
-    book = play(3)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(3, waiting, 0, 1)
     book.rank(2).stops("breakpoint", 8)
     book.wait(1)
     client.ask("continue", threadId=book.thread(2))
@@ -160,7 +154,7 @@ def test_continue_of_ranks_that_are_stopped_elsewhere_frees_none(play: Play) -> 
 # Rounds that may fail
 
 
-def late(book: Playbook, **wanted: Any) -> Client:
+def late(book: Playbook, /, **wanted: Any) -> Client:
     """A client that sets a barrier into ranks that run."""
     client = attached(book)
     with book.quietly("the breakpoint is a barrier"):
@@ -173,8 +167,7 @@ def test_set_while_ranks_run(play: Play) -> None:
 
     After they have met they wait for each other as long as it takes.
     """
-    book = play(2)
-    client = late(book)
+    book, client = play.scene(2, late)
     arrive(book, 0)
     book.wait(0.9)
     assert runs(book, 0) == []
@@ -191,8 +184,7 @@ def test_set_while_ranks_run(play: Play) -> None:
 
 def test_ranks_that_are_three_seconds_apart_meet(play: Play) -> None:
     """Each further round has twice the patience."""
-    book = play(2)
-    client = late(book)
+    book, client = play.scene(2, late)
     for patience in (1, 2):
         arrive(book, 0)
         book.wait(patience)
@@ -205,8 +197,7 @@ def test_ranks_that_are_three_seconds_apart_meet(play: Play) -> None:
 
 def test_who_is_missing_is_told_though_rounds_fail(play: Play) -> None:
     """Once others have waited for 5 s altogether; and once."""
-    book = play(2)
-    client = late(book)
+    book, client = play.scene(2, late)
     for patience in (1, 2):
         arrive(book, 0)
         book.wait(patience)
@@ -224,8 +215,7 @@ def test_who_is_missing_is_told_though_rounds_fail(play: Play) -> None:
 
 def test_a_missing_rank_that_is_stopped_is_waited_for(play: Play) -> None:
     """Its user has not let it run yet."""
-    book = play(2)
-    client = late(book)
+    book, client = play.scene(2, late)
     with book.quietly("rank 1 stops elsewhere"):
         book.rank(1).stops("breakpoint", 8)
         book.wait(1)
@@ -252,8 +242,7 @@ def test_set_while_all_are_stopped(play: Play) -> None:
 
 
 def test_who_is_paused_there_stays_when_the_round_fails(play: Play) -> None:
-    book = play(3)
-    client = late(book)
+    book, client = play.scene(3, late)
     arrive(book, 0, 1)
     client.ask("pause", threadId=book.thread(0), singleThread=True)
     book.wait(1)
@@ -264,8 +253,7 @@ def test_who_is_paused_there_stays_when_the_round_fails(play: Play) -> None:
 
 def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
     """The others wait on, without it, until it comes by again."""
-    book = play(3)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(3, waiting, 0, 1)
     client.ask("continue", threadId=book.thread(0), singleThread=True)
     assert runs(book, 0, 1) == [0]
     assert reasons(client) == [None, "barrier 1/2", None]
@@ -275,8 +263,7 @@ def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
 
 def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
     """Then those that wait are all there."""
-    book = play(2)
-    client = waiting(book, 0)
+    book, client = play.scene(2, waiting, 0)
     with book.quietly("rank 1 waits elsewhere"):
         book.rank(1).stops("pause", 8)
         book.wait(1)
@@ -288,8 +275,7 @@ def test_the_last_that_is_awaited_is_freed(play: Play) -> None:
 
 
 def test_removing_the_breakpoint_frees_all(play: Play) -> None:
-    book = play(3)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(3, waiting, 0, 1)
     client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[])
     assert runs(book, 0, 1) == [0, 1]
     assert stops(client) == 0
@@ -297,8 +283,7 @@ def test_removing_the_breakpoint_frees_all(play: Play) -> None:
 
 def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
     """Editors send the whole list each time that one of them changes."""
-    book = play(2)
-    client = waiting(book, 0)
+    book, client = play.scene(2, waiting, 0)
     set_one(client, condition="barrier")
     assert reasons(client) == ["barrier 1/2", None]
     arrive(book, 1)
@@ -307,8 +292,7 @@ def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
 
 def test_release_and_loss(play: Play) -> None:
     """Ranks that are let go, lost or ended are waited for no longer."""
-    book = play(4)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(4, waiting, 0, 1)
     client.ask("release", ranks="0")
     assert reasons(client)[1] == "barrier 1/3"
     book.absent.add(("job", 2))
@@ -322,8 +306,7 @@ def test_release_and_loss(play: Play) -> None:
 
 
 def test_who_comes_back_is_waited_for(play: Play) -> None:
-    book = play(2)
-    client = waiting(book, 0)
+    book, client = play.scene(2, waiting, 0)
     with book.quietly("rank 1 is lost, and comes back"):
         book.know(2)
         book.wait(2)
@@ -334,8 +317,7 @@ def test_who_comes_back_is_waited_for(play: Play) -> None:
 
 def test_an_ordinary_stop_on_the_line_wins(play: Play) -> None:
     """A second client's breakpoint without a condition stops each rank by itself."""
-    book = play(2)
-    client = waiting(book)
+    book, client = play.scene(2, waiting)
     other = attached(book, "other")
     arrive(book, 0)
     book.wait(SETTLED)
@@ -345,8 +327,7 @@ def test_an_ordinary_stop_on_the_line_wins(play: Play) -> None:
 
 def test_a_condition_that_holds_on_the_line_wins(play: Play) -> None:
     """The rank evaluates it before it waits."""
-    book = play(2)
-    client = waiting(book)
+    book, client = play.scene(2, waiting)
     other = attached(book, "other")
     set_one(other, condition="step == 7")
     book.rank(0).data.values["step == 7"] = "False"
@@ -371,8 +352,7 @@ def test_a_pause_shows_who_waits(play: Play) -> None:
 
 def test_a_step_is_no_barrier(play: Play) -> None:
     """A rank that ends its step on the line has stopped."""
-    book = play(2)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(2, waiting, 0, 1)
     book.rank(0).slow = True
     client.ask("next", threadId=book.thread(0), singleThread=True)
     book.hits(LINE, 0)
@@ -381,8 +361,7 @@ def test_a_step_is_no_barrier(play: Play) -> None:
 
 
 def test_others_on_the_line_that_cannot_be_told_apart(play: Play) -> None:
-    book = play(1)
-    client = waiting(book)
+    book, client = play.scene(1, waiting)
     other = attached(book, "other")
     told = set_one(other, hitCondition="5")
     assert told["message"] == "a barrier and a hit count cannot share a line: not set"
@@ -428,8 +407,7 @@ def test_who_is_missing_and_does_not_answer(play: Play) -> None:
 
 
 def test_who_is_missing_is_told_after_5_s_and_once(play: Play) -> None:
-    book = play(2)
-    client = waiting(book, 0)
+    book, client = play.scene(2, waiting, 0)
     book.wait(4.9)
     assert told_by_us(client) == []
     book.wait(600)
@@ -442,8 +420,7 @@ def test_who_is_missing_is_told_after_5_s_and_once(play: Play) -> None:
 
 def test_a_rank_that_waits_is_released(play: Play) -> None:
     """It runs on without a debugger, and those who wait do so without it."""
-    book = play(3)
-    client = waiting(book, 0, 1)
+    book, client = play.scene(3, waiting, 0, 1)
     client.ask("release", ranks="0")
     book.wait(1)
     assert runs(book, 0, 1) == [0]
@@ -453,8 +430,7 @@ def test_a_rank_that_waits_is_released(play: Play) -> None:
 
 def test_rows_of_an_editor(play: Play) -> None:
     """VS Code reads the names again once a rank has waited for a moment."""
-    book = play(3)
-    client = editing(book, "vscode")
+    book, client = play.scene(3, editing, "vscode")
     assert isinstance(client.editor, VSCodeModel)
     with book.quietly("the breakpoint is a barrier"):
         barrier = {"line": LINE, "condition": "barrier"}
@@ -476,8 +452,7 @@ def test_rows_of_an_editor(play: Play) -> None:
 def test_any_order_is_one_stop(seed: int, rehearse: Play) -> None:
     """Whoever comes when, and is paused, freed alone or lost meanwhile: nobody waits for ever."""
     chance = random.Random(seed)
-    book = rehearse(8)
-    client = waiting(book)
+    book, client = rehearse.scene(8, waiting)
     missing = list(range(8))
     chance.shuffle(missing)
     lost = missing.pop() if seed % 2 else None
@@ -514,8 +489,7 @@ def test_any_order_is_one_stop(seed: int, rehearse: Play) -> None:
 
 def test_the_same_everywhere_runs_on(play: Play) -> None:
     """No client hears of it, whoever comes first."""
-    book = play(2)
-    client = waiting(book, condition="differ: loss")
+    book, client = play.scene(2, waiting, condition="differ: loss")
     assert sent(book) == [[{"line": LINE, "condition": waits(compared='"loss"')}]] * 2
     for _ in range(2):
         for rank in book.ranks.values():
@@ -558,8 +532,7 @@ def test_one_dimension_is_compared(play: Play) -> None:
 
 def test_the_focus_goes_to_the_outlier(play: Play) -> None:
     """Also from another rank that was looked at before; rank 0 stays where it stands."""
-    book = play(3)
-    client = waiting(book, 0, 1, 2, condition="differ: loss")
+    book, client = play.scene(3, waiting, 0, 1, 2, condition="differ: loss")
     for number, rank in enumerate(book.ranks.values()):
         rank.data.values["loss"] = "2.5" if number == 2 else "2.0"
     client.ask("continue", threadId=book.thread(0))
@@ -579,16 +552,14 @@ def test_a_tolerance_and_a_set(play: Play) -> None:
 
 def test_an_expression_that_fails_stops(play: Play) -> None:
     """Otherwise a name that is spelled wrong would never be found."""
-    book = play(2)
-    client = waiting(book, 0, 1, condition="los", mode="differ")
+    book, client = play.scene(2, waiting, 0, 1, condition="los", mode="differ")
     book.wait(1)
     told = client.of("stopped")[0]["text"]
     assert told == "los, ranks 0-1: NameError: name 'los' is not defined"
 
 
 def test_differ_breakpoints_that_cannot_be(play: Play) -> None:
-    book = play(2)
-    client = waiting(book)
+    book, client = play.scene(2, waiting)
     told = set_one(client, mode="differ")
     assert told["message"] == "write the expression to compare as the condition"
     assert set_one(client, condition="differ: a b")["message"] == "not a Python expression: a b"
@@ -618,8 +589,7 @@ def test_a_rank_whose_debugpy_does_not_let_it_wait(play: Play) -> None:
 
 def test_a_rank_is_lost_while_others_wait(play: Play) -> None:
     """The others are compared without it."""
-    book = play(3)
-    client = waiting(book, condition="differ: step - step")
+    book, client = play.scene(3, waiting, condition="differ: step - step")
     for rank in book.ranks.values():
         rank.data.values["step - step"] = "0"
     arrive(book, 0, 2)

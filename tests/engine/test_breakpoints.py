@@ -9,7 +9,7 @@ from dap_mux.rank_sets.algebra import All
 from dap_mux.rank_sets.errors import Place
 from dap_mux.rank_sets.world import Selection
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, introduce
+from tests.engine.scenes import LINE, attached, introduced
 from tests.support.fake_rank.rank import FakeRank
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -197,8 +197,7 @@ def test_each_client_has_its_own_ids(play: Play) -> None:
     book.wait(0.1)
     assert first.of("stopped")[0]["hitBreakpointIds"] == [one["id"]]
     assert second.of("stopped")[0]["hitBreakpointIds"] == [two["id"]]
-    late = book.client("late")
-    introduce(late)
+    late = introduced(book, "late")
     late.ask("attach", justMyCode=True)
     three = set_one(late)
     late.ask("configurationDone")
@@ -262,9 +261,7 @@ def test_source_without_a_path(play: Play) -> None:
 
 def test_exception_filter_with_a_rank_set(play: Play) -> None:
     """A filter's condition may pick ranks too."""
-    book = play(2)
-    client = book.client()
-    introduce(client)
+    book, client = play.introduced(2)
     client.ask("attach", justMyCode=True)
     option = {"filterId": "raised", "condition": "ranks(1):"}
     client.ask("setExceptionBreakpoints", filters=[], filterOptions=[option])
@@ -278,8 +275,7 @@ def test_handshake_of_a_rank_that_connects_meanwhile(play: Play) -> None:
     """An answer to setBreakpoints waits for ranks that are on their way."""
     book = play(2)
     book.rank(1).silent = {"attach"}
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("attach", justMyCode=True)
     waiting = client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     assert waiting.response is None

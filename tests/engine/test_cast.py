@@ -9,7 +9,7 @@ import pytest
 from dap_mux.engine import Settings
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, introduce, stopped
+from tests.engine.scenes import LINE, all_stopped, attached, introduced, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Answer, Client
 
@@ -204,8 +204,7 @@ class TestAnswers:
         """A one-shot looks, steps and continues; it sets no breakpoint that dies with it."""
         book = play(2)
         stopped(book)
-        observer = book.client("observer")
-        introduce(observer)
+        observer = introduced(book, "observer")
         observer.ask("attach", role="observer")
         assert values(cast(observer, "0", "p 1")) == {"0": "1"}
         cast(observer, "0", "n")

@@ -17,7 +17,7 @@ from dap_mux.errors import PeerFault
 from dap_mux.protocol.handle_fields import PLACE_EVENTS
 from dap_mux.protocol.messages import decode, raw
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, introduce
+from tests.engine.scenes import LINE, introduced
 from tests.support.fake_rank.injected_calls import INJECTED
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -54,7 +54,7 @@ def test_whatever_an_event_holds_is_translated_or_refused(name: str, body: objec
         translation.event(name, Raw(json.dumps(body).encode()))
 
 
-def joined(book: Playbook, name: str, path: str = PATH, line: int = LINE, **more: Any) -> Client:
+def joined(book: Playbook, /, name: str, path: str = PATH, line: int = LINE, **more: Any) -> Client:
     """A client with a breakpoint; `more`: what it says in `initialize`, and `attach`."""
     client = book.client(name)
     about = {key: more.pop(key) for key in ("linesStartAt1", "pathFormat") if key in more}
@@ -79,8 +79,7 @@ def edges(book: Playbook) -> list[bool]:
 
 def test_lines_from_0(play: Play) -> None:
     """Every line is one less for this client, and the ranks see none of it."""
-    book = play(2)
-    client = joined(book, "zero", line=LINE - 1, linesStartAt1=False)
+    book, client = play.scene(2, joined, "zero", line=LINE - 1, linesStartAt1=False)
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
     book.hits(LINE, 0, 1)
     assert stands(client, book.thread(0)) == (PATH, LINE - 1)
@@ -106,8 +105,7 @@ def test_columns_from_0(play: Play) -> None:
 
 def test_uris(play: Play) -> None:
     """A client that names files by URI gets them back as it wrote them."""
-    book = play(1)
-    client = joined(book, "uri", "file:///job/tr%61in.py", pathFormat="uri")
+    book, client = play.scene(1, joined, "uri", "file:///job/tr%61in.py", pathFormat="uri")
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
     book.hits(LINE, 0)
     assert stands(client, book.thread(0)) == ("file:///job/tr%61in.py", LINE)
@@ -115,8 +113,7 @@ def test_uris(play: Play) -> None:
 
 def test_windows_beside_linux(play: Play) -> None:
     """Both have the sources elsewhere: one file for the ranks, and each its own paths."""
-    book = play(2)
-    linux = joined(book, "linux", pathMappings=POSIX, clientOS="unix")
+    book, linux = play.scene(2, joined, "linux", pathMappings=POSIX, clientOS="unix")
     windows = joined(book, "windows", HERE, pathMappings=WINDOWS, clientOS="windows")
     assert edges(book) == [False, True]
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
@@ -214,8 +211,7 @@ def test_breakpoints_from_before_attach(play: Play) -> None:
     """Set before anybody knows where the client's files are: they count from attach on."""
     book = play(1)
     joined(book, "linux", pathMappings=POSIX)
-    early = book.client("early")
-    introduce(early)
+    early = introduced(book, "early")
     told = early.ask("setBreakpoints", source={"path": BY_MAPPING}, breakpoints=[{"line": 8}])
     assert not told.body["breakpoints"][0]["verified"]
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
@@ -247,8 +243,7 @@ def test_a_new_first_client(play: Play) -> None:
     book = play(1)
     with book.quietly("linux has come and gone; an observer on Windows stays"):
         first = joined(book, "linux", pathMappings=POSIX)
-        observer = book.client("observer")
-        introduce(observer)
+        observer = introduced(book, "observer")
         observer.ask("attach", role="observer", pathMappings=WINDOWS)
         first.ask("disconnect")
         book.wait(1)
@@ -282,9 +277,7 @@ def test_a_line_that_is_no_number_is_refused(line: object) -> None:
 
 def test_mappings_that_cannot_be_read(play: Play) -> None:
     """They are refused in attach, by entry; the client may try again."""
-    book = play(1)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(1)
     answer = client.ask("attach", pathMappings=[{"localRoot": "/job"}])
     assert "entry 1: remoteRoot is missing" in answer.refusal
     client.ask("attach", pathMappings=POSIX)

@@ -29,7 +29,11 @@ def held(book: Playbook) -> list[int]:
     return [rank.number for rank in book.ranks.values() if rank.held is not None]
 
 
-def begun(book: Playbook, values: Mapping[int, str] | None = None, *, text: str = DIFFER) -> Client:
+def begun(
+    book: Playbook, /, values: Mapping[int, str] | None = None, *, text: str = DIFFER
+) -> Client:
+    book: Playbook, /, values: Mapping[int, str] | None = None, *, text: str = DIFFER
+) -> Client:
     client = waiting(book, condition=text)
     hold(book, values or {})
     return client
@@ -37,8 +41,7 @@ def begun(book: Playbook, values: Mapping[int, str] | None = None, *, text: str 
 
 def test_the_same_everywhere(play: Play) -> None:
     """No client hears of it, and no rank is asked anything."""
-    book = play(2)
-    client = begun(book)
+    book, client = play.scene(2, begun)
     for _ in range(2):
         hold(book, {1: "2.5"})
         assert held(book) == [1]
@@ -49,8 +52,7 @@ def test_the_same_everywhere(play: Play) -> None:
 
 def test_values_that_differ(play: Play) -> None:
     """All stop, and are told once all have."""
-    book = play(3)
-    client = begun(book, {0: "2.0", 1: "2.5"})
+    book, client = play.scene(3, begun, {0: "2.0", 1: "2.5"})
     assert reasons(client) == ["differ 2/3", "differ 2/3", None]
     hold(book, {2: "2.0"})
     assert stops(client) == 1
@@ -63,8 +65,7 @@ def test_values_that_differ(play: Play) -> None:
 
 
 def test_a_tolerance(play: Play) -> None:
-    book = play(2)
-    client = begun(book, {0: "1.0000", 1: "1.0001"}, text="differ: loss within 0.1%")
+    book, client = play.scene(2, begun, {0: "1.0000", 1: "1.0001"}, text="differ: loss within 0.1%")
     assert (stops(client), runs(book, 0, 1)) == (0, [0, 1])
 
 
@@ -82,8 +83,7 @@ def test_one_that_stops_is_asked(play: Play) -> None:
 
 
 def test_rows_say_who_waits(play: Play) -> None:
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     book.wait(1)
     assert names(client) == ["rank 0 · differ 1/2", "rank 1"]
     first = client.ask("list").body["ranks"][0]
@@ -109,8 +109,7 @@ def test_a_pause_stops_who_waits(play: Play) -> None:
 
 def test_the_round_is_over_while_one_stops_for_a_pause(play: Play) -> None:
     """It stays there, as it was asked to."""
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     with book.happens():
         client.send("pause", threadId=book.thread(0), singleThread=True)
         book.rank(1).holds(LINE, "1")
@@ -121,8 +120,7 @@ def test_the_round_is_over_while_one_stops_for_a_pause(play: Play) -> None:
 @pytest.mark.parametrize("single", [True, False])
 def test_it_is_told_to_run_on_before_it_has_stopped_for_a_pause(play: Play, single: bool) -> None:
     """It runs on as soon as it has stopped, and is not taken for one that comes by again."""
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     with book.happens():
         client.send("pause", threadId=book.thread(0), singleThread=True)
         client.send("continue", threadId=book.thread(0), singleThread=single)
@@ -133,16 +131,14 @@ def test_it_is_told_to_run_on_before_it_has_stopped_for_a_pause(play: Play, sing
 
 
 def test_continue_of_all_frees_all(play: Play) -> None:
-    book = play(3)
-    client = begun(book, {0: "1", 1: "1"})
+    book, client = play.scene(3, begun, {0: "1", 1: "1"})
     client.ask("continue", threadId=book.thread(0))
     assert held(book) == []
 
 
 def test_set_while_ranks_run(play: Play) -> None:
     """A rank that waits alone is let go after a second; then they are in step, and compared."""
-    book = play(2)
-    client = late(book, condition=DIFFER)
+    book, client = play.scene(2, late, condition=DIFFER)
     hold(book, {0: "1"})
     book.wait(1)
     assert held(book) == []
@@ -154,8 +150,7 @@ def test_set_while_ranks_run(play: Play) -> None:
 
 
 def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
-    book = play(2)
-    client = late(book, condition=DIFFER)
+    book, client = play.scene(2, late, condition=DIFFER)
     hold(book, {0: "1"})
     book.rank(0).never_stops = True
     client.ask("pause", threadId=book.thread(0), singleThread=True)
@@ -168,8 +163,7 @@ def test_one_that_was_paused_as_the_round_failed_stays(play: Play) -> None:
 
 
 def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
-    book = play(3)
-    client = begun(book, {0: "1", 1: "1"})
+    book, client = play.scene(3, begun, {0: "1", 1: "1"})
     client.ask("continue", threadId=book.thread(0), singleThread=True)
     assert (held(book), reasons(client)) == ([1], [None, "differ 1/2", None])
     hold(book, {2: "1"})
@@ -178,8 +172,7 @@ def test_continue_of_a_rank_alone_frees_it(play: Play) -> None:
 
 def test_removing_the_breakpoint_frees_all(play: Play) -> None:
     """Also one whose value is still on its way."""
-    book = play(3)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(3, begun, {0: "1"})
     with book.happens():
         book.rank(1).holds(LINE, "1")
         client.send("setBreakpoints", source={"path": PATH}, breakpoints=[])
@@ -188,8 +181,7 @@ def test_removing_the_breakpoint_frees_all(play: Play) -> None:
 
 
 def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     set_one(client, condition=DIFFER)
     assert held(book) == [0]
     hold(book, {1: "1"})
@@ -198,8 +190,7 @@ def test_the_same_breakpoint_sent_again_frees_none(play: Play) -> None:
 
 def test_loss_and_release(play: Play) -> None:
     """The others are compared without them."""
-    book = play(4)
-    client = begun(book, {0: "1", 1: "2"})
+    book, client = play.scene(4, begun, {0: "1", 1: "2"})
     client.ask("release", ranks="1")
     book.absent.add(("job", 2))
     book.lose(2)
@@ -210,8 +201,7 @@ def test_loss_and_release(play: Play) -> None:
 
 def test_one_is_lost_while_all_are_told_to_stop(play: Play) -> None:
     """The others are told as soon as they stand."""
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     book.absent.add(("job", 1))
     book.rank(1).holds(LINE, "2")
     book.rank(1).never_stops = True
@@ -223,8 +213,7 @@ def test_one_is_lost_while_all_are_told_to_stop(play: Play) -> None:
 
 
 def test_one_that_never_stops_is_not_waited_for(play: Play) -> None:
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     book.rank(1).never_stops = True
     hold(book, {1: "2"})
     assert stops(client) == 0
@@ -238,8 +227,7 @@ def test_one_that_never_stops_is_not_waited_for(play: Play) -> None:
 
 def test_a_step_that_ends_on_the_line(play: Play) -> None:
     """It has stopped, as at any breakpoint."""
-    book = play(2)
-    client = begun(book, {0: "1", 1: "2"})
+    book, client = play.scene(2, begun, {0: "1", 1: "2"})
     book.rank(0).slow = True
     client.ask("next", threadId=book.thread(0), singleThread=True)
     hold(book, {0: "1"})
@@ -249,8 +237,7 @@ def test_a_step_that_ends_on_the_line(play: Play) -> None:
 
 def test_another_thread_of_it_stops_elsewhere(play: Play) -> None:
     """The rank has stopped, and waits for nobody."""
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     with book.happens():
         book.rank(0).stops("breakpoint", 8)
     book.wait(SETTLED)
@@ -272,8 +259,7 @@ def test_a_rank_that_talks_nonsense(play: Play) -> None:
 
 def test_the_session_ends(play: Play) -> None:
     """debugpy frees them when it is left, so nobody is told to run on."""
-    book = play(2)
-    client = begun(book, {0: "1"})
+    book, client = play.scene(2, begun, {0: "1"})
     client.ask("disconnect")
     book.wait(1)
     assert runs(book, 0, 1) == [0, 1]
@@ -283,8 +269,7 @@ def test_the_session_ends(play: Play) -> None:
 def test_any_order(seed: int, rehearse: Play) -> None:
     """Whoever tells, stops, is paused, freed alone or lost: nobody waits for ever."""
     chance = random.Random(seed)
-    book = rehearse(6)
-    client = begun(book)
+    book, client = rehearse.scene(6, begun)
     odd = chance.randrange(12)  # mostly there is one that differs
     missing = list(range(6))
     chance.shuffle(missing)

@@ -395,8 +395,7 @@ def test_a_stack_that_comes_late(play: Play) -> None:
     book, client = play.attached(2)
     book.rank(0).silent = {"stackTrace"}
     book.rank(0).hits(LINE)
-    with book.quietly("a second passes"):
-        book.wait(1.2)
+    book.wait_quietly(1.2, "a second passes")
     assert len(client.of("stopped")) == 1
     (entry,) = client.ask("list", ranks="0").body["ranks"]
     assert (entry["state"], entry["line"]) == ("stopped", None)

@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, introduce, told_by_us
+from tests.engine.scenes import LINE, all_stopped, attached, introduced, told_by_us
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -74,8 +74,7 @@ def test_an_exception_that_was_shown(play: Play) -> None:
 def test_held_with_nobody_attached(play: Play) -> None:
     """It says what it failed of, and how long it is held still."""
     book = ours(play)
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("attach", role="observer")
     book.failed(1, "NotImplementedError at model.py:33", 300.0)
     assert reason(client, 1) == "failed: NotImplementedError at model.py:33, held, 300 s left"

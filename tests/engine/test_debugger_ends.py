@@ -30,8 +30,7 @@ def test_its_process_runs_on(play: Play) -> None:
     book.runs[ONE] = True
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client) == ["running", "lost"]
     book.process_ends(1)
     assert states(client) == ["running", "exited"]
@@ -44,8 +43,7 @@ def test_all_of_them(play: Play) -> None:
         book.runs["job", number] = True
         debugger_ends(book, number)
     assert reasons(client) == ["its debugger has ended, and its process runs on without one"] * 2
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert client.of("terminated") == []
     for number in range(2):
         book.process_ends(number)
@@ -68,8 +66,7 @@ def test_who_started_it_watches_it(play: Play) -> None:
     client = attached(book)
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client) == ["running", "lost"]
     book.exited(1, -9)
     assert states(client) == ["running", "exited"]
@@ -91,11 +88,9 @@ def test_nobody_sees_it(play: Play) -> None:
     book, client = play.attached(2)
     debugger_ends(book, 1)
     assert states(client) == ["running", "lost"]
-    with book.quietly("14 seconds pass"):
-        book.wait(14)
+    book.wait_quietly(14, "14 seconds pass")
     assert states(client) == ["running", "lost"]
-    with book.quietly("2 seconds pass"):
-        book.wait(2)
+    book.wait_quietly(2, "2 seconds pass")
     assert states(client) == ["running", "exited"]
 
 
@@ -104,8 +99,7 @@ def test_a_way_back(play: Play) -> None:
     book, client = play.attached(2)
     debugger_ends(book, 1)
     book.absent.clear()
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client) == ["running", "running"]
 
 
@@ -114,8 +108,7 @@ def test_the_tunnel_is_down(play: Play) -> None:
     book, client = play.attached(2)
     debugger_ends(book, 1)
     book.know(1, way_down="the tunnel is down")
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client) == ["running", "lost"]
 
 
@@ -146,8 +139,7 @@ def alone(play: Play, host: str) -> tuple[Playbook, Client]:
     client = attached(book)
     book.absent.add(ONE)
     book.lose(1)
-    with book.quietly("it is tried again"):
-        book.wait(1)
+    book.wait_quietly(1, "it is tried again")
     return book, client
 
 
@@ -158,14 +150,12 @@ def test_a_machine_refuses_for_its_rank_without_an_adapter(play: Play) -> None:
         None,
         "its debugger has ended; whether its process still runs cannot be seen from here",
     ]
-    with book.quietly("16 seconds pass"):
-        book.wait(16)
+    book.wait_quietly(16, "16 seconds pass")
     assert states(client) == ["running", "exited"]
 
 
 def test_the_near_end_of_a_tunnel_refuses(play: Play) -> None:
     """That says nothing of the rank."""
     book, client = alone(play, "127.0.0.1")
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client) == ["running", "lost"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, introduce
+from tests.engine.scenes import attached, introduced
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -14,8 +14,7 @@ def beginning(book: Playbook) -> Client:
     """A client that has sent `attach` to two ranks whose adapters are starting."""
     for number in range(2):
         book.know(number, ready=False).met = False
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.send("attach", justMyCode=True)
     return client
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, frame_of, introduce
+from tests.engine.scenes import LINE, attach, attached, frame_of, introduced
 from tests.engine.test_breakpoints import set_one
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -115,8 +115,7 @@ class TestNeverAsItIs:
         for rank in book.ranks.values():
             rank.alone = True
             rank.silent = {"configurationDone"}
-        client = book.client()
-        introduce(client)
+        client = introduced(book)
         client.ask("attach", justMyCode=True)
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
         with book.happens():

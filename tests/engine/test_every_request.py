@@ -9,7 +9,7 @@ import pytest
 from msgspec import inspect
 
 from dap_mux.engine.routes import ROUTES
-from tests.engine.scenes import attach, attached, introduce, stopped
+from tests.engine.scenes import attach, attached, introduced, stopped
 from tests.support.clients.argument_cases import Ids, cases
 from tests.support.clients.argument_cases import right as right_for
 from tests.support.scripted.playbook import PATH, Playbook
@@ -24,14 +24,8 @@ def _new(book: Playbook) -> Client:
     return book.client()
 
 
-def _initialised(book: Playbook) -> Client:
-    client = book.client()
-    introduce(client)
-    return client
-
-
 def _configuring(book: Playbook) -> Client:
-    client = _initialised(book)
+    client = introduced(book)
     client.ask("attach", justMyCode=True)
     return client
 
@@ -44,7 +38,7 @@ def _left(book: Playbook) -> Client:
 
 PHASES: Final[dict[str, Scene]] = {
     "new": _new,
-    "initialised": _initialised,
+    "initialised": introduced,
     "configuring": _configuring,
     "stopped": stopped,
     "running": attached,

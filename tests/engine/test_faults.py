@@ -14,7 +14,7 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.state.rank import NO_REASON
 from dap_mux.protocol.messages import decode
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, frame_of, introduce, stopped
+from tests.engine.scenes import LINE, attached, frame_of, introduced, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 
 DEFECT: Final = "internal error 1 (ZeroDivisionError: by a test)"
@@ -121,13 +121,11 @@ def test_what_a_rank_says_harms_no_other(book: Playbook, settings: Brittle) -> N
 
 def test_an_attach_that_fails_may_be_tried_again(book: Playbook, settings: Brittle) -> None:
     """It leaves no client that is half in the session, and no rank attached for nobody."""
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
     observed = attached(book, "observer", role="observer")
     settings.breaks()
-    stranger = book.client("stranger", BrittleToken("secret"))
-    introduce(stranger)
+    stranger = introduced(book, "stranger", BrittleToken("secret"))
     assert stranger.ask("attach", token="x").refusal.startswith(DEFECT)
     settings.works()
     client.ask("attach", justMyCode=True)

@@ -10,7 +10,7 @@ import pytest
 
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, attached, introduce, stopped, told_by_us
+from tests.engine.scenes import LINE, attach, attached, introduced, stopped, told_by_us
 from tests.support.fake_rank.injected_calls import injected_call
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -89,9 +89,7 @@ def test_each_rank_gets_its_own_mappings(play: Play) -> None:
 )
 def test_a_bad_mapping_is_refused(play: Play, wrong: object, complaint: str) -> None:
     """At `attach`, and a better one may follow."""
-    book = play(1)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(1)
     assert complaint in client.ask("attach", pathMappings=wrong).refusal
     client.ask("attach", pathMappings=[mapping(HOME, "/data")])
     assert client.of("initialized")
@@ -101,8 +99,7 @@ def test_a_bad_mapping_is_refused(play: Play, wrong: object, complaint: str) -> 
 def test_a_workspace_that_no_editor_has_filled_in(play: Play) -> None:
     """It is where dap-mux was started, and that is said."""
     book = play(1, folder=HOME)
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("attach", pathMappings=[mapping("${workspaceFolder}", "/data")])
     assert given(book) == [[mapping(f"{HOME}/", "/data/")]]
     client.ask("configurationDone")
@@ -112,8 +109,7 @@ def test_a_workspace_that_no_editor_has_filled_in(play: Play) -> None:
 def test_a_workspace_that_the_client_names(play: Play) -> None:
     """`cwd` and `workspaceFolder` are known words for it: nothing to say."""
     book = play(1, folder="/elsewhere")
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     unfilled = "${workspaceFolder}"
     entry = mapping(".", ".")
     client.ask("attach", workspaceFolder=unfilled, cwd=HOME, pathMappings=[entry])
@@ -165,8 +161,7 @@ def test_the_proposed_mapping_works_when_pasted(play: Play) -> None:
     with book.quietly("the first leaves"):
         first.ask("disconnect")
         book.wait(1)
-    second = book.client("second")
-    introduce(second)
+    second = introduced(book, "second")
     second.ask("attach", pathMappings=[json.loads(proposed[1])])
     second.send("configurationDone")
     assert "message" not in set_in(second)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import attached, frame_of, introduce, states
+from tests.engine.scenes import attached, frame_of, states
 
 
 def test_before_attach(play: Play) -> None:
     """A client that has not attached may introduce itself and set breakpoints, no more."""
-    book = play(1)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(1)
     assert "send `attach` first" in client.ask("continue", threadId=1).refusal
     assert client.ask("threads").body == {"threads": []}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attach, introduce
+from tests.engine.scenes import LINE, attach, introduce, introduced
 from tests.support.scripted.playbook import PATH
 from tests.support.scripted.scripted_clients import Client
 
@@ -41,9 +41,7 @@ def test_one_rank_feels_like_debugpy(play: Play) -> None:
 
 def test_breakpoints_before_attach(play: Play) -> None:
     """Breakpoints that come before attach wait for the ranks, and bind when these are there."""
-    book = play(2)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(2)
     early = client.ask("setBreakpoints", **BREAKPOINTS).body["breakpoints"]
     assert not early[0]["verified"]
     client.ask("attach", **ATTACH)
@@ -55,9 +53,7 @@ def test_breakpoints_before_attach(play: Play) -> None:
 
 def test_configuration_done_before_attach(play: Play) -> None:
     """Some clients configure first: attach is answered at once then."""
-    book = play(2)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(2)
     client.ask("configurationDone")
     assert client.ask("attach", **ATTACH).body == {}
     assert len(client.of("thread")) == 2
@@ -65,9 +61,7 @@ def test_configuration_done_before_attach(play: Play) -> None:
 
 def test_attach_awaited_late(play: Play) -> None:
     """A client that looks at other things first gets its answer to attach all the same."""
-    book = play(2)
-    client = book.client()
-    introduce(client)
+    book, client = play.introduced(2)
     attaching = client.ask("attach", **ATTACH)
     assert client.ask("threads").body == {"threads": []}
     book.wait(30)
@@ -185,8 +179,7 @@ def test_second_client_joins(play: Play) -> None:
 def test_observer(play: Play) -> None:
     """An observer starts, configures and keeps nothing."""
     book = play(2)
-    observer = book.client("observer")
-    introduce(observer)
+    observer = introduced(book, "observer")
     assert observer.ask("attach", role="observer").body == {}
     assert observer.ask("list").body["counts"]["waiting"] == 2
     assert "observer" in observer.ask("continue", threadId=1).refusal
@@ -337,9 +330,7 @@ def test_terminate(play: Play, owner: bool) -> None:
 
 def test_launch(play: Play) -> None:
     """`launch` is an attach where the session may start or end the job; else it is refused."""
-    book = play(1)
-    client = book.client()
-    introduce(client)
+    _, client = play.introduced(1)
     assert "attach configuration" in client.ask("launch", program=PATH).refusal
     owner = play(1, owns_job=True)
     client = owner.client()

@@ -69,8 +69,7 @@ def test_the_way_is_seen_to_be_down_only_after_it_broke(play: Play) -> None:
     assert before > 0
     book.know(1, way_down="the tunnel is down")
     assert reason(client, 1) == "the tunnel is down"
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert refused(book, 1) == before
     book.absent.clear()
     book.know(1)

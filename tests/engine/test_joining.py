@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, attached, introduce
+from tests.engine.scenes import LINE, attached, introduced
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
 
 def join(book: Playbook, name: str = "joiner", **arguments: Any) -> Client:
     """A second client, up to the end of its handshake."""
-    client = book.client(name)
-    introduce(client)
+    client = introduced(book, name)
     client.ask("attach", **arguments)
     client.ask("configurationDone")
     return client
@@ -61,8 +60,7 @@ def test_a_joiner_who_asks_for_the_same_is_told_nothing(play: Play) -> None:
     }
     mappings = [{"localRoot": "/elsewhere", "remoteRoot": "/job"}]
     own |= {"subProcess": False, "pathMappings": mappings}
-    joiner = book.client("joiner")
-    introduce(joiner)
+    joiner = introduced(book, "joiner")
     joiner.send("attach", **own)
     joiner.ask("configurationDone")
     assert told(joiner) == ""
@@ -102,8 +100,7 @@ def test_what_an_observer_may_not_do(play: Play, command: str, arguments: dict[s
     """It is refused with the reason, and nothing reaches a rank."""
     book = play(1)
     attached(book, "editor")
-    observer = book.client("observer")
-    introduce(observer)
+    observer = introduced(book, "observer")
     observer.ask("attach", role="observer")
     before = book.rank(0).last_breakpoints
     assert "observer" in observer.ask(command, **arguments).refusal
@@ -114,8 +111,7 @@ def test_what_an_observer_may_not_do(play: Play, command: str, arguments: dict[s
 def test_an_observer_may_ask(play: Play) -> None:
     """What is in force, without changing it."""
     book = play(1)
-    observer = book.client("observer")
-    introduce(observer)
+    observer = introduced(book, "observer")
     observer.ask("attach", role="observer")
     assert observer.ask("view").body == {"value": "auto"}
     assert observer.ask("scope").body == {"value": "auto"}
@@ -125,8 +121,7 @@ def test_an_observer_leaves_no_breakpoints(play: Play) -> None:
     """What it set before it said that it only looks is forgotten."""
     book = play(1)
     attached(book, "editor")
-    observer = book.client("observer")
-    introduce(observer)
+    observer = introduced(book, "observer")
     observer.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 8}])
     observer.ask("attach", role="observer")
     assert book.rank(0).last_breakpoints == [{"line": LINE}]
@@ -136,8 +131,7 @@ def test_observers_keep_no_session(play: Play) -> None:
     """The last controller leaves and every rank runs on, whoever watches."""
     book = play(2)
     editor = attached(book, "editor")
-    observer = book.client("observer")
-    introduce(observer)
+    observer = introduced(book, "observer")
     observer.ask("attach", role="observer")
     book.hits(LINE, 0)
     editor.ask("disconnect")

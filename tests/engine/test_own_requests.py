@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduce
+from tests.engine.scenes import LINE, all_stopped, attached, frame_of, introduced
 from tests.support.scripted.playbook import Playbook
 
 
@@ -96,8 +96,7 @@ class TestOurOwn:
         book = play(3)
         book.rank(2).missing.add("/here/train.py")
         book.rank(2).disk.loaded = {"/there/train.py": True}
-        curious = book.client("curious")
-        introduce(curious)
+        curious = introduced(book, "curious")
         curious.ask("attach", role="observer", events=["breakpoints"])
         assert curious.ask("breakpoints").body == {"breakpoints": []}
         client = attached(book)

@@ -47,8 +47,7 @@ def stays(book: Playbook, *ranks: int) -> None:
 
 def test_a_step_that_waits_for_a_held_rank_says_so_once(play: Play) -> None:
     """After 2 s it is told, once, and the row says it until the other goes on."""
-    book = play(2)
-    client = standing(book)
+    book, client = play.scene(2, standing)
     stays(book, 1)
     step(book, client, 0)
     book.wait(1.9)
@@ -63,8 +62,7 @@ def test_a_step_that_waits_for_a_held_rank_says_so_once(play: Play) -> None:
 
 
 def test_a_step_that_ends_in_time_says_nothing(play: Play) -> None:
-    book = play(2)
-    client = standing(book)
+    book, client = play.scene(2, standing)
     step(book, client, 0)
     book.wait(1.9)
     book.rank(0).arrives()
@@ -73,8 +71,7 @@ def test_a_step_that_ends_in_time_says_nothing(play: Play) -> None:
 
 
 def test_a_step_that_ends_while_it_is_looked_at_says_nothing(play: Play) -> None:
-    book = play(2)
-    client = standing(book)
+    book, client = play.scene(2, standing)
     stays(book, 1)
     step(book, client, 0)
     book.wait(2.1)
@@ -84,8 +81,7 @@ def test_a_step_that_ends_while_it_is_looked_at_says_nothing(play: Play) -> None
 
 
 def test_a_continue_that_comes_to_a_collective_later_says_so_then(play: Play) -> None:
-    book = play(2)
-    client = standing(book)
+    book, client = play.scene(2, standing)
     stays(book, 0, 1)
     step(book, client, 0, command="continue")
     book.wait(5)
@@ -97,8 +93,7 @@ def test_a_continue_that_comes_to_a_collective_later_says_so_then(play: Play) ->
 
 def test_several_wait_for_several(play: Play) -> None:
     """Those that one command has let run are told together."""
-    book = play(4)
-    client = standing(book)
+    book, client = play.scene(4, standing)
     stays(book, 1, 2)
     client.ask("cast", ranks="0,3", command="n")
     book.wait(3)
@@ -110,8 +105,7 @@ def test_several_wait_for_several(play: Play) -> None:
 
 
 def test_who_may_wait_for_a_rank_that_runs_is_not_told_of(play: Play) -> None:
-    book = play(3)
-    client = standing(book)
+    book, client = play.scene(3, standing)
     stays(book, 1, 2)
     step(book, client, 0, 2, command="continue")
     book.wait(3)
@@ -120,8 +114,7 @@ def test_who_may_wait_for_a_rank_that_runs_is_not_told_of(play: Play) -> None:
 
 def test_who_has_made_the_call_is_not_waited_for(play: Play) -> None:
     """torch's record says that rank 1 has been in the collective that rank 0 waits in."""
-    book = play(3)
-    client = standing(book)
+    book, client = play.scene(3, standing)
     recorded = {"group": "dp", "number": 7, "kind": "all_reduce", "age": 5.0, "state": "started"}
     torch = {"files": [["torch/distributed/distributed_c10d.py", True]]}
     for number, state in enumerate(("started", "completed", "none")):
@@ -138,8 +131,7 @@ def test_who_has_made_the_call_is_not_waited_for(play: Play) -> None:
 
 
 def test_a_rank_that_is_lost_is_named_no_more(play: Play) -> None:
-    book = play(2)
-    client = standing(book)
+    book, client = play.scene(2, standing)
     stays(book, 1)
     step(book, client, 0)
     book.wait(3)

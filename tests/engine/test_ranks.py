@@ -16,6 +16,7 @@ from tests.engine.scenes import (
     attached,
     editing,
     introduce,
+    introduced,
     states,
     stopped,
 )
@@ -56,13 +57,11 @@ def test_already_being_debugged(play: Play) -> None:
     book.rank(1).refuses["attach"] = "already being debugged"
     client = book.client()
     attach(client)
-    with book.quietly("a minute passes"):
-        book.wait(60)
+    book.wait_quietly(60, "a minute passes")
     assert states(client)[0] == "running"
     assert "already being debugged" in str(client.ask("list", ranks="1").body)
     book.rank(1).refuses.clear()
-    with book.quietly("and ten seconds more, now that it is free"):
-        book.wait(11)
+    book.wait_quietly(11, "and ten seconds more, now that it is free")
     assert states(client) == ["running", "running"]
 
 
@@ -75,11 +74,9 @@ def test_lost_while_stopped_and_taken_for_debugged(play: Play) -> None:
         (entry,) = client.ask("list", ranks="1").body["ranks"]
         assert entry["state"] == "lost"
         assert "acknowledged" in entry["reason"] or "retrying until it is free" in entry["reason"]
-        with book.quietly("five seconds pass"):
-            book.wait(5)
+        book.wait_quietly(5, "five seconds pass")
     book.rank(1).refuses.clear()
-    with book.quietly("and ten seconds more, now that it is free"):
-        book.wait(11)
+    book.wait_quietly(11, "and ten seconds more, now that it is free")
     assert states(client) == ["stopped", "running"]
     (entry,) = client.ask("list", ranks="1").body["ranks"]
     assert entry["reason"] is None
@@ -91,8 +88,7 @@ def test_nobody_listens_any_more(play: Play) -> None:
     book, client = play.attached(2)
     book.absent.add(("job", 1))
     book.lose(1, "the rank closed the connection")
-    with book.quietly("some tries"):
-        book.wait(3)
+    book.wait_quietly(3, "some tries")
     (entry,) = client.ask("list", ranks="1").body["ranks"]
     assert entry["state"] == "lost"
     assert "the tunnel to it is down" in entry["reason"]
@@ -111,8 +107,7 @@ def test_started_again_by_hand_between_two_clients(play: Play) -> None:
     attach(second)
     assert states(second) == ["waiting"]
     book.absent.clear()
-    with book.quietly("the next try"):
-        book.wait(3)
+    book.wait_quietly(3, "the next try")
     assert states(second) == ["running"]
 
 
@@ -123,12 +118,10 @@ def test_nobody_is_left_to_say_that_it_ended(play: Play) -> None:
     client = attached(book)
     book.absent.add(("job", 1))
     book.lose(1, "the rank closed the connection")
-    with book.quietly("some tries"):
-        book.wait(3)
+    book.wait_quietly(3, "some tries")
     assert states(client) == ["running", "lost"]
     book.over.add(("job", 1))
-    with book.quietly("the next try"):
-        book.wait(3)
+    book.wait_quietly(3, "the next try")
     assert states(client) == ["running", "exited"]
 
 
@@ -154,8 +147,7 @@ def test_a_line_that_breaks_again_and_again(play: Play) -> None:
             book.wait(1)
     book.rank(1).silent.clear()
     book.lose(1)
-    with book.quietly("then it holds"):
-        book.wait(1)
+    book.wait_quietly(1, "then it holds")
     assert states(client) == ["running", "running"]
 
 
@@ -184,8 +176,7 @@ def test_a_line_that_was_down_twice_as_we_tried(play: Play) -> None:
         book.lose(1)
         book.wait(20)
     book.absent.clear()
-    with book.quietly("then somebody does"):
-        book.wait(1.1)
+    book.wait_quietly(1.1, "then somebody does")
     assert states(client) == ["running", "running"]
 
 
@@ -195,12 +186,10 @@ def test_no_answer_to_configuration_done(play: Play) -> None:
     book.rank(1).silent.add("configurationDone")
     client = book.client()
     attach(client)
-    with book.quietly("nearly a minute passes"):
-        book.wait(59)
+    book.wait_quietly(59, "nearly a minute passes")
     book.rank(1).silent.clear()
     assert states(client) == ["running", "connecting"]
-    with book.quietly("and a little more"):
-        book.wait(3)
+    book.wait_quietly(3, "and a little more")
     assert states(client) == ["running", "running"]
 
 
@@ -221,8 +210,7 @@ def test_adapter_that_is_not_ready(play: Play) -> None:
     book = play()
     for number in range(2):
         book.know(number, ready=False).met = False
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("attach", justMyCode=True)
     client.ask("configurationDone")
     assert book.rank(0).attached_with is None
@@ -265,8 +253,7 @@ def test_no_progress_for_those_who_cannot(play: Play) -> None:
     """The same, unseen."""
     book = play(2)
     book.rank(1).silent = {"attach"}
-    client = book.client()
-    introduce(client)
+    client = introduced(book)
     client.ask("attach", justMyCode=True)
     client.ask("configurationDone")
     book.wait(1)
@@ -279,8 +266,7 @@ def test_capabilities_are_what_all_offer(play: Play) -> None:
     del book.rank(1).capabilities["supportsLogPoints"]
     client = attached(book)
     assert client.of("capabilities") == [{"capabilities": {"supportsLogPoints": False}}]
-    second = book.client("second")
-    introduce(second)
+    introduced(book, "second")
 
 
 def test_two_groups(play: Play) -> None:
@@ -417,8 +403,7 @@ def test_ranks_that_come_after_the_last_client_has_left(play: Play) -> None:
     book.wait(0.2)
     assert configured(book, 1) == 1
     book.absent.clear()
-    with book.quietly("time passes"):
-        book.wait(15)
+    book.wait_quietly(15, "time passes")
     book.note("rank 1 calls again")
     book.know(1, traits=AWAITS)
     book.wait(5)
@@ -433,8 +418,7 @@ def test_the_last_client_leaves_while_ranks_come(play: Play, silent: str) -> Non
     """Wherever their handshake is, also where it waits for the client: it goes on to its end."""
     book = play()
     with book.quietly("a client that has not configured" if not silent else "a client"):
-        client = book.client()
-        introduce(client)
+        client = introduced(book)
         client.ask("attach", justMyCode=True)
         if silent:
             client.ask("configurationDone")

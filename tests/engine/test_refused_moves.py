@@ -38,8 +38,7 @@ class TestStepThatHoldsThreads:
 
     def test_continue_is_not_swallowed(self, rehearse: Play) -> None:
         """It is what ends the waiting, so it goes to the rank at once."""
-        book = rehearse(1)
-        client = threads_stand(book)
+        book, client = rehearse.scene(1, threads_stand)
         book.rank(0).slow = True
         client.ask("stepOut", threadId=row(client, "Thread-2"))
         book.wait(1)
@@ -51,8 +50,7 @@ class TestStepThatHoldsThreads:
 
     def test_a_step_that_ends_as_it_is_continued(self, rehearse: Play) -> None:
         """Its stop crosses the continue: the rank is seen to stop, and to run on."""
-        book = rehearse(1)
-        client = threads_stand(book)
+        book, client = rehearse.scene(1, threads_stand)
         book.rank(0).slow = True
         client.ask("stepOut", threadId=row(client, "Thread-2"))
         book.rank(0).arrives()
@@ -86,8 +84,7 @@ class TestStepThatHoldsThreads:
 
     def test_the_other_thread_may_step_meanwhile(self, rehearse: Play) -> None:
         """That is the other way to end the waiting; each step is told of its own thread."""
-        book = rehearse(1)
-        client = threads_stand(book)
+        book, client = rehearse.scene(1, threads_stand)
         book.rank(0).slow = True
         second, third = row(client, "Thread-2"), row(client, "Thread-3")
         client.ask("stepOut", threadId=second)

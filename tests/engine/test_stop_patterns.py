@@ -50,8 +50,7 @@ def all_four(book: Playbook, kind: str) -> EditorClient:
 @each_kind
 def test_first_stop_some_running(play: Play, kind: str) -> None:
     """Ranks 1-3 stop, rank 0 runs on: one line highlighted, one row running."""
-    book = play(4)
-    client = editing(book, kind)
+    book, client = play.scene(4, editing, kind)
     stop(book, 1, 2, 3)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 stopped"
     assert stopped_ranks(book) == [1, 2, 3]
@@ -60,8 +59,7 @@ def test_first_stop_some_running(play: Play, kind: str) -> None:
 @each_kind
 def test_first_stop_nobody_running(play: Play, kind: str) -> None:
     """All stop: announced at once, without waiting for others."""
-    book = play(4)
-    client = editing(book, kind)
+    book, client = play.scene(4, editing, kind)
     with book.happens():
         for rank in book.ranks.values():
             rank.hits(LINE)
@@ -71,8 +69,7 @@ def test_first_stop_nobody_running(play: Play, kind: str) -> None:
 @each_kind
 def test_late_stopper(play: Play, kind: str) -> None:
     """A rank that stops later is marked; the focus, and the line shown, stay."""
-    book = play(4)
-    client = editing(book, kind)
+    book, client = play.scene(4, editing, kind)
     with book.quietly("rank 1 stops"):
         stop(book, 1)
     assert client.shows == "0 running, 1 stopped <, 2 running, 3 running"
@@ -84,8 +81,7 @@ def test_late_stopper(play: Play, kind: str) -> None:
 @each_kind
 def test_many_late_stoppers(play: Play, kind: str) -> None:
     """Ten at once are one announcement, where the editor can take them as one."""
-    book = play(12)
-    client = editing(book, kind)
+    book, client = play.scene(12, editing, kind)
     with book.quietly("rank 1 stops"):
         stop(book, 1)
     stop(book, *range(2, 12))
@@ -97,8 +93,7 @@ def test_many_late_stoppers(play: Play, kind: str) -> None:
 @each_kind
 def test_move_focus(play: Play, kind: str) -> None:
     """With rank 0 running and 1-3 stopped, moving the focus resumes nobody."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     assert client.ask("focus", rank=3).body["threadId"] == book.thread(3)
     book.wait(0.6)
     assert client.shows == "0 running, 1 stopped, 2 stopped, 3 stopped <"
@@ -108,8 +103,7 @@ def test_move_focus(play: Play, kind: str) -> None:
 @each_kind
 def test_step_of_a_class(play: Play, kind: str) -> None:
     """The class steps together and is back with the same focus; the runner stays running."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     client.press(client.editor.press_f10())
     book.wait(0.5)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 stopped"
@@ -120,8 +114,7 @@ def test_step_of_a_class(play: Play, kind: str) -> None:
 @each_kind
 def test_five_fast_steps(kind: str, rehearse: Play) -> None:
     """Five F10 without waiting: nobody is left behind, and the focus stays."""
-    book = rehearse(4)
-    client = all_four(book, kind)
+    book, client = rehearse.scene(4, all_four, kind)
     for _ in range(5):
         client.press(client.editor.press_f10())
         book.pump()
@@ -133,8 +126,7 @@ def test_five_fast_steps(kind: str, rehearse: Play) -> None:
 @each_kind
 def test_slow_step_others_arrive(play: Play, kind: str) -> None:
     """The focus is blocked in its step: after 600 ms it is shown running, its stop follows."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     book.rank(1).slow = True
     client.press(client.editor.press_f10())
     book.wait(0.7)
@@ -155,8 +147,7 @@ def test_slow_step_others_arrive(play: Play, kind: str) -> None:
 @each_kind
 def test_slow_step_focus_arrives_first(play: Play, kind: str) -> None:
     """Another member is blocked: the class is shown after 600 ms, and its stop follows."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     book.rank(3).slow = True
     client.press(client.editor.press_f10())
     book.wait(0.7)
@@ -169,8 +160,7 @@ def test_slow_step_focus_arrives_first(play: Play, kind: str) -> None:
 @each_kind
 def test_continue_all(play: Play, kind: str) -> None:
     """F5: everybody runs, and is seen to."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     client.press(client.editor.press_f5())
     book.wait(1)
     assert client.shows == "0 running, 1 running, 2 running, 3 running"
@@ -181,8 +171,7 @@ def test_continue_all(play: Play, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["vscode", "neovim"])
 def test_continue_one_row(play: Play, kind: str) -> None:
     """A row's own button acts on that rank only, and the focus stays."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     client.press(client.editor.press_row_button(book.thread(3), "continue"))
     book.wait(1)
     assert client.shows == "0 running, 1 stopped <, 2 stopped, 3 running"
@@ -192,8 +181,7 @@ def test_continue_one_row(play: Play, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["dape", "generic"])
 def test_continue_whichever_thread_is_named(play: Play, kind: str) -> None:
     """A client without such a button may always name the same thread: everybody runs on."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     client.ask("continue", threadId=book.thread(3))
     book.wait(1)
     assert client.shows == "0 running, 1 running, 2 running, 3 running"
@@ -203,8 +191,7 @@ def test_continue_whichever_thread_is_named(play: Play, kind: str) -> None:
 @each_kind
 def test_continue_focus_alone(play: Play, kind: str) -> None:
     """In scope `rank` F5 lets the focus run alone: another stopped rank is shown."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     client.ask("scope", value="rank")
     client.press(client.editor.press_f5())
     book.wait(1)
@@ -215,8 +202,7 @@ def test_continue_focus_alone(play: Play, kind: str) -> None:
 @each_kind
 def test_leave_without_focus(play: Play, kind: str) -> None:
     """A rank ends that nobody looks at: its row goes."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     book.exits(3)
     book.wait(1)
     assert client.shows == "0 running, 1 stopped <, 2 stopped"
@@ -226,8 +212,7 @@ def test_leave_without_focus(play: Play, kind: str) -> None:
 @each_kind
 def test_leave_with_focus(play: Play, kind: str) -> None:
     """The focused rank ends: its class's lowest rank is shown, nobody is resumed."""
-    book = play(4)
-    client = three_of_four(book, kind)
+    book, client = play.scene(4, three_of_four, kind)
     book.exits(1)
     book.wait(1)
     assert client.shows == "0 running, 2 stopped <, 3 stopped"
@@ -237,8 +222,7 @@ def test_leave_with_focus(play: Play, kind: str) -> None:
 @each_kind
 def test_join_while_stopped(play: Play, kind: str) -> None:
     """A rank joins a stopped session: a running row more, the line stays."""
-    book = play(3)
-    client = editing(book, kind)
+    book, client = play.scene(3, editing, kind)
     with book.quietly("ranks 1 and 2 stop, rank 0 runs on"):
         stop(book, 1, 2)
     book.know(3)
@@ -271,8 +255,7 @@ def test_joiner(play: Play, kind: str) -> None:
 @each_kind
 def test_another_rank_stops_during_a_slow_step(play: Play, kind: str) -> None:
     """One rank steps slowly and another hits a breakpoint: the focus does not jump."""
-    book = play(4)
-    client = editing(book, kind)
+    book, client = play.scene(4, editing, kind)
     with book.quietly("rank 1 stops"):
         stop(book, 1)
     book.rank(1).slow = True
@@ -292,8 +275,7 @@ def test_another_rank_stops_during_a_slow_step(play: Play, kind: str) -> None:
 @each_kind
 def test_the_exception_is_shown_first(play: Play, kind: str) -> None:
     """Of ranks that stop together, the one that raised has the focus."""
-    book = play(4)
-    client = editing(book, kind)
+    book, client = play.scene(4, editing, kind)
     with book.happens():
         book.rank(1).hits(LINE)
         book.rank(2).raises()
@@ -304,8 +286,7 @@ def test_the_exception_is_shown_first(play: Play, kind: str) -> None:
 @pytest.mark.parametrize("count", [4, 64])
 def test_vscode_asks_five_things_however_many_ranks(count: int, rehearse: Play) -> None:
     """The cost of a stop does not grow with the ranks."""
-    book = rehearse(count)
-    client = editing(book, "vscode")
+    book, client = rehearse.scene(count, editing, "vscode")
     before = client.editor.requests_sent
     stop(book, *range(1, count))
     assert client.editor.requests_sent - before <= 5
@@ -314,8 +295,7 @@ def test_vscode_asks_five_things_however_many_ranks(count: int, rehearse: Play) 
 @each_kind
 def test_a_stop_while_another_rank_attaches(kind: str, rehearse: Play) -> None:
     """The other one stops in the next moment: that is one stop for every editor."""
-    book = rehearse(2)
-    client = editing(book, kind)
+    book, client = rehearse.scene(2, editing, kind)
     late = book.ranks["job", 2] = FakeRank(2)
     late.silent = {"evaluate"}
     book.know(2)

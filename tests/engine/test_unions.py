@@ -32,8 +32,7 @@ def last_told(client: Client) -> Json:
 
 def test_a_condition_and_a_hit_count(play: Play) -> None:
     """debugpy stops where either holds: both are sent as they are."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     set_one(first, condition="step > 3")
     assert set_one(second, hitCondition="%10")["verified"]
     assert sent(book) == [[{"line": LINE, "condition": "step > 3", "hitCondition": "%10"}]]
@@ -41,8 +40,7 @@ def test_a_condition_and_a_hit_count(play: Play) -> None:
 
 def test_two_hit_counts(play: Play) -> None:
     """They become one expression over debugpy's own count."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     set_one(first, hitCondition="3")
     set_one(second, hitCondition="%10")
     assert sent(book)[0][0]["hitCondition"] == "(@HIT@ == 3) or (@HIT@ %10 == 0)"
@@ -67,8 +65,7 @@ def test_two_hit_counts(play: Play) -> None:
 )
 def test_two_that_stop(play: Play, one: Json, other: Json, united: Json) -> None:
     """A rank stops where one of them would; `test_union` holds the sums against debugpy's rules."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     set_one(first, **one)
     assert set_one(second, **other)["verified"]
     assert sent(book) == [[{"line": LINE, **united}]]
@@ -76,8 +73,7 @@ def test_two_that_stop(play: Play, one: Json, other: Json, united: Json) -> None
 
 def test_a_logpoint_meets_a_stop(play: Play) -> None:
     """A logpoint never stops: the later one is refused, and set when the other has gone."""
-    book = play(2)
-    first, second = two(book)
+    book, (first, second) = play.scene(2, two)
     set_one(first)
     told = set_one(second, logMessage="ranks(0): loss {loss}")
     assert not told["verified"]
@@ -93,8 +89,7 @@ def test_a_logpoint_meets_a_stop(play: Play) -> None:
 
 def test_a_stop_meets_a_logpoint(play: Play) -> None:
     """The other way round, in one rank of two: it is set in the other rank, and says so."""
-    book = play(2)
-    first, second = two(book)
+    book, (first, second) = play.scene(2, two)
     set_one(first, logMessage="ranks(0): loss {loss}")
     told = set_one(second)
     assert told["verified"]
@@ -104,8 +99,7 @@ def test_a_stop_meets_a_logpoint(play: Play) -> None:
 
 def test_a_condition_that_is_no_python(play: Play) -> None:
     """Alone it is debugpy's to complain; beside another's it must not spoil that one."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     assert set_one(first, condition="step ==")["verified"]
     assert set_one(second, condition="step == 3")["verified"]
     assert sent(book) == [[{"line": LINE, "condition": "step == 3"}]]
@@ -116,8 +110,7 @@ def test_a_condition_that_is_no_python(play: Play) -> None:
 
 def test_two_that_are_moved_onto_one_line(play: Play) -> None:
     """debugpy would keep the last only: they are sent again, as one."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     first.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 14, "condition": "a"}])
     told = second.ask(
         "setBreakpoints", source={"path": PATH}, breakpoints=[{"line": 999, "condition": "b"}]
@@ -128,8 +121,7 @@ def test_two_that_are_moved_onto_one_line(play: Play) -> None:
 
 def test_moved_onto_one_line_later(play: Play) -> None:
     """The same when debugpy moves one after it was set, as its code is loaded."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     for client, line in ((first, 5), (second, LINE)):
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": line}])
     lower = min(book.rank(0)._breakpoints[PATH].values())
@@ -142,8 +134,7 @@ def test_moved_onto_one_line_later(play: Play) -> None:
 
 def test_function_breakpoints_of_two(play: Play) -> None:
     """One function, two conditions; who leaves takes its own along."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     for client, condition in ((first, "a"), (second, "b")):
         wanted = [{"name": "train", "condition": condition}, {"name": f"only_{condition}"}]
         told = client.ask("setFunctionBreakpoints", breakpoints=wanted).body["breakpoints"]
@@ -161,8 +152,7 @@ def test_function_breakpoints_of_two(play: Play) -> None:
 
 def test_exception_filters_of_two(play: Play) -> None:
     """The union of both, and of those who are left."""
-    book = play(1)
-    first, second = two(book)
+    book, (first, second) = play.scene(1, two)
     first.ask("setExceptionBreakpoints", filters=["raised"])
     second.ask("setExceptionBreakpoints", filters=["uncaught"])
     first.ask("disconnect")

@@ -23,7 +23,7 @@ def starts(book: Playbook, rank: int, pid: int) -> FakeRank:
         return book.rank(rank).children.start(pid)
 
 
-def debugging(book: Playbook, *children: tuple[int, int], **arguments: Any) -> Client:
+def debugging(book: Playbook, /, *children: tuple[int, int], **arguments: Any) -> Client:
     """A client with `subProcess: true`; the children (rank, pid) are attached already."""
     client = attached(book, subProcess=True, **arguments)
     with book.quietly(f"(rank, pid) of children that are attached: {children}"):
@@ -83,8 +83,7 @@ def test_debugged(play: Play) -> None:
 
 def test_its_end_is_not_the_sessions(play: Play) -> None:
     """Its row goes, and the next worker takes its number."""
-    book = play(1)
-    client = debugging(book, (0, 41), (0, 42))
+    book, client = play.scene(1, debugging, (0, 41), (0, 42))
     assert names(client) == ["MainThread", "worker 1", "worker 2"]
     with book.happens():
         child(book, 41).exits()
@@ -96,8 +95,7 @@ def test_its_end_is_not_the_sessions(play: Play) -> None:
 
 def test_killed_while_stopped(play: Play) -> None:
     """Whoever looked at it is shown another one that is stopped."""
-    book = play(2)
-    client = debugging(book, (0, 41), (1, 42))
+    book, client = play.scene(2, debugging, (0, 41), (1, 42))
     with book.quietly("both workers stop"):
         hit(book, child(book, 41), child(book, 42))
         frame_of(client, client.of("stopped")[-1]["threadId"])
@@ -108,8 +106,7 @@ def test_killed_while_stopped(play: Play) -> None:
 
 def test_stepped_with_its_class(play: Play) -> None:
     """Workers at one place step together; ranks and other workers do not."""
-    book = play(2)
-    client = debugging(book, (0, 41), (1, 42), (1, 43))
+    book, client = play.scene(2, debugging, (0, 41), (1, 42), (1, 43))
     with book.quietly("all but rank 0 stop, rank 1 elsewhere"):
         hit(book, child(book, 41), child(book, 42), child(book, 43))
         with book.happens():
@@ -140,8 +137,7 @@ def test_in_classes(play: Play) -> None:
 
 def test_a_child_of_a_child(play: Play) -> None:
     """It is a worker of the same rank."""
-    book = play(2)
-    client = debugging(book, (1, 41))
+    book, client = play.scene(2, debugging, (1, 41))
     with book.happens():
         child(book, 41).children.start(42)
     assert names(client) == ["rank 0", "rank 1", "rank 1 / worker 1", "rank 1 / worker 2"]
@@ -149,8 +145,7 @@ def test_a_child_of_a_child(play: Play) -> None:
 
 def test_what_it_prints(play: Play) -> None:
     """Its lines have its number; equal ones fold."""
-    book = play(2)
-    client = debugging(book, (0, 41), (1, 42), (1, 43))
+    book, client = play.scene(2, debugging, (0, 41), (1, 42), (1, 43))
     with book.happens():
         for pid in (41, 42, 43):
             child(book, pid).prints("epoch 1\n")
@@ -163,8 +158,7 @@ def test_what_it_prints(play: Play) -> None:
 
 def test_the_client_leaves(play: Play) -> None:
     """Every process runs on, and the next children are nobody's business."""
-    book = play(2)
-    client = debugging(book, (0, 41))
+    book, client = play.scene(2, debugging, (0, 41))
     with book.quietly("worker and rank stop"):
         hit(book, child(book, 41), book.rank(0))
     client.ask("disconnect")
@@ -187,8 +181,7 @@ def test_found_again_under_its_number(play: Play) -> None:
 
 def test_found_again_although_it_was_slow_to_leave(play: Play) -> None:
     """Its rank waits for it: of its processes a rank tells once, and of those nobody debugs."""
-    book = play(1)
-    first = debugging(book, (0, 41))
+    book, first = play.scene(1, debugging, (0, 41))
     child(book, 41).silent = {"disconnect"}
     first.ask("disconnect")
     client = attached(book, "other", subProcess=True)
@@ -201,8 +194,7 @@ def test_found_again_although_it_was_slow_to_leave(play: Play) -> None:
 
 def test_released_with_its_rank(play: Play) -> None:
     """Its rank is released: it runs on as well."""
-    book = play(2)
-    client = debugging(book, (1, 41), events=["ranks"])
+    book, client = play.scene(2, debugging, (1, 41), events=["ranks"])
     with book.quietly("the worker stops"):
         hit(book, child(book, 41))
     client.ask("release", ranks="1")
@@ -221,8 +213,7 @@ def test_its_rank_ends_first(play: Play) -> None:
 
 def test_link_lost_and_back(play: Play) -> None:
     """Only the worker's connection breaks: it is looked for under the same number."""
-    book = play(1)
-    client = debugging(book, (0, 41))
+    book, client = play.scene(1, debugging, (0, 41))
     with book.quietly("its connection breaks"):
         link = book.engine.core.ranks["job", 0, 1].link
         assert link is not None
@@ -251,8 +242,7 @@ def test_multiprocessings_own(play: Play) -> None:
 
 def test_focus(play: Play) -> None:
     """Our own `focus` knows workers too."""
-    book = play(2)
-    client = debugging(book, (0, 41))
+    book, client = play.scene(2, debugging, (0, 41))
     with book.quietly("worker and rank 1 stop"):
         hit(book, child(book, 41), book.rank(1))
     assert client.ask("focus", rank=0, worker=1).body["worker"] == 1

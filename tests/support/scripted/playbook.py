@@ -186,6 +186,11 @@ class Playbook:
         self.now = until
         self.transcript.at(self.now)
 
+    def wait_quietly(self, seconds: float, text: str) -> None:
+        """Let time pass, of which the transcript has one line."""
+        with self.quietly(text):
+            self.wait(seconds)
+
     def note(self, text: str) -> None:
         """Say in the transcript what happens next."""
         self.transcript.note(text)
