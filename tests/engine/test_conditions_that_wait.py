@@ -32,8 +32,6 @@ def held(book: Playbook) -> list[int]:
 def begun(
     book: Playbook, /, values: Mapping[int, str] | None = None, *, text: str = DIFFER
 ) -> Client:
-    book: Playbook, /, values: Mapping[int, str] | None = None, *, text: str = DIFFER
-) -> Client:
     client = waiting(book, condition=text)
     hold(book, values or {})
     return client
