@@ -34,9 +34,9 @@ class Play:
         """A session with default settings, and its client (see `scenes.attached`)."""
         return self.scene(count, attached, name, **more)
 
-    def stopped(self, count: int, **more: Any) -> tuple[Playbook, Client]:
-        """A session whose ranks have all stopped, and its client (see `scenes.stopped`)."""
-        return self.scene(count, stopped, **more)
+    def stopped(self, count: int, *ranks: int, **more: Any) -> tuple[Playbook, Client]:
+        """A session whose ranks have stopped, and its client (see `scenes.stopped`)."""
+        return self.scene(count, stopped, *ranks, **more)
 
     def introduced(self, count: int) -> tuple[Playbook, Client]:
         """A session with default settings, and a client that has been introduced."""

@@ -70,10 +70,10 @@ def all_stopped(book: Playbook, line: int = LINE, *ranks: int) -> None:
         book.wait(0.5)
 
 
-def stopped(book: Playbook, /, **arguments: Any) -> Client:
-    """A client with every rank stopped at the same line."""
+def stopped(book: Playbook, /, *ranks: int, **arguments: Any) -> Client:
+    """A client with these ranks (every rank without any) stopped at the same line."""
     client = attached(book, **arguments)
-    all_stopped(book)
+    all_stopped(book, LINE, *ranks)
     return client
 
 

@@ -13,11 +13,11 @@ from tests.engine.conftest import Play
 from tests.engine.scenes import (
     LINE,
     SETTLED,
-    all_stopped,
     attached,
     editing,
     introduce,
     states,
+    stopped,
     told_by_us,
 )
 from tests.engine.test_breakpoints import sent, set_one
@@ -229,8 +229,7 @@ def test_a_missing_rank_that_is_stopped_is_waited_for(play: Play) -> None:
 
 def test_set_while_all_are_stopped(play: Play) -> None:
     """Ranks that are in step wait for each other from the first time on."""
-    book, client = play.attached(2)
-    all_stopped(book)
+    book, client = play.stopped(2)
     set_one(client, condition="barrier")
     client.ask("continue", threadId=1)
     with book.quietly("another breakpoint is added, while they run"):
@@ -572,8 +571,7 @@ def test_a_rank_whose_debugpy_does_not_let_it_wait(play: Play) -> None:
     """It stops by itself, and the others do not wait for it."""
     book = play(2)
     book.rank(1).data.fails.add("comparisons")
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     set_one(client, condition="barrier")
     (told,) = told_by_us(client)
     assert told.startswith("dap-mux: rank 1 stops at barriers by itself: ")

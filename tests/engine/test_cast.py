@@ -9,7 +9,7 @@ import pytest
 from dap_mux.engine import Settings
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, introduced, stopped
+from tests.engine.scenes import LINE, attached, introduced, stopped
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Answer, Client
 
@@ -86,8 +86,7 @@ class TestAnswers:
 
     def test_running_ranks_answer_from_main(self, play: Play) -> None:
         """A running rank has no frame: the globals of `__main__` speak, and `inMain` says so."""
-        book, client = play.attached(4)
-        all_stopped(book, LINE, 0, 1)
+        book, client = play.stopped(4, 0, 1)
         for number in range(4):
             book.rank(number).data.values["loss"] = "7"
         del book.rank(3).data.values["loss"]
@@ -108,8 +107,7 @@ class TestAnswers:
 
     def test_statements_need_a_stopped_rank(self, play: Play) -> None:
         """`!loss = 5` and a plain assignment run in the frame of stopped ranks only."""
-        book, client = play.attached(2)
-        all_stopped(book, LINE, 0)
+        book, client = play.stopped(2, 0)
         answer = cast(client, "all", "!loss = 5")
         assert values(answer) == {"0": ""}
         assert "is running" in errors(answer)["1"]

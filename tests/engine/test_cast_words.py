@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, stopped
+from tests.engine.scenes import LINE, attached, stopped
 from tests.engine.test_cast import cast, errors, lines, stopped_ranks, values
 from tests.support.scripted.playbook import PATH
 
@@ -13,8 +13,7 @@ from tests.support.scripted.playbook import PATH
 class TestLooking:
     def test_where_up_down(self, play: Play) -> None:
         """Each rank has a frame of its own that `p` looks in; running on forgets it."""
-        book, client = play.attached(3)
-        all_stopped(book, LINE, 0, 1)
+        _, client = play.stopped(3, 0, 1)
         (stack,) = values(cast(client, "0-1", "w")).values()
         assert stack.splitlines() == ["  /job/train.py(12)<module>()", "> /job/train.py(6)train()"]
         up = cast(client, "1", "u")
@@ -126,16 +125,14 @@ class TestMoving:
 
     def test_running_ranks_cannot_step(self, play: Play) -> None:
         """A rank that was not named is not stopped; no `continue` reaches a running rank."""
-        book, client = play.attached(2)
-        all_stopped(book, LINE, 0)
+        book, client = play.stopped(2, 0)
         assert errors(cast(client, "all", "s")) == {"1": "is running: 's' needs a stopped rank"}
         assert values(cast(client, "all", "c")) == {"0-1": "running"}
         assert not book.rank(1).dead
 
     def test_pause(self, play: Play) -> None:
         """Those of the named ranks that run are stopped; nobody else is, and no one is twice."""
-        book, client = play.attached(4)
-        all_stopped(book, LINE, 0)
+        book, client = play.stopped(4, 0)
         book.rank(2).slow = True
         assert values(cast(client, "0-2", "pause")) == {"0": "stopped", "1-2": "pausing"}
         assert values(cast(client, "2", "pause")) == {"2": "pausing"}
@@ -147,8 +144,7 @@ class TestMoving:
 
     def test_continue_keeps_who_would_die(self, play: Play) -> None:
         """In a set, a rank held at an uncaught exception stays; named alone, it runs on."""
-        book, client = play.attached(2)
-        all_stopped(book, LINE, 0)
+        book, client = play.stopped(2, 0)
         book.raises(1)
         book.wait(0.2)
         answer = cast(client, "all", "cont")
@@ -201,8 +197,7 @@ class TestMoving:
     @pytest.mark.parametrize("how", ["arrives", "raises"])
     def test_until_a_line_of_a_file_and_it_stops_first(self, play: Play, how: str) -> None:
         """It ran, and stands before the others have their breakpoints: there it stays."""
-        book, client = play.attached(2)
-        all_stopped(book, LINE, 0)
+        book, client = play.stopped(2, 0)
         book.rank(0).silent = {"setBreakpoints"}
         answer = cast(client, "all", f"unt {PATH}:8")
         with book.happens():
@@ -260,8 +255,7 @@ class TestBreakpoints:
         book = play(2)
         book.absent.add(("job", 2))
         book.know(2)
-        client = attached(book)
-        all_stopped(book, LINE, 0)
+        client = stopped(book, 0)
         book.rank(1).missing.add("/job/other.py")
         answer = cast(client, "all", "b /job/other.py:3")
         assert list(values(answer)) == ["0", "2"]

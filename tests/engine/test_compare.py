@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached
+from tests.engine.scenes import LINE, attached
 from tests.support.scripted.playbook import Playbook
 
 EDGES = [2 + step / 5 for step in range(11)]
@@ -84,8 +84,7 @@ def test_no_numbers(play: Play) -> None:
 
 def test_who_fails_and_who_is_silent(play: Play) -> None:
     """Errors and who is missing are named; a running rank speaks of `__main__`."""
-    book, client = play.attached(5)
-    all_stopped(book, LINE, 0, 1, 2, 3)
+    book, client = play.stopped(5, 0, 1, 2, 3)
     says(book, "loss", "1", "1", "1", "1", "7")
     del book.rank(1).data.values["loss"]
     book.rank(3).silent = {"evaluate"}

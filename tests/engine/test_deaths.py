@@ -6,7 +6,7 @@ import pytest
 
 from dap_mux.engine import inputs
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, introduced, told_by_us
+from tests.engine.scenes import LINE, attached, introduced, stopped, told_by_us
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -35,8 +35,7 @@ def killed(book: Playbook, number: int, how: str, code: int = -9) -> None:
 def test_a_signal_and_where_it_was(play: Play) -> None:
     """`list` says which, and a line where the rank was seen last."""
     book = ours(play)
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     killed(book, 1, "SIGSEGV (11)", -11)
     book.wait(0.3)
     assert reason(client, 1) == "SIGSEGV (11)"
@@ -100,8 +99,7 @@ def test_an_end_in_peace_is_no_death(play: Play, code: int | None) -> None:
 def test_an_end_that_we_have_asked_for(play: Play) -> None:
     """Ctrl-C at the job's terminal, say."""
     book = ours(play)
-    client = attached(book)
-    all_stopped(book, LINE, 1)
+    client = stopped(book, 1)
     with book.happens():
         book.rank(1).event("terminated")
     book.feed(inputs.RankExited(("job", 1), -15, "SIGTERM (15)", wanted=True))

@@ -8,7 +8,7 @@ import pytest
 
 from dap_mux.rank_sets import Mesh
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, frame_of, stopped
+from tests.engine.scenes import frame_of, stopped
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -153,8 +153,7 @@ class TestWords:
     def test_list(self, play: Play) -> None:
         """`%list`: the stopped ones; `%list all`, and by class."""
         book = play(4, meshes={"job": Mesh.parse("dp=2,tp=2")})
-        client = attached(book)
-        all_stopped(book, LINE, 0, 1, 3)
+        client = stopped(book, 0, 1, 3)
         stopped_ones = say(client, "%list").splitlines()
         assert stopped_ones[0].split()[:3] == ["Actor", "Name", "Rank"]
         assert [line.split()[1] for line in stopped_ones[1:-1]] == ["0", "1", "3"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, frame_of
+from tests.engine.scenes import frame_of
 from tests.engine.test_evaluate_words import says, unfold
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -43,8 +43,7 @@ def test_all_agree(play: Play) -> None:
 
 def test_ranks_elsewhere_are_not_asked(play: Play) -> None:
     """One that runs, and one in another function: a value of theirs would be of another name."""
-    book, client = play.attached(3)
-    all_stopped(book, LINE, 0, 1)
+    book, client = play.stopped(3, 0, 1)
     says(book, "loss", "1", "2", "3")
     before = len(book.rank(2).data.evaluated)
     assert hover(book, client)["result"] == "1 | {1}: 2"
@@ -52,8 +51,7 @@ def test_ranks_elsewhere_are_not_asked(play: Play) -> None:
 
 
 def test_one_rank_alone_is_answered_as_by_debugpy(play: Play) -> None:
-    book, client = play.attached(2)
-    all_stopped(book, LINE, 0)
+    book, client = play.stopped(2, 0)
     says(book, "config", "{'a': 1}", "2")
     body = hover(book, client, 0, "config")
     assert body["result"] == "{'a': 1}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached
+from tests.engine.scenes import LINE, stopped
 from tests.engine.test_why import RECEIVES, STILL, asleep
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -16,8 +16,7 @@ TOLD = WAITS + "`cast 1 n` lets both on\n"
 
 def standing(book: Playbook) -> Client:
     """All stand at the line; a rank that is told to move stays in its collective from then on."""
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     for rank in book.ranks.values():
         rank.slow = True
         rank.data.evidence = RECEIVES

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached
+from tests.engine.scenes import LINE, all_stopped, attached, stopped
 from tests.support.fake_rank.injected_calls import calls_of
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
@@ -52,8 +52,7 @@ def test_a_stop_that_lasts(play: Play) -> None:
     book = torch_job(play)
     for number in (1, 2):
         book.rank(number).data.clocks = waiting(30 + number)
-    client = attached(book)
-    all_stopped(book, LINE, 0)
+    client = stopped(book, 0)
     book.wait(PATIENCE)
     assert [asked(book, number) for number in range(3)] == [1, 1, 1]
     extended, endangered = said(client)
@@ -69,8 +68,7 @@ def test_a_stop_that_lasts(play: Play) -> None:
 def test_a_short_stop_and_steps_cost_nothing(play: Play) -> None:
     """A stop that ends in time is nobody's business; stepping goes on without a word more."""
     book = torch_job(play)
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     book.wait(PATIENCE - 1)
     client.ask("continue", threadId=book.thread(0))
     book.wait(PATIENCE)
@@ -107,8 +105,7 @@ def test_little_time_is_left(play: Play) -> None:
     """Urgent at once where it is; else once more when it becomes so, and only then."""
     book = torch_job(play, 2)
     book.rank(1).data.clocks = waiting(1000)
-    client = attached(book)
-    all_stopped(book, LINE, 0)
+    client = stopped(book, 0)
     book.wait(PATIENCE)
     assert len(said(client)) == 2
     book.rank(1).data.clocks = waiting(1501)
@@ -125,8 +122,7 @@ def test_the_reminder_is_off_once_they_run(play: Play) -> None:
     """Who runs on in time is not reminded."""
     book = torch_job(play, 2)
     book.rank(1).data.clocks = waiting(1000)
-    client = attached(book)
-    all_stopped(book, LINE, 0)
+    client = stopped(book, 0)
     book.wait(PATIENCE)
     client.ask("continue", threadId=book.thread(0))
     book.wait(5000)
@@ -137,8 +133,7 @@ def test_the_reminder_is_off_once_they_run(play: Play) -> None:
 def test_a_rank_that_comes_and_one_that_goes(play: Play) -> None:
     """A late rank will wait too; the stopped rank's end puts the others' time-outs back."""
     book = torch_job(play, 2)
-    attached(book)
-    all_stopped(book, LINE, 0)
+    stopped(book, 0)
     book.wait(PATIENCE)
     book.know(2).data.clocks = TORCH
     book.wait(1)
@@ -153,8 +148,7 @@ def test_a_rank_that_comes_and_one_that_goes(play: Play) -> None:
 def test_a_job_without_torch_and_a_rank_that_talks_nonsense(play: Play) -> None:
     """Nothing threatens: nothing is said. A silent rank holds up nobody."""
     book = play(3, clock_patience=PATIENCE)
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     book.wait(PATIENCE * 2)
     assert said(client) == []
     client.ask("continue", threadId=book.thread(0))
@@ -173,8 +167,7 @@ def test_slurm_ends_the_job(play: Play) -> None:
     book = play(2, clock_patience=PATIENCE)
     for rank in book.ranks.values():
         rank.data.clocks = {"job": "77", "left": 7200.0}
-    client = attached(book)
-    all_stopped(book)
+    client = stopped(book)
     book.wait(PATIENCE)
     clock = (
         "dap-mux: SLURM's time limit of job 77 keeps running while ranks are paused: "
@@ -190,8 +183,7 @@ def test_slurm_ends_the_job(play: Play) -> None:
 def test_nobody_is_asked_where_that_is_off(play: Play) -> None:
     """Patience 0."""
     book = play(2)
-    attached(book)
-    all_stopped(book)
+    stopped(book)
     book.wait(1000)
     assert asked(book, 0) == 0
 
@@ -199,8 +191,7 @@ def test_nobody_is_asked_where_that_is_off(play: Play) -> None:
 @pytest.mark.parametrize("how", ["terminated", "exited", "lost", "released"])
 def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str, rehearse: Play) -> None:
     """A cluster that spares silent ranks while one is stopped watches them again after that."""
-    book, client = rehearse.attached(2)
-    all_stopped(book, LINE, 0)
+    book, client = rehearse.stopped(2, 0)
     assert book.pauses == [True]
     match how:
         case "terminated":

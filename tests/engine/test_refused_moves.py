@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.conftest import Play
-from tests.engine.scenes import LINE, all_stopped, attached, states, told_by_us
+from tests.engine.scenes import LINE, attached, states, told_by_us
 from tests.support.scripted.playbook import Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -180,8 +180,7 @@ class TestRefusals:
 class TestTheWordOfTheConsole:
     def test_a_refused_step_is_answered_and_restored(self, rehearse: Play) -> None:
         """`cast ... n` has its own answer."""
-        book, client = rehearse.attached(2)
-        all_stopped(book)
+        book, client = rehearse.stopped(2)
         for rank in book.ranks.values():
             rank.refuses = {"next": "no"}
         body = client.ask("cast", ranks="all", command="n").body

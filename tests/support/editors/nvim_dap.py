@@ -23,14 +23,8 @@ class NvimDapModel(Editor):
 
     client_id = "neovim"
 
-    def __init__(
-        self,
-        breakpoints: Mapping[str, Sequence[int]] | None = None,
-        *,
-        auto_continue_if_many_stopped: bool = True,
-    ) -> None:
+    def __init__(self, breakpoints: Mapping[str, Sequence[int]] | None = None) -> None:
         super().__init__(breakpoints)
-        self._auto_continue = auto_continue_if_many_stopped
         self._threads: dict[int, _Thread] = {}
         self._dirty = False
 
@@ -125,10 +119,8 @@ class NvimDapModel(Editor):
         thread, every = body.get("threadId"), bool(body.get("allThreadsStopped"))
         jump = body["reason"] != "pause" or every
         if jump and self.focus is not None and self.focus != thread:
-            if self._auto_continue:
-                self._ask("continue", {"threadId": thread})
-                return
-            jump = False
+            self._ask("continue", {"threadId": thread})  # `auto_continue_if_many_stopped`
+            return
         if jump:
             self.focus = thread
         for number, one in self._threads.items():

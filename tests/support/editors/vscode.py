@@ -48,14 +48,8 @@ class VSCodeModel(Editor):
         }
 
     @property
-    def painted(self) -> list[tuple[int, int]]:
-        """(thread, line) of every line that the editor highlights: one a stopped, fetched row."""
-        rows = self._rows.items()
-        return [(thread, row.frames[0]["line"]) for thread, row in rows if row.frames]
-
-    @property
     def state(self) -> State:
-        """The state of the session, which decides what F5, F6 and F10 mean."""
+        """The state of the session, which decides what F5 and F10 mean."""
         focused = self._rows.get(self.focus) if self.focus is not None else None
         if focused is not None:
             return "stopped" if focused.stopped else "running"
@@ -69,21 +63,8 @@ class VSCodeModel(Editor):
     def press_f10(self) -> list[Json]:
         return self._press("next") if self.state == "stopped" else []
 
-    def press_f11(self) -> list[Json]:
-        """Step into."""
-        return self._press("stepIn") if self.state == "stopped" else []
-
-    def press_f6(self) -> list[Json]:
-        """Pause."""
-        return self._press("pause") if self.state == "running" else []
-
     def press_row_button(self, thread: int, command: str) -> list[Json]:
         self._run(command, thread)
-        return self._sent()
-
-    def click_frame(self, thread: int) -> list[Json]:
-        """Select the top frame of a row, as a click on an unfolded row does."""
-        self._focus_on(thread)
         return self._sent()
 
     def _press(self, command: str) -> list[Json]:

@@ -41,9 +41,9 @@ class Tmux:
         self._do("send-keys", "-l", text)
         self.keys("Enter")
 
-    def screen(self, *, colours: bool = False) -> str:
+    def screen(self) -> str:
         """What stands there now."""
-        shown = self._do("capture-pane", "-p", *(["-e"] if colours else []))
+        shown = self._do("capture-pane", "-p")
         return "\n".join(line.rstrip() for line in shown.splitlines()).rstrip()
 
     def history(self) -> str:

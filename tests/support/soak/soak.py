@@ -33,7 +33,6 @@ ONCE: Final[tuple[Callable[[Random], faults.Fault], ...]] = (
     lambda chance: faults.Corrupt(chance.randint(0, 400)),
     lambda chance: faults.Inject(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
 )
-HARMLESS: Final = (faults.Latency, faults.Rate, faults.OneByte, faults.Stall)
 
 
 @dataclass
