@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.lsp.file_versions import MAX_VERSIONS, FileVersions, LineMap, line_map
+from dap_mux.lsp.launch_json import encoding_problem
 
 BEFORE = """\
 def train():
@@ -165,3 +166,24 @@ def test_the_first_and_the_last_versions_are_kept(tmp_path: Path) -> None:
     assert versions.line_now(STEP, 1, now) == STEP + last
     assert versions.line_now(STEP + last, last, now) == STEP + last
     assert versions.line_now(STEP + last - 9, last - 9, now) == STEP + last
+
+
+# Files that an editor names and that are no files to read: they are left alone.
+
+
+@pytest.fixture(params=["FIFO", "device", "folder"])
+def odd(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    path = tmp_path / "odd.py"
+    if request.param == "FIFO":
+        os.mkfifo(path)
+    elif request.param == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    return str(path)
+
+
+@pytest.mark.timeout(20)
+def test_they_are_not_read(odd: str) -> None:
+    assert encoding_problem(odd) is None
+    assert FileVersions(odd, "opened").line_now(1, 0.0, "opened") == 1

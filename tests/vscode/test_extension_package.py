@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_docs import ROOT
+from tests.unit.meta.test_docs import ROOT
 
 PACKAGE = ROOT / "vscode-extension/dist/dap-mux.vsix"
 SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")

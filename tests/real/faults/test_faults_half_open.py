@@ -1,6 +1,6 @@
 """Rows of the fault table: links whose other end is gone without a word.
 
-The limits are shorter here than in life; `tests/unit/test_liveness.py` holds those to the promise.
+The limits are shorter than in life; `tests/unit/shell/test_liveness.py` checks the real ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of the fault table: sessions that say nothing any more, and ranks without an adapter.
 
-The limit is shorter here than in life; `tests/unit/test_liveness.py` holds that to the promise.
+The limit is shorter than in life; `tests/unit/shell/test_liveness.py` checks the real one.
 """
 
 from __future__ import annotations

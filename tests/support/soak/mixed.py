@@ -17,8 +17,16 @@ from tests.support import faults
 from tests.support.faults import FaultProxy
 from tests.support.soak.bad_requests import ask_badly, babble
 from tests.support.soak.commanded import Commanded
-from tests.support.soak.gauges import Sample, grown, not_back, table
-from tests.support.soak.mixed_bounds import AT_REST, BASELINE, BASELINE_BOUNDS, MEANWHILE
+from tests.support.soak.gauges import (
+    AT_REST,
+    BASELINE,
+    BASELINE_BOUNDS,
+    MEANWHILE,
+    Sample,
+    grown,
+    not_back,
+    table,
+)
 from tests.support.soak.random_life import (
     LASTING,
     LIMIT,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.settings import Settings
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Frame, Rank, Stop
 from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.stops.user_threads import learn_stack
+from dap_mux.protocol.rank_messages import Stack
 from dap_mux.rank_sets import Mesh
 from dap_mux.session.injected_sources import injected_sources
 
@@ -72,3 +75,14 @@ def test_workers_are_their_ranks_own_and_in_order() -> None:
     core.remove(first)
     core.remove(first)
     assert core.workers_of(main) == [second]
+
+
+# The frames that a stop keeps of its stack.
+
+
+def test_the_frame_that_raised_has_its_own_name() -> None:
+    """debugpy marks it; in the table of ranks it would look like a function of another name."""
+    said = {"id": 1, "name": "work (Current frame)", "line": 3, "source": {"path": "/job/a.py"}}
+    stop = Stop(1, "exception", {})
+    learn_stack(None, None, stop, msgspec.convert({"stackFrames": [said]}, Stack))  # type: ignore[arg-type]
+    assert stop.frames == (Frame("/job/a.py", "work", 3),)
