@@ -139,8 +139,7 @@ class TestAnswers:
         book.wait(0.2)
         assert values(answer) == {"0,2": "1"}
         assert answer.body["missing"] == "1"
-        book.rank(1).answers()
-        book.pump()
+        book.answers(1)
         assert values(cast(client, "1", "p 2")) == {"1": "2"}
 
     def test_a_rank_is_lost_meanwhile(self, play: Play) -> None:

@@ -87,8 +87,7 @@ class TestMoving:
             "1": "running",
         }
         book.rank(1).slow = False
-        book.rank(1).arrives()
-        book.pump()
+        book.arrives(1)
         book.wait(0.2)
         assert client.of("stopped")
         assert lines(book) == [7, 7, 7]
@@ -101,8 +100,7 @@ class TestMoving:
         book.wait(0.7)
         cast(client, "all", "n")
         book.rank(1).slow = False
-        book.rank(1).arrives()
-        book.pump()
+        book.arrives(1)
         book.wait(0.7)
         assert lines(book) == [8, 8]
 
@@ -219,8 +217,7 @@ class TestMoving:
         book, client = play.attached(1)
         with book.quietly("the rank stops, and keeps its stack for itself"):
             book.rank(0).silent.add("stackTrace")
-            book.rank(0).hits(LINE)
-            book.pump()
+            book.hits(LINE, 0)
         answer = cast(client, "0", "w")
         assert answer.response is None
         book.answers(0)

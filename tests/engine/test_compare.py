@@ -113,8 +113,7 @@ def test_two_groups_with_the_same_ranks(play: Play) -> None:
         book.know(number, group)
     client = attached(book)
     with book.quietly("all stop"):
-        for rank in book.ranks.values():
-            rank.hits(LINE)
+        book.hits(LINE)
         book.wait(0.1)
     says(book, "mode", "'a'", "'a'", "'b'")
     body = client.ask("compare", expression="mode").body

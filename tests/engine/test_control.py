@@ -33,9 +33,7 @@ class TestContinueToRanksThatRun:
             rank.slow = True
         client.ask("pause", threadId=book.thread(0))
         client.ask("continue", threadId=book.thread(0))
-        with book.happens():
-            for rank in book.ranks.values():
-                rank.arrives()
+        book.arrives()
         book.wait(1)
         assert held(book) == []
         assert not any(rank.dead for rank in book.ranks.values())
@@ -85,8 +83,7 @@ class TestContinueToRanksThatRun:
         book = play(2)
         first, second = attached(book, "first"), attached(book, "second")
         with book.quietly("both ranks stop"):
-            for rank in book.ranks.values():
-                rank.hits(LINE)
+            book.hits(LINE)
             book.wait(0.1)
         first.send("continue", threadId=book.thread(0))
         second.send("continue", threadId=book.thread(1))
@@ -125,8 +122,7 @@ class TestHeldAtAnException:
         """Rank 2 has just raised, and has not said more, as all the others are told to run on."""
         book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop at line 6"):
-            book.rank(0).hits(LINE)
-            book.rank(1).hits(LINE)
+            book.hits(LINE, 0, 1)
             book.wait(0.1)
         book.rank(2).silent = {"exceptionInfo"}
         book.raises(2)
@@ -319,8 +315,7 @@ class TestRowBesideTheFocus:
         """Naming its thread does not end the job while others are there to run on."""
         book, client = rehearse.attached(3)
         book.rank(0).raises()
-        book.rank(1).hits(LINE)
-        book.rank(2).hits(LINE)
+        book.hits(LINE, 1, 2)
         book.wait(0.6)
         client.ask("focus", rank=2)
         client.ask("continue", threadId=book.thread(0))

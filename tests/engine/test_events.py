@@ -35,9 +35,7 @@ class TestNeverAsItIs:
     def test_stopped(self, play: Play, count: int) -> None:
         """Several stops in the window are one event."""
         book, client = play.attached(count)
-        with book.happens():
-            for rank in book.ranks.values():
-                rank.hits(LINE)
+        book.hits(LINE)
         (stop,) = client.of("stopped")
         assert stop["hitBreakpointIds"] == [1]
         assert stop["allThreadsStopped"] is True
@@ -97,9 +95,7 @@ class TestNeverAsItIs:
         told = [body["threadId"] for body in client.of("thread")]
         assert told == [book.thread(number) for number in range(count)]
         rank = book.rank(0)
-        with book.happens():
-            for each in book.ranks.values():
-                each.hits(LINE)
+        book.hits(LINE)
         client.ask("continue", threadId=book.thread(0))
         client.ask("pause", threadId=book.thread(0))
         assert rank.data.stopped
@@ -118,15 +114,11 @@ class TestNeverAsItIs:
         client = introduced(book)
         client.ask("attach", justMyCode=True)
         client.ask("setBreakpoints", source={"path": PATH}, breakpoints=[{"line": LINE}])
-        with book.happens():
-            for rank in book.ranks.values():
-                rank.hits(LINE)
+        book.hits(LINE)
         client.ask("configurationDone")
         assert client.ask("list").body["counts"]["connecting"] == count
         assert not client.of("stopped")
-        with book.happens():
-            for rank in book.ranks.values():
-                rank.answers()
+        book.answers()
         (stop,) = client.of("stopped")
         frames = client.ask("stackTrace", threadId=stop["threadId"]).body["stackFrames"]
         assert frames[0]["line"] == LINE

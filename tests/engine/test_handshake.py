@@ -166,8 +166,7 @@ def test_second_client_joins(play: Play) -> None:
     first = book.client("first")
     with book.quietly("first has attached, and both ranks have stopped"):
         attach(first)
-        book.rank(0).hits(LINE)
-        book.rank(1).hits(LINE)
+        book.hits(LINE, 0, 1)
         book.wait(1)
     second = book.client("second")
     attach(second)
@@ -232,8 +231,7 @@ def test_last_client_vanishes(play: Play) -> None:
     client = book.client()
     with book.quietly("both ranks have stopped"):
         attach(client)
-        for rank in book.ranks.values():
-            rank.hits(LINE)
+        book.hits(LINE)
         book.wait(1)
     client.vanish()
     book.wait(1)

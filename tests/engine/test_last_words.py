@@ -14,9 +14,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 def test_nothing_follows_terminated(kind: str, rehearse: Play) -> None:
     """All ranks are killed where they stand, before the stop has been applied."""
     book, client = rehearse.attached(2, kind=kind)
-    for rank in book.ranks.values():
-        rank.hits(LINE)
-    book.pump()
+    book.hits(LINE)
     for rank in book.ranks.values():
         rank.exits()
     book.pump()
@@ -31,13 +29,11 @@ def test_nothing_follows_terminated(kind: str, rehearse: Play) -> None:
 def test_a_rank_that_is_gone_is_not_said_to_run(kind: str, rehearse: Play) -> None:
     """The one that was stopped is killed, and the other runs: it is the one that is told of."""
     book, client = rehearse.attached(2, kind=kind)
-    book.rank(0).hits(LINE)
-    book.pump()
+    book.hits(LINE, 0)
     book.wait(0.1)
     assert client.of("stopped")
     told = len(client.events)
-    book.rank(0).exits()
-    book.pump()
+    book.exits(0)
     client.ask("threads")
     book.wait(5)
     events = client.events[told:]
@@ -57,8 +53,7 @@ def test_disconnect_is_answered_behind_terminated(rehearse: Play) -> None:
 def test_a_session_that_has_ended_says_so_once(rehearse: Play) -> None:
     """Who takes leave then has been told."""
     book, client = rehearse.attached(1)
-    book.rank(0).exits()
-    book.pump()
+    book.exits(0)
     book.wait(1)
     assert [one["event"] for one in client.events].count("terminated") == 1
     client.ask("disconnect")

@@ -140,8 +140,7 @@ def test_more_requests_than_can_wait(rehearse: Play) -> None:
     waiting = [answer for answer in answers if answer.response is None]
     assert len(waiting) == LIMIT
     assert "wait before you send more" in answers[-1].refusal
-    book.rank(0).answers()
-    book.pump()
+    book.answers(0)
     assert all(answer.response for answer in answers)
 
 

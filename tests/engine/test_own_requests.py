@@ -39,8 +39,7 @@ class TestOurOwn:
         """`focus`: another stopped rank is shown; a running or unknown one is refused."""
         book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop"):
-            book.rank(0).hits(LINE)
-            book.rank(1).hits(LINE)
+            book.hits(LINE, 0, 1)
             book.wait(0.1)
         assert client.ask("focus", rank=1).body["threadId"] == book.thread(1)
         assert client.of("stopped")[-1]["threadId"] == book.thread(1)

@@ -196,8 +196,7 @@ def test_no_rank_is_paused_once_the_stopped_one_is_gone(how: str, rehearse: Play
     match how:
         case "terminated":
             book.exited(0, 1)
-            book.rank(0).exits()
-            book.pump()
+            book.exits(0)
         case "exited":
             book.exited(0, 1)
             book.wait(2)

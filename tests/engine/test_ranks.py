@@ -226,9 +226,7 @@ def test_adapter_that_is_not_ready(play: Play) -> None:
 def test_exit_code_of_a_guest(play: Play) -> None:
     """Where nobody saw the ranks end there is no `exited`: no code is better than a wrong one."""
     book, client = play.attached(2)
-    with book.happens():
-        for rank in book.ranks.values():
-            rank.exits()
+    book.exits()
     assert client.of("exited") == []
     assert len(client.of("terminated")) == 1
 

@@ -113,8 +113,7 @@ class TestControl:
         """`continue` in scope `auto` means all ranks, but is sent to the stopped ones only."""
         book, client = play.attached(3)
         with book.quietly("ranks 0 and 1 stop"):
-            book.rank(0).hits(LINE)
-            book.rank(1).hits(LINE)
+            book.hits(LINE, 0, 1)
             book.wait(0.1)
         body = client.ask("continue", threadId=book.thread(0)).body
         assert body == {"allThreadsContinued": True}

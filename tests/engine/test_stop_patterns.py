@@ -60,9 +60,7 @@ def test_first_stop_some_running(play: Play, kind: str) -> None:
 def test_first_stop_nobody_running(play: Play, kind: str) -> None:
     """All stop: announced at once, without waiting for others."""
     book, client = play.scene(4, editing, kind)
-    with book.happens():
-        for rank in book.ranks.values():
-            rank.hits(LINE)
+    book.hits(LINE)
     assert client.shows == "0 stopped <, 1 stopped, 2 stopped, 3 stopped"
 
 

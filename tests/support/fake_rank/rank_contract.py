@@ -457,18 +457,14 @@ ALONE: Final[list[Check]] = [
     *(check for check in CALLERS if check is not disconnect_lets_it_run_on),
     disconnect_hangs_up,
 ]
-every_check_alone = pytest.mark.parametrize(
-    ("check", "fails"),
-    [(check, False) for check in ALONE] + [(check, True) for check in FAILING],
-    ids=[check.__name__ for check in ALONE + FAILING],
-)
-every_check_of_callers = pytest.mark.parametrize(
-    ("check", "fails"),
-    [(check, False) for check in CALLERS] + [(check, True) for check in FAILING],
-    ids=[check.__name__ for check in CALLERS + FAILING],
-)
-every_check = pytest.mark.parametrize(
-    ("check", "fails"),
-    [(check, False) for check in CHECKS] + [(check, True) for check in FAILING],
-    ids=[check.__name__ for check in CHECKS + FAILING],
-)
+
+
+def _every(checks: list[Check]) -> pytest.MarkDecorator:
+    each = [(check, False) for check in checks] + [(check, True) for check in FAILING]
+    names = [check.__name__ for check, _ in each]
+    return pytest.mark.parametrize(("check", "fails"), each, ids=names)
+
+
+every_check_alone = _every(ALONE)
+every_check_of_callers = _every(CALLERS)
+every_check = _every(CHECKS)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -147,31 +147,30 @@ class Playbook:
         self.pump()
 
     def hits(self, line: int, *numbers: int) -> None:
-        """These ranks hit a breakpoint at the same moment."""
-        with self.happens():
-            for number in numbers:
-                self.rank(number).hits(line)
+        """These ranks (every rank without any) hit a breakpoint at the same moment."""
+        self._at_once(lambda rank: rank.hits(line), numbers)
 
     def exits(self, *numbers: int) -> None:
-        """The programs of these ranks end at the same moment."""
-        with self.happens():
-            for number in numbers:
-                self.rank(number).exits()
+        """The programs of these ranks end."""
+        self._at_once(FakeRank.exits, numbers)
 
-    def raises(self, number: int) -> None:
-        """An exception is raised in a rank."""
-        with self.happens():
-            self.rank(number).raises()
+    def raises(self, *numbers: int) -> None:
+        """An exception is raised in these ranks."""
+        self._at_once(FakeRank.raises, numbers)
 
-    def arrives(self, number: int) -> None:
-        """A slow rank stops, as it was told to."""
-        with self.happens():
-            self.rank(number).arrives()
+    def arrives(self, *numbers: int) -> None:
+        """Slow ranks stop, as they were told to."""
+        self._at_once(FakeRank.arrives, numbers)
 
-    def answers(self, number: int) -> None:
-        """A silent rank answers."""
+    def answers(self, *numbers: int) -> None:
+        """Silent ranks answer."""
+        self._at_once(FakeRank.answers, numbers)
+
+    def _at_once(self, act: Callable[[FakeRank], None], numbers: Iterable[int]) -> None:
+        ranks = [self.rank(number) for number in numbers] or self.ranks.values()
         with self.happens():
-            self.rank(number).answers()
+            for rank in ranks:
+                act(rank)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, and each deadline on the way."""
