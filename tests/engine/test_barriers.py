@@ -486,35 +486,6 @@ def test_any_order_is_one_stop(seed: int, rehearse: Play) -> None:
 # Differ breakpoints
 
 
-def test_the_same_everywhere_runs_on(play: Play) -> None:
-    """No client hears of it, whoever comes first."""
-    book, client = play.scene(2, waiting, condition="differ: loss")
-    assert sent(book) == [[{"line": LINE, "condition": waits(compared='"loss"')}]] * 2
-    for _ in range(2):
-        for rank in book.ranks.values():
-            rank.data.values["loss"] = "2.5"
-        arrive(book, 1, 0)
-        book.wait(1)
-        assert runs(book, 0, 1) == [0, 1]
-    assert stops(client) == 0
-
-
-def test_values_that_differ_stop_all(play: Play) -> None:
-    """The outliers come first in what is told."""
-    book = play(3)
-    for number, rank in enumerate(book.ranks.values()):
-        rank.data.values["loss"] = "2.5" if number == 1 else "2.0"
-    client = waiting(book, 0, 1, 2, condition="differ: loss")
-    book.wait(1)
-    assert stops(client) == 1
-    told = client.of("stopped")[0]
-    assert told["description"] == "At differ 3/3"
-    assert told["text"] == "loss, rank 1: 2.5; ranks 0,2: 2.0"
-    assert told["threadId"] == book.thread(1), "the outlier, not the first"
-    assert told_by_us(client) == ["dap-mux: differ: loss: rank 1: 2.5; ranks 0,2: 2.0\n"]
-    assert reasons(client) == ["breakpoint"] * 3
-
-
 def test_one_dimension_is_compared(play: Play) -> None:
     """Ranks with the same `tp` are compared, whatever the others have."""
     book = play(4, meshes=MESH)

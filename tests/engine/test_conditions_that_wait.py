@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import rounds
 from tests.engine.conftest import Play
 from tests.engine.scenes import LINE, SETTLED, told_by_us
-from tests.engine.test_barriers import arrive, late, names, reasons, runs, stops, waiting
-from tests.engine.test_breakpoints import set_one
+from tests.engine.test_barriers import arrive, late, names, reasons, runs, stops, waiting, waits
+from tests.engine.test_breakpoints import sent, set_one
 from tests.support.scripted.playbook import PATH, Playbook
 from tests.support.scripted.scripted_clients import Client
 
@@ -40,6 +40,7 @@ def begun(
 def test_the_same_everywhere(play: Play) -> None:
     """No client hears of it, and no rank is asked anything."""
     book, client = play.scene(2, begun)
+    assert sent(book) == [[{"line": LINE, "condition": waits(compared='"loss"')}]] * 2
     for _ in range(2):
         hold(book, {1: "2.5"})
         assert held(book) == [1]

@@ -45,13 +45,16 @@ def test_a_signal_and_where_it_was(play: Play) -> None:
 
 
 def test_equal_deaths_share_a_line(play: Play) -> None:
-    """And it comes before the end of the session."""
+    """And it comes before the end of the session, which nothing follows, not even a notice."""
     book = ours(play)
-    client = attached(book)
+    client = attached(book, events=["ranks"])
     for number in range(2):
         killed(book, number, "SIGKILL (9), not sent by dap-mux")
+    book.feed(inputs.Notice("too late"))
+    book.wait(1)
     assert told_by_us(client) == ["dap-mux: ranks 0-1 died: SIGKILL (9), not sent by dap-mux\n"]
     assert len(client.of("terminated")) == 1
+    assert client.events[-1]["event"] == "terminated"
 
 
 def test_an_exception_that_was_shown(play: Play) -> None:
@@ -180,14 +183,3 @@ def test_a_breakpoint_before_any_rank_is_up(play: Play) -> None:
         False,
         "no rank is up yet; it is set once one starts",
     )
-
-
-def test_nothing_follows_terminated(play: Play) -> None:
-    """Neither what was to be told in a moment, nor a notice."""
-    book = ours(play)
-    client = attached(book, events=["ranks"])
-    for number in range(2):
-        killed(book, number, "SIGKILL (9), not sent by dap-mux")
-    book.feed(inputs.Notice("too late"))
-    book.wait(1)
-    assert client.events[-1]["event"] == "terminated"

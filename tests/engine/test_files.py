@@ -218,17 +218,13 @@ def test_a_look_that_is_cut_off_is_no_news(play: Play) -> None:
     assert client.of("breakpoint") == []
 
 
-def test_files_of_our_own_job_are_not_compared(play: Play) -> None:
-    """Ranks that we have started here read the very file that the editor shows."""
-    book = play(2, owns_job=True)
-    book.local = {FILE: "same"}
-    set_in(attached(book))
-    assert asked_of_files(book) == [[], []]
-
-
-def test_a_client_from_elsewhere_is_not_compared(play: Play) -> None:
-    """Its files cannot be seen from here."""
-    book = play(2)
+@pytest.mark.parametrize(
+    ("local", "owns_job"), [({FILE: "same"}, True), (None, False)], ids=["own job", "elsewhere"]
+)
+def test_nothing_is_compared(play: Play, local: dict[str, str] | None, owns_job: bool) -> None:
+    """Our own ranks read the file that the editor shows; a client's from elsewhere is not seen."""
+    book = play(2, owns_job=owns_job)
+    book.local = local
     set_in(attached(book))
     assert asked_of_files(book) == [[], []]
 
@@ -308,16 +304,12 @@ class TestRemoteFiles:
                 book.lose(each)
         assert client.ask("source", **wanted).body == body
 
-    def test_a_file_that_both_have(self, play: Play) -> None:
-        """Nothing is fetched."""
+    @pytest.mark.parametrize("local", [{PATH: "same"}, None], ids=["both", "elsewhere"])
+    def test_nothing_is_fetched(self, play: Play, local: dict[str, str] | None) -> None:
+        """Of a file that both have; and of no file where the client is elsewhere."""
         book = play(1)
-        book.local = {PATH: "same"}
+        book.local = local
         client = stopped(book)
-        assert {s["sourceReference"] for s in self.frames(client, book)} == {0}
-
-    def test_a_client_from_elsewhere(self, play: Play) -> None:
-        """What it has cannot be known: frames stay as debugpy sends them."""
-        book, client = play.stopped(1)
         assert {s["sourceReference"] for s in self.frames(client, book)} == {0}
 
     def test_a_file_that_cannot_be_read(self, play: Play) -> None:
