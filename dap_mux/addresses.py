@@ -1,8 +1,9 @@
-"""What a host's name or number says about who can reach it."""
+"""Who can reach an address, and when to try again one that did not answer."""
 
 from __future__ import annotations
 
 import ipaddress
+from typing import NamedTuple
 
 
 def is_loopback(host: str) -> bool:
@@ -14,3 +15,22 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         return False
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+_MAX_DOUBLINGS = 16
+_LEAST_SHARE = 0.75  # of a delay; the rest is chance, so that many do not try at once
+
+
+class Backoff(NamedTuple):
+    """Delays from `first` up to `longest` seconds."""
+
+    first: float
+    longest: float
+
+    def delay(self, failures: int, chance: float = 1.0) -> float:
+        """Return how many seconds to wait after so many failures in a row.
+
+        `chance`, a random number from 0 to 1, spreads the attempts of several peers.
+        """
+        limit = min(self.first * 2.0 ** min(failures, _MAX_DOUBLINGS), self.longest)
+        return limit * (_LEAST_SHARE + (1 - _LEAST_SHARE) * chance)

@@ -1,4 +1,4 @@
-"""Values of several ranks side by side, as everything that shows them writes them.
+"""Values of several ranks side by side, and the lookups that may be evaluated for one.
 
 `⚠ {2}: 340268 | {0-1,3}: 0.090314…`: outliers first and marked, then the value that most ranks
 have. Beside others a number has six digits; where they leave it out, the rest is in the whole value
@@ -7,7 +7,9 @@ have. Beside others a number has six digits; where they leave it out, the rest i
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -68,3 +70,44 @@ def _six_digits(text: str) -> str:
     if not digits[keep:].strip("0"):
         return text
     return f"{sign}{zeros}{digits[:keep].rstrip('.')}{MORE}{exponent}"
+
+
+# Lookups: names, attributes and subscripts, which an editor may evaluate where somebody points.
+#
+# Calls are not among them. What a lookup itself runs (a property, a `__getitem__`) every debugger
+# runs at a hover, too.
+
+_MAX_CHARS: Final = 1024
+# Names, attributes and subscripts, with what may be between the brackets.
+_PARTS: Final = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.Constant,
+    ast.UnaryOp,
+    ast.BinOp,
+    ast.Add,
+    ast.Sub,
+    ast.unaryop,
+    ast.expr_context,
+)
+
+
+def is_lookup(node: ast.AST) -> bool:
+    """Whether an expression consists of names, attributes and subscripts alone."""
+    return all(isinstance(each, _PARTS) for each in ast.walk(node))
+
+
+def is_lookup_text(text: str) -> bool:
+    """The same of a text; False for what is no expression, or too long for somebody to point at."""
+    if len(text) > _MAX_CHARS:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the user's escapes, not ours
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return is_lookup(tree.body)

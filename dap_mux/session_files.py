@@ -25,9 +25,16 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.private_files import check_private, foreign, is_taken, new_file, own_folder
 from dap_mux.procfs import start_time, stat
-from dap_mux.user_files import open_regular, parse_json
+from dap_mux.user_files import (
+    check_private,
+    foreign,
+    is_taken,
+    new_file,
+    open_regular,
+    own_folder,
+    parse_json,
+)
 
 VERSION = 1
 # A process's start is known to a clock tick, the boot time it is counted from to a second.

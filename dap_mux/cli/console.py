@@ -164,12 +164,12 @@ async def open_client(session: SessionFile, config: Config, entry: EntryLines) -
 @contextmanager
 def _watched(writer: asyncio.StreamWriter) -> Iterator[None]:
     """End this connection if its peer is gone without a word, as the session does with its own."""
-    from dap_mux.shell import liveness, sockets
+    from dap_mux.shell import sockets
     from dap_mux.shell.timers import Timers
 
     sock = sockets.tcp_of(writer.transport)
     sockets.prepare(sock)
-    ends = liveness.LivenessMonitor(sock, lambda _: writer.transport.abort(), Timers())
+    ends = sockets.LivenessMonitor(sock, lambda _: writer.transport.abort(), Timers())
     try:
         yield
     finally:

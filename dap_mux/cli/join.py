@@ -15,10 +15,9 @@ from dap_mux.client import ConnectionLost, DapClient, RequestFailed
 from dap_mux.config import Config
 from dap_mux.console.session_client import BreakpointsByPath, SessionClient
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
-from dap_mux.private_files import read_token
 from dap_mux.protocol.types import UNAUTHORIZED
 from dap_mux.session_files import SessionFile
-from dap_mux.user_files import check_regular
+from dap_mux.user_files import check_regular, read_token
 
 REQUEST_TIMEOUT_S = 10.0
 INITIALIZE_ARGUMENTS = {

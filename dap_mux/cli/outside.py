@@ -72,8 +72,7 @@ async def why_outside(pids: Sequence[int]) -> SeenFromOutside:
     from dap_mux.insight.why.verdict import answer
     from dap_mux.insight.why.verdicts import UNDECIDED, judge
     from dap_mux.rank_sets import fold
-    from dap_mux.session.nccl_job import ask_nccl
-    from dap_mux.session.outside_view import look
+    from dap_mux.session.outside_view import ask_nccl, look
 
     ranks = await _ranks(pids)
     by_ras: list[str] = []

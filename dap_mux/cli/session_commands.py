@@ -56,7 +56,7 @@ def attach(args: Namespace) -> int:
 def rerun(args: Namespace) -> int:
     """Run a task of a cluster again, as a rank."""
     with without_collections():
-        from dap_mux.session.rerun import rerun_task
+        from dap_mux.session.launcher_job import rerun_task
 
     return execute(rerun_task, RerunOptions(load_config(args), args.key, args.endpoint))
 

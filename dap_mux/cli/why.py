@@ -18,7 +18,7 @@ from dap_mux.cli.execution import execute, load_config
 from dap_mux.cli.listings import Body, present, session_and_ranks
 from dap_mux.cli.outside import NO_PY_SPY, endpoint_of, endpoints_in, pids_in, why_outside
 from dap_mux.config import AttachOptions, Config
-from dap_mux.config.values import Address
+from dap_mux.config.options import Address
 from dap_mux.console.results import show_verdict
 from dap_mux.console.session_client import SessionClient
 from dap_mux.errors import DapMuxError, UsageError

@@ -9,28 +9,75 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
+import os
 import socket
+import sys
 from asyncio.subprocess import Process
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from shutil import which
 from typing import Any, Final
 
 import anyio
 
 from dap_mux import frameworks
 from dap_mux.addresses import is_loopback
-from dap_mux.cluster.framework_python import python_with
+from dap_mux.cluster.endpoints import NamedRanks
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.cluster.source import Notify, OnReached, SourceSpec, reach_directly
 from dap_mux.cluster.ssh import reach_by_ssh
-from dap_mux.errors import DapMuxError, NothingToConnect
+from dap_mux.errors import DapMuxError, NothingToConnect, Refused, UsageError
 from dap_mux.printable import one_line
-from dap_mux.python_command import debugpy_folder
-from dap_mux.tunnel.children import lines_of, next_line, running_child
+from dap_mux.programs import debugpy_folder
+from dap_mux.tunnel.children import lines_of, next_line, run_command, running_child
+from dap_mux.user_files import parse_json, read_regular, startable
+
+NAMES: Final = ("python", "python3")
+
+
+async def python_with(module: str, wanted: Path | None = None) -> str:
+    """Return the Python that imports `module`: `wanted`, that of VIRTUAL_ENV, one in PATH, or ours.
+
+    Raises `UsageError` if there is none.
+    """
+    if wanted:
+        if not await _has(str(wanted), module):
+            raise UsageError(f"{wanted} has no {module}; give the job's Python by --python")
+        return str(wanted)
+    tried = []
+    for python in dict.fromkeys(_candidates()):
+        if await _has(python, module):
+            return python
+        tried.append(python)
+    where = f" (tried {', '.join(tried)})" if tried else ""
+    raise UsageError(f"no Python with {module} found{where}; give the job's Python by --python")
+
+
+def _candidates() -> Iterator[str]:
+    environment = os.environ.get("VIRTUAL_ENV")
+    if environment:
+        yield str(Path(environment) / "bin" / "python")
+    for folder in os.get_exec_path():
+        for name in NAMES:
+            found = which(name, path=folder)
+            if found:
+                yield found
+    yield sys.executable
+
+
+async def _has(python: str, module: str) -> bool:
+    """Whether this Python finds the module; it is not imported, as that may take seconds."""
+    code = (  # not found in the working directory
+        "import importlib.util as u, sys; del sys.path[0]; "
+        f"sys.exit(u.find_spec({module!r}) is None)"
+    )
+    return (await run_command([python, "-c", code])).code == 0
+
 
 FIRST_REPORT_TIMEOUT_S: Final = 60.0  # importing an engine and connecting can take half of that
 LEAVE_TIMEOUT_S: Final = 5.0  # to take what is ours out of the cluster
@@ -217,3 +264,62 @@ def _is_here(host: str) -> bool:
         except (OSError, UnicodeError):
             return False
     return True
+
+
+# The clusters that a launched job meets; its driver names each in the rendezvous folder.
+
+logger = logging.getLogger("dap_mux.session")
+POLL_INTERVAL_S: Final = 0.1
+
+
+@dataclass(frozen=True)
+class MetCluster:
+    """A cluster whose driver waits for the session to join it."""
+
+    named: NamedRanks
+    joined: Path
+    python: Path
+
+    def check_python(self) -> None:
+        """Raise Refused where the driver's Python may be another user's program."""
+        if startable(self.python) is None:
+            raise Refused(
+                f"the driver's Python {self.python} is not started: it, or a folder above it, "
+                "belongs to another user or is writable by everybody"
+            )
+
+    def let_driver_go_on(self) -> None:
+        """The driver waits no longer."""
+        with suppress(OSError):  # the job has ended, and its folder is gone
+            self.joined.touch()
+
+
+async def met_clusters(rendezvous: Path) -> AsyncIterator[MetCluster]:
+    """Yield each cluster as its driver names it."""
+    seen: set[Path] = set()
+    while True:
+        for path in _named(rendezvous) - seen:
+            seen.add(path)
+            try:
+                found = _read(path)
+            except (OSError, ValueError, UsageError) as error:  # a program of the job wrote it
+                logger.warning("no cluster is named in %s: %s", path.name, error)
+                continue
+            yield found
+        await anyio.sleep(POLL_INTERVAL_S)
+
+
+def _named(rendezvous: Path) -> set[Path]:
+    return set(rendezvous.glob("*.cluster"))
+
+
+def _read(path: Path) -> MetCluster:
+    entry = parse_json(read_regular(path))
+    if not isinstance(entry, dict) or not isinstance(entry.get("endpoint"), str):
+        raise UsageError("it is not an object with an endpoint")
+    joined = path.with_suffix(".joined")
+    scheme, _, address = str(entry.get("endpoint")).partition(":")
+    options = {"driver": entry.get("pid"), "joined": str(joined)}
+    python = Path(str(entry.get("python")))
+    word = SourceSpec(scheme, address, python, options)
+    return MetCluster(NamedRanks(word=str(word), source=FrameworkSource(word)), joined, python)

@@ -23,13 +23,10 @@ from types import TracebackType
 
 import anyio
 
-from dap_mux.cluster.foreign_process import ForeignProcess
-from dap_mux.cluster.job import Job
-from dap_mux.cluster.rank_process import end_of, signal_group
+from dap_mux.cluster.job import ForeignProcess, Job, end_of, signal_group
 from dap_mux.cluster.records import RankRecord, record_of
 from dap_mux.errors import UsageError
-from dap_mux.open_files import restore_limit
-from dap_mux.python_command import debugpy_folder
+from dap_mux.programs import debugpy_folder, restore_limit
 from dap_mux.rank.environ import MARK, launcher_variables
 from dap_mux.rank.launched import HOOK_OPTIONS
 from dap_mux.rank.ready import RENDEZVOUS, failure_file

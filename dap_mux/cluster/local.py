@@ -22,11 +22,9 @@ from typing import Literal
 
 import anyio
 
-from dap_mux.cluster.job import Job
-from dap_mux.cluster.rank_process import RankEnded, RankProcess, describe_exit
+from dap_mux.cluster.job import Job, RankEnded, RankProcess, describe_exit
 from dap_mux.errors import UsageError
-from dap_mux.open_files import restore_limit
-from dap_mux.python_command import module_command
+from dap_mux.programs import module_command, restore_limit
 from dap_mux.rank.ready import failure_file
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 

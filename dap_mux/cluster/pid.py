@@ -18,8 +18,7 @@ from typing import Final
 import anyio
 
 from dap_mux.cluster.injection import bring_debugpy, debugger_for
-from dap_mux.cluster.job_processes import ranks_among
-from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
+from dap_mux.cluster.python_process import RunningPython, ranks_among, refuse_to_trace
 from dap_mux.cluster.records import FIRST_PORT, LAST_PORT, RankRecord
 from dap_mux.cluster.source import Description, SourceSpec, reach_directly
 from dap_mux.errors import DapMuxError, UsageError

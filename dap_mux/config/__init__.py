@@ -2,22 +2,23 @@
 
 Strongest first: a flag, a `DAP_MUX_*` variable, an attribute in launch.json, `[tool.dap-mux]` in
 the nearest pyproject.toml, the user's config file; then the default. `options` is the table,
-`values` how each kind is read, `sources` the five places, `config` the values typed and frozen,
-`command_options` what a command passes to the session. A new option is one row and one field.
+with how each kind is read; `config` has the five places, the values typed and frozen, and what each
+command passes to the session. A new option is one row and one field.
 """
 
 from __future__ import annotations
 
-from dap_mux.config.command_options import (
+from dap_mux.config.config import (
     AdapterOptions,
     AttachOptions,
+    Config,
     LaunchOptions,
+    Origin,
     RerunOptions,
+    Row,
     RunOptions,
 )
-from dap_mux.config.config import Config, Origin, Row
-from dap_mux.config.options import OPTIONS, Option
-from dap_mux.config.values import Address
+from dap_mux.config.options import OPTIONS, Address, Option
 
 __all__ = [
     "OPTIONS",

@@ -23,9 +23,9 @@ from dap_mux.console.results import (
 from dap_mux.console.screen import Screen
 from dap_mux.console.session_client import SessionClient, stopped_rows
 from dap_mux.errors import DapMuxError, UsageError
+from dap_mux.printable import closest
 from dap_mux.rank_rows import Row, id_of
 from dap_mux.rank_sets import STATES, RankId, RankSetError, split_leading, with_group
-from dap_mux.suggestions import closest
 
 PAUSE_TIMEOUT_S: Final = 2.0  # for ranks in Python code; one that waits in C may not answer at all
 DEFAULT_TIMEOUT_S: Final = 60.0

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dap_mux import procfs
 from dap_mux.procfs import TcpSocket
-from dap_mux.python_command import is_starter, runs_module
+from dap_mux.programs import is_starter, runs_module
 from dap_mux.user_files import parse_json, read_regular
 
 # Finds out whether a job's Python has debugpy, and which version.

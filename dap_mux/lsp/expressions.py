@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dap_mux.lookups import is_lookup
+from dap_mux.rank_values import is_lookup
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Value: TypeAlias = ast.expr | ast.arg

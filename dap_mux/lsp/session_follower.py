@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from dap_mux.backoff import Backoff
+from dap_mux.addresses import Backoff
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.rank_rows import KeptRows, Row, id_of
 from dap_mux.rank_sets import RankId, World

@@ -13,9 +13,9 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from dap_mux.printable import did_you_mean
 from dap_mux.rank_sets.errors import Place, RankSetError, UnknownDimension
 from dap_mux.rank_sets.world import Mesh, RankId, RankSet, Selection, fold_numbers
-from dap_mux.suggestions import did_you_mean
 
 Members: TypeAlias = frozenset[RankId]
 

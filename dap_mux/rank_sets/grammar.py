@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
+from dap_mux.printable import did_you_mean
 from dap_mux.rank_sets.algebra import (
     All,
     Complement,
@@ -28,7 +29,6 @@ from dap_mux.rank_sets.algebra import (
 from dap_mux.rank_sets.errors import Place, RankSetError
 from dap_mux.rank_sets.tokens import Token, singly, tokenize
 from dap_mux.rank_sets.world import STATES, RankSet
-from dap_mux.suggestions import did_you_mean
 
 _MAX_NESTING = 16
 """How deep parentheses and `~` may go; bounds the recursion."""

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.errors import UsageError
+from dap_mux.printable import did_you_mean
 from dap_mux.rank_sets.errors import Place, RankSetError
-from dap_mux.suggestions import did_you_mean
 
 RankId: TypeAlias = tuple[str, int]
 """(group, global rank within the group)."""

@@ -10,8 +10,9 @@ asks for it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +23,6 @@ from dap_mux.errors import DapMuxError
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import set_up_log
 from dap_mux.shell.listeners import StdioConnection, serve_stdio
-from dap_mux.shell.tasks import beside, first
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -173,3 +173,30 @@ class Finder:
         await self._session.release("the editor has left")
         if self._cluster:
             self._cluster.leave_running()
+
+
+T = TypeVar("T")
+
+
+async def first(*coroutines: Coroutine[Any, Any, object]) -> None:
+    """Run all until the first is done, and cancel the others. Raises what one of them raises."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def beside(background: Coroutine[Any, Any, object], main: Coroutine[Any, Any, T]) -> T:
+    """Return what `main` returns; until then `background` runs too. Raises what either raises."""
+    result: list[T] = []
+
+    async def until_done() -> None:
+        result.append(await main)
+
+    await first(background, until_done())
+    return result[0]

@@ -15,8 +15,8 @@ from dap_mux.config import AttachOptions, Config
 from dap_mux.engine import Settings
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
-from dap_mux.session.announcement import announce
 from dap_mux.session.dial_out import ADDRESS, TOKEN_FILE, accept_reverse, split_dial_endpoints
+from dap_mux.session.job import announce
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, open_session, settings_of
 from dap_mux.session.terminal_output import say, set_up_log

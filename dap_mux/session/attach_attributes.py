@@ -17,7 +17,6 @@ from dap_mux.cluster.endpoints import description_of, descriptions
 from dap_mux.cluster.records import FIRST_PORT
 from dap_mux.cluster.source import BY_CHOICE, Description
 from dap_mux.errors import UsageError
-from dap_mux.session.debugpy_attributes import refuse_attach_attributes
 
 Arguments = Mapping[str, Any]
 LOOPBACK: Final = ("", "localhost", "127.0.0.1", "[::1]")
@@ -45,6 +44,20 @@ def attach_endpoints(arguments: Arguments) -> list[str]:
         return [*(_by_own_way(word, tunnel) for word in named), *words]
     words = words or [_connect(arguments)]
     return [_through(tunnel, word) for word in words] if tunnel else words
+
+
+def refuse_attach_attributes(arguments: Arguments) -> None:
+    """Refuse what an `attach` request cannot have. Raises UsageError."""
+    if arguments.get("processId"):
+        raise UsageError(
+            "`processId`: ranks are not injected into running processes; start them with "
+            "`dap-mux run`, or let each call debugpy.listen() and name them by `endpoints`"
+        )
+    if arguments.get("listen"):
+        raise UsageError(
+            "`listen`: an attach configuration does not wait for ranks; use "
+            "`dap-mux attach dial:N` for N ranks that connect to the session"
+        )
 
 
 def _connect(arguments: Arguments) -> str:

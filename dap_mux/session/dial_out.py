@@ -21,7 +21,7 @@ from dap_mux import procfs
 from dap_mux.addresses import is_loopback
 from dap_mux.cluster.records import DEFAULT_GROUP
 from dap_mux.config import Config
-from dap_mux.config.values import Address
+from dap_mux.config.options import Address
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import NO_TRAITS, Endpoint, Traits, read_traits
 from dap_mux.engine.outputs import Connect

@@ -6,18 +6,28 @@ How ranks are started, followed and stopped differs (`JobRanks`): `local_job` st
 
 from __future__ import annotations
 
+import ast
+import json
+import logging
+import os
 import signal
+import stat
+import sys
+import time
 from collections.abc import Mapping
-from typing import Final, Protocol
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import anyio
 
 from dap_mux.engine import inputs
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import RankId, fold
-from dap_mux.session.announcement import announce
 from dap_mux.session.session import Session
 from dap_mux.session.terminal_output import Echo, say
+from dap_mux.session_files import SessionFile
+from dap_mux.user_files import foreign
 
 STOP_NOTICE_S: Final = 1.0  # after a signal, before the user is told which processes remain
 # Open files for each rank that runs here: its process descriptor and debugpy's port.
@@ -178,3 +188,145 @@ def with_processes(ranks: Mapping[RankId, int | None]) -> str:
         if pids
         else name
     )
+
+
+# Failures that ranks of this machine report in files: while held at one, and at their end.
+
+FAILURE_POLL_INTERVAL_S: Final = 0.25
+REMINDER_INTERVAL_S: Final = 5.0  # to update the time for which a rank is still held
+
+
+class FailureReports:
+    """Tells the engine what ranks have written, whenever that has changed."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._told: dict[RankId, tuple[object, float]] = {}
+
+    def look(self, rank: RankId, file: Path) -> None:
+        """Read a rank's file, if there is one."""
+        record = _read(file)
+        if record is None:
+            self._told.pop(rank, None)
+            return
+        now, until = time.time(), record["until"]
+        before, at = self._told.get(rank, (None, 0.0))
+        if record == before and (until is None or now - at < REMINDER_INTERVAL_S):
+            return
+        self._told[rank] = record, now
+        left = None if until is None else max(0.0, until - now)
+        self._session.driver.feed(inputs.RankFailed(rank, record["failure"], left))
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    with suppress(OSError, ValueError):
+        record = json.loads(file.read_text("utf-8"))
+        until = record.get("until")
+        if isinstance(record.get("failure"), str) and isinstance(until, float | None):
+            return {"failure": record["failure"], "until": until}
+    return None
+
+
+logger = logging.getLogger("dap_mux.session")
+
+
+# Announcing the session to the editor in whose terminal we run, so that it joins.
+#
+# The editor sets DAP_MUX_ANNOUNCE in its terminals to the path of a unix socket that only the
+# user can access. We send one line of JSON: the session's address, its `name`, and the folder
+# that it runs in (`cwd`). The token is not needed: the session's unix socket does not ask this
+# user for it.
+
+VARIABLE: Final = "DAP_MUX_ANNOUNCE"
+ANNOUNCE_TIMEOUT_S: Final = 2.0  # a busy editor must not delay the job
+
+
+async def announce(session: SessionFile, name: str) -> bool:
+    """Announce the session, if in an editor's terminal. Whether that worked; never raises."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return False
+    problem = _problem(Path(path)) or await _tell(path, session, name)
+    if problem:
+        # The editor may have been closed while its terminal lives on: not worth a warning.
+        logger.info("%s: not announced to %s: %s", name, path, problem)
+        return False
+    say("announced the session to the editor of this terminal, which joins it")
+    return True
+
+
+def _problem(path: Path) -> str:
+    """Return why this is not a socket that only the user can access, '' where it is."""
+    try:
+        status = path.lstat()
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISSOCK(status.st_mode):
+        return "not a socket"
+    if foreign(status) or stat.S_IMODE(status.st_mode) & 0o077:
+        return "other users can access it"
+    return ""
+
+
+async def _tell(path: str, session: SessionFile, name: str) -> str:
+    line = json.dumps({**session.public(), "name": name, "cwd": str(Path.cwd())}) + "\n"
+    try:
+        with anyio.fail_after(ANNOUNCE_TIMEOUT_S):
+            async with await anyio.connect_unix(path) as editor:
+                await editor.send(line.encode())
+    except (OSError, TimeoutError, anyio.BrokenResourceError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+# The first line of a program, where ranks stop for a console before anything runs.
+
+
+def entry_line(command: tuple[str, ...]) -> dict[str, int]:
+    """Return the file that a command runs and its first line with code; {} if unknown.
+
+    `command` is a script and its arguments, or `-m`, a module and its arguments.
+    """
+    if not command:
+        return {}
+    path = _module_file(command[1]) if command[0] == "-m" else Path(command[0]).absolute()
+    line = _first_line(path) if path else 0
+    return {str(path): line} if line else {}
+
+
+def launched_program(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the program that a launcher will run, for `entry_line`; () if unknown.
+
+    That is the first `.py` file, or else the last `-m` (`python -m torch.distributed.run -m pkg`).
+    """
+    scripts = [each for each in command[1:] if each.endswith(".py") and Path(each).is_file()]
+    if scripts:
+        return (scripts[0],)
+    options = [index for index, each in enumerate(command[:-1]) if each == "-m"]
+    return command[options[-1] : options[-1] + 2] if options else ()
+
+
+def _module_file(name: str) -> Path | None:
+    """Search as Python does, but without importing parent packages."""
+    relative = Path(*name.split("."))
+    for folder in ("", *sys.path):
+        for candidate in (relative.with_suffix(".py"), relative / "__main__.py"):
+            path = Path(folder).absolute() / candidate
+            if path.is_file():
+                return path
+    return None
+
+
+def _first_line(path: Path) -> int:
+    """Return the first line that can stop: a docstring and `from __future__` cannot."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return 0
+    for statement in body:
+        text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        if not (text or future):
+            decorators = getattr(statement, "decorator_list", [])
+            return int((decorators or [statement])[0].lineno)
+    return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -14,13 +15,63 @@ from dap_mux.cluster.launcher import LauncherJob
 from dap_mux.cluster.local import LocalJob
 from dap_mux.config import Config
 from dap_mux.errors import UsageError
-from dap_mux.session.debugpy_attributes import (
-    added_variables,
-    python_arguments,
-    refuse_launch_attributes,
-)
 
 Arguments = Mapping[str, Any]
+INTERNAL: Final = "internalConsole"
+_ASSIGNMENT: Final = re.compile(r"(?:export\s+)?(?P<name>[^\s=#]+)\s*=\s*(?P<value>.*)")
+_QUOTED: Final = re.compile(r"(?P<quote>['\"])(?P<text>.*?)(?P=quote)")
+_COMMENT: Final = re.compile(r"(?:^|\s+)#.*")
+
+
+def refuse_launch_attributes(arguments: Arguments) -> None:
+    """Refuse what a `launch` request cannot have. Raises UsageError."""
+    if arguments.get("console") not in (None, INTERNAL):
+        raise UsageError(
+            f"`console` must be '{INTERNAL}': ranks have no terminal each; for a job in a "
+            "terminal, type `dap-mux run` there, and the window joins it"
+        )
+    if arguments.get("sudo"):
+        raise UsageError("`sudo`: ranks run as the user of the editor")
+
+
+def python_arguments(arguments: Arguments) -> tuple[str, ...]:
+    """Return the arguments for Python itself. Raises UsageError."""
+    words = arguments.get("pythonArgs") or []
+    if isinstance(words, str):
+        try:
+            words = shlex.split(words)
+        except ValueError as error:
+            raise UsageError(f"`pythonArgs` {words!r}: {error}") from error
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"`pythonArgs` must be a list of strings, not {words!r}")
+    return tuple(words)
+
+
+def added_variables(arguments: Arguments, folder: Path) -> dict[str, str | None]:
+    """Return the variables of `envFile`, relative to `folder`, and of `gevent`."""
+    found: dict[str, str | None] = {}
+    if name := arguments.get("envFile"):
+        try:
+            text = (folder / str(name)).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            raise UsageError(f"`envFile` {name}: {error}") from error
+        found.update(_assignments(text))
+    if arguments.get("gevent"):
+        found["GEVENT_SUPPORT"] = "True"  # pydevd's own
+    return found
+
+
+def _assignments(text: str) -> dict[str, str]:
+    """Parse NAME=VALUE lines, as in a .env file: quotes, comments and `export` are allowed."""
+    matches = (_ASSIGNMENT.match(line.strip()) for line in text.splitlines())
+    return {found["name"]: _value(found["value"]) for found in matches if found}
+
+
+def _value(text: str) -> str:
+    quoted = _QUOTED.match(text)
+    return quoted["text"] if quoted else _COMMENT.sub("", text).strip()
+
+
 MAX_RANKS: Final = 65_535  # one port for each
 
 

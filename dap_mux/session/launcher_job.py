@@ -9,30 +9,40 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from math import inf
 from pathlib import Path
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
-from dap_mux.cluster.exit_reasons import ExitReasons
-from dap_mux.cluster.foreign_process import ForeignProcess
+from dap_mux.cluster.framework_source import MetCluster, met_clusters, python_with
+from dap_mux.cluster.job import ExitReasons, ForeignProcess
 from dap_mux.cluster.launcher import STOP_TIMEOUT_S, LaunchedJob, LauncherJob, RankReport
-from dap_mux.cluster.met_clusters import MetCluster, met_clusters
 from dap_mux.cluster.records import RankRecord
-from dap_mux.config import Config, LaunchOptions
-from dap_mux.config.values import Address
+from dap_mux.config import Config, LaunchOptions, RerunOptions
+from dap_mux.config.options import Address
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.errors import DapMuxError
+from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
+from dap_mux.printable import one_line
 from dap_mux.rank_sets import RankId
 from dap_mux.session.dial_out import accept_reverse
-from dap_mux.session.entry_line import launched_program
-from dap_mux.session.failure_reports import POLL_INTERVAL_S, FailureReports
-from dap_mux.session.job import FILES_PER_OWN_RANK, InlineConsole, Job, greet, with_processes
+from dap_mux.session.job import (
+    FAILURE_POLL_INTERVAL_S,
+    FILES_PER_OWN_RANK,
+    FailureReports,
+    InlineConsole,
+    Job,
+    entry_line,
+    greet,
+    launched_program,
+    with_processes,
+)
 from dap_mux.session.rank_sources import RankSources
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
 from dap_mux.temporary_folders import log_folder
+from dap_mux.tunnel.children import run_command
 
 # The clusters that a launched job meets become part of its session.
 
@@ -89,9 +99,9 @@ async def _run_launcher(
     job.program()
     avoid = range(config.base_port, config.base_port + 1024)
     settings = launcher_settings(config, options.command, options.name)
-    program = launched_program(options.command)
+    entry = entry_line(launched_program(options.command)) if config.wait else {}
     async with (
-        open_session(config, settings, avoid=avoid, program=program) as session,
+        open_session(config, settings, avoid=avoid, entry=entry) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
         LaunchedJob(dataclasses.replace(job, env=variables)) as launched,
     ):
@@ -279,7 +289,7 @@ class LauncherRanks:
     async def _report_failures(self, id: RankId, process: ForeignProcess) -> None:
         while True:
             self._failures.look(id, self._launched.failure_file(process))
-            await anyio.sleep(POLL_INTERVAL_S)
+            await anyio.sleep(FAILURE_POLL_INTERVAL_S)
 
 
 def _out_of_reach(report: RankReport) -> str:
@@ -288,3 +298,30 @@ def _out_of_reach(report: RankReport) -> str:
         "cannot reach: with `dap-mux run --dial`, ranks on other machines connect to the session "
         "(docs/dial-out.md)"
     )
+
+
+# `dap-mux rerun`: a task of a cluster runs again on this machine, as a rank of its own session.
+
+DASK: Final = "dask:"
+CHECK_TIMEOUT_S: Final = 60.0
+MAX_REASON: Final = 1000  # characters of the reason
+RERUN_GROUP: Final = "rerun"
+# Not in our own environment: what is there is no news to a rank.
+_AS_RANK: Final = ("env", "RANK=0", "WORLD_SIZE=1", f"DAP_MUX_GROUP={RERUN_GROUP}")
+
+
+async def rerun_task(options: RerunOptions) -> int:
+    """Run the task until it ends; return its process's exit code. Raises `DapMuxError`."""
+    if not options.endpoint.startswith(DASK):
+        raise UsageError(
+            f"{options.endpoint}: not a Dask cluster; one looks like dask:tcp://HOST:8786"
+        )
+    python = await python_with("distributed", options.config.python)
+    program = Path(__file__).parents[1] / "frameworks" / "dask_rerun.py"
+    address = options.endpoint.removeprefix(DASK)
+    command = (python, str(program), address, options.key)
+    found = await run_command((*command, "check"), within=CHECK_TIMEOUT_S)
+    if found.code != 0:
+        raise NothingToConnect(one_line(found.err.strip().rpartition("\n")[2])[:MAX_REASON])
+    launched = LaunchOptions(options.config, (*_AS_RANK, *command), name=options.key)
+    return await run_launcher(launched)

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from dap_mux.cluster.exit_reasons import ExitReasons
+from dap_mux.cluster.job import ExitReasons
 from dap_mux.cluster.local import (
     LocalCluster,
     LocalJob,
@@ -23,13 +23,21 @@ from dap_mux.cluster.local import (
     job_exit_code,
 )
 from dap_mux.config import Config, RunOptions
-from dap_mux.config.values import Address
+from dap_mux.config.options import Address
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.dial_out import ADDRESS, accept_reverse
-from dap_mux.session.failure_reports import POLL_INTERVAL_S, FailureReports
-from dap_mux.session.job import FILES_PER_OWN_RANK, InlineConsole, Job, greet, with_processes
+from dap_mux.session.job import (
+    FAILURE_POLL_INTERVAL_S,
+    FILES_PER_OWN_RANK,
+    FailureReports,
+    InlineConsole,
+    Job,
+    entry_line,
+    greet,
+    with_processes,
+)
 from dap_mux.session.session import Session, endpoint_of, open_session, settings_of
 from dap_mux.session.terminal_output import Echo, say, set_up_log
 from dap_mux.temporary_folders import log_folder
@@ -51,8 +59,9 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     job = local_job(config, options.command, options.world_size, log_dir)
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
     ports = range(config.base_port, config.base_port + options.world_size)
+    entry = entry_line(options.command) if config.wait else {}
     async with (
-        open_session(config, settings, avoid=ports, program=options.command) as session,
+        open_session(config, settings, avoid=ports, entry=entry) as session,
         _dial_variables(session, config, dial=options.dial) as variables,
         LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
     ):
@@ -178,7 +187,7 @@ class LocalRanks:
         while True:
             for rank in self._cluster.ranks:
                 self._failures.look((GROUP, rank.rank), rank.failure_file)
-            await anyio.sleep(POLL_INTERVAL_S)
+            await anyio.sleep(FAILURE_POLL_INTERVAL_S)
 
     async def _report_ready(self, rank: RankProcess, job: Job) -> None:
         """Wait until the rank has written where it listens, and only then tell the engine.

@@ -6,8 +6,12 @@ have been read well, for py-spy reads the memory of a process that runs on meanw
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,12 +20,10 @@ from typing import Any, Final
 import anyio
 
 from dap_mux import procfs
-from dap_mux.cluster.job_processes import ranks_among
 from dap_mux.cluster.pid import read_pids
-from dap_mux.cluster.py_spy import INSTALL, NoDump, dump, find_py_spy
-from dap_mux.cluster.python_process import RunningPython
+from dap_mux.cluster.python_process import RunningPython, ranks_among
 from dap_mux.cluster.records import DEFAULT_GROUP
-from dap_mux.errors import PeerFault
+from dap_mux.errors import DapMuxError, PeerFault
 from dap_mux.injected.evidence.thread_states import thread_state
 from dap_mux.insight.stack_tree import Stack, agreed, kind_of_thread
 from dap_mux.insight.why.evidence import (
@@ -32,10 +34,12 @@ from dap_mux.insight.why.evidence import (
     Standing,
     stack_of,
 )
+from dap_mux.insight.why.nccl_ras import ras_lines, read_report
 from dap_mux.insight.why.py_spy import Source, sample_of, threads_in, variables_of
+from dap_mux.printable import one_line
 from dap_mux.rank_sets import RankId
-from dap_mux.shell.process_reader import read_processes
-from dap_mux.user_files import open_regular
+from dap_mux.shell.local_machine import read_processes
+from dap_mux.user_files import open_regular, startable
 
 LOOKS: Final = 3
 ENOUGH: Final = 2
@@ -43,6 +47,7 @@ INTERVAL_S: Final = 0.3
 SIDE_BY_SIDE: Final = 8
 """Processes that are looked at by py-spy at a time."""
 MAX_SOURCE_BYTES: Final = 2 << 20
+INSTALL: Final = "pip install py-spy"
 NO_PY_SPY: Final = f"its stack cannot be read: py-spy is not installed ({INSTALL})"
 NO_LOOK: Final = "nothing is known of its stack"
 AT_WORK: Final = "no two looks at it agree: it is at work; ask again"
@@ -189,3 +194,112 @@ def stacks_seen(
         for name, stack in stacks:
             threads.setdefault(kind_of_thread(name), []).append((one.rank, stack))
     return threads, missing
+
+
+# py-spy is found beside our own Python (the extra `py-spy`), in PATH, and beside the Python of a
+# process, if nobody else could have put it there: see `startable`.
+
+PY_SPY: Final = "py-spy"
+DUMP_TIMEOUT_S: Final = 4.0  # s; it takes a tenth of one
+MAX_DUMP_BYTES: Final = 8 << 20
+NO_RIGHT: Final = (
+    "this system does not allow reading it: run dap-mux as root, or in a container with the "
+    "capability SYS_PTRACE"
+)
+
+
+class NoDump(DapMuxError):
+    """Why there is no dump of a process."""
+
+
+def find_py_spy(pid: int) -> str | None:
+    """Return py-spy's path; a process may have one in its own environment."""
+    for folder in (str(Path(sys.executable).parent), None):
+        if found := shutil.which(PY_SPY, path=folder):
+            return found
+    beside = _environment_of(pid)
+    found = shutil.which(PY_SPY, path=str(beside)) if beside is not None else None
+    program = startable(Path(found)) if found else None
+    return str(program) if program else None
+
+
+async def dump(py_spy: str, pid: int) -> bytes:
+    """Return what it prints of a process's threads. Raises NoDump."""
+    command = [py_spy, "dump", "--json", "--nonblocking", "--locals", "--pid", str(pid)]
+    try:
+        with anyio.fail_after(DUMP_TIMEOUT_S):
+            done = await anyio.run_process(
+                command, stdin=subprocess.DEVNULL, check=False, start_new_session=True
+            )
+    except TimeoutError:
+        raise NoDump(f"py-spy did not answer within {DUMP_TIMEOUT_S:g} s") from None
+    except OSError as error:
+        raise NoDump(f"cannot start {py_spy}: {error.strerror}") from None
+    if done.returncode:
+        raise NoDump(_reason(done.stderr.decode("utf-8", "replace")))
+    if len(done.stdout) > MAX_DUMP_BYTES:
+        raise NoDump(f"py-spy printed {len(done.stdout) >> 20} MB")
+    return done.stdout
+
+
+def _reason(said: str) -> str:
+    if "ermission" in said or "not permitted" in said:
+        return NO_RIGHT
+    lines = [line.removeprefix("Error: ") for line in said.splitlines() if line.strip()]
+    return one_line(f"py-spy: {lines[0]}" if lines else "py-spy failed with no error message")
+
+
+def _environment_of(pid: int) -> Path | None:
+    """Return where the scripts of a process's environment are, by its first argument."""
+    words = procfs.command_line(pid) or ()
+    path = Path(words[0]) if words else Path()
+    return path.parent if path.is_absolute() else None
+
+
+# What NCCL itself knows of the job, by `ncclras` (NCCL's RAS).
+
+_NCCL_RAS: Final = "ncclras"
+_NCCL_LIBRARY: Final = b"libnccl"
+_NCCL_ADDRESS: Final = "NCCL_RAS_ADDR"
+_NCCL_TIMEOUT_S: Final = 3
+"""It waits so long for ranks that do not answer."""
+_MAX_NCCL_BYTES: Final = 32 << 20
+
+
+async def ask_nccl(ranks: Sequence[OutsideRank], lines: list[str]) -> None:
+    """Add lines of evidence, none where the job has no NCCL or that does not answer."""
+    said = await _ask_ras([one.process.pid for one in ranks])
+    if said is None:
+        return
+    try:
+        report = read_report(said)
+    except PeerFault as error:
+        lines.append(str(error))
+    else:
+        lines += ras_lines(report, {one.process.pid: one.rank[1] for one in ranks})
+
+
+async def _ask_ras(pids: Sequence[int]) -> bytes | None:
+    """Return what it prints of the job of these processes; None without NCCL, or no answer."""
+    program = shutil.which(_NCCL_RAS)
+    if program is None or not any(map(_has_nccl, pids)):
+        return None
+    command = [program, "-f", "json", "-t", str(_NCCL_TIMEOUT_S), *_address(pids[0])]
+    with suppress(OSError), anyio.move_on_after(_NCCL_TIMEOUT_S + 1):
+        done = await anyio.run_process(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        )
+        if done.returncode == 0 and len(done.stdout) <= _MAX_NCCL_BYTES:
+            return done.stdout
+    return None
+
+
+def _has_nccl(pid: int) -> bool:
+    with suppress(OSError):
+        return _NCCL_LIBRARY in procfs.mappings(pid)
+    return False
+
+
+def _address(pid: int) -> list[str]:
+    host, colon, port = procfs.environ(pid).get(_NCCL_ADDRESS, "").rpartition(":")
+    return ["-h", host, "-p", port] if colon and host and port.isdecimal() else []

@@ -7,8 +7,9 @@ tunnels that go down and come back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from dap_mux.cluster.endpoints import NamedRanks, number, read_endpoint
-from dap_mux.cluster.rank_registry import RankRegistry, id_of
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.cluster.source import (
     OnReached,
@@ -28,6 +28,7 @@ from dap_mux.cluster.source import (
 )
 from dap_mux.engine import inputs
 from dap_mux.errors import DapMuxError
+from dap_mux.rank_sets import RankId
 from dap_mux.session.session import Session
 
 RETRY_DELAY_S: Final = 5.0  # after a source has failed
@@ -254,3 +255,58 @@ class _HostRoute:
         except DapMuxError as error:
             problem = str(error)
         return problem
+
+
+# Numbers for ranks that appear and disappear: stable, and never used twice.
+
+
+def id_of(record: RankRecord) -> RankId:
+    """Return the id of a numbered rank: group and number."""
+    assert record.rank is not None
+    return record.group, record.rank
+
+
+@dataclass
+class RankRegistry:
+    """The present ranks, by owner (an endpoint of the command line)."""
+
+    _present: dict[RankId, tuple[Hashable, RankRecord]] = field(default_factory=dict)
+
+    def enter(self, owner: Hashable, records: Sequence[RankRecord]) -> list[RankRecord]:
+        """Add numbered ranks, which are without duplicates."""
+        return self.update(owner, records)[0]
+
+    def update(
+        self, owner: Hashable, records: Iterable[RankRecord]
+    ) -> tuple[list[RankRecord], list[str]]:
+        """Replace an owner's ranks; return them numbered, and the problems of those left out.
+
+        A rank without a number keeps the one that its address had, or gets the lowest free one:
+        that of a missing rank, if it has come in its place.
+        """
+        before = {(r.host, r.port): id for id, (who, r) in self._present.items() if who == owner}
+        self._present = {id: held for id, held in self._present.items() if held[0] != owner}
+        problems = []
+        records = list(records)
+        for record in records:
+            known = before.get((record.host, record.port))
+            if record.rank is None and known and known[0] == record.group:
+                record = replace(record, rank=known[1])  # noqa: PLW2901  (its old number)
+            if record.rank is not None:
+                problems += self._place(owner, record)
+        placed = {(r.host, r.port) for who, r in self._present.values() if who == owner}
+        for record in records:
+            if record.rank is None and (record.host, record.port) not in placed:
+                problems += self._place(owner, replace(record, rank=self._free(record.group)))
+        return [record for who, record in self._present.values() if who == owner], problems
+
+    def _free(self, group: str) -> int:
+        return next(number for number in count() if (group, number) not in self._present)
+
+    def _place(self, owner: Hashable, record: RankRecord) -> list[str]:
+        _, other = self._present.setdefault(id_of(record), (owner, record))
+        if other is record:
+            return []
+        where = f"{other.endpoint} and {record.endpoint}"
+        name = f"rank {record.rank} of group {record.group}"
+        return [f"duplicate {name}: {where}; the second is ignored"]

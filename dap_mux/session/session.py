@@ -6,10 +6,12 @@ import asyncio
 import logging
 import os
 import signal
+import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,24 +20,25 @@ from msgspec.structs import replace
 from dap_mux.addresses import is_loopback
 from dap_mux.config import Config
 from dap_mux.engine import Engine, Settings, inputs
+from dap_mux.engine.admission import Token
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.open_files import raise_limit, shortage
-from dap_mux.private_files import new_token, own_folder
+from dap_mux.engine.remote.injected_sources import InjectedSources
+from dap_mux.errors import Refused, UsageError
+from dap_mux.injected import folders
+from dap_mux.programs import raise_limit, shortage
 from dap_mux.rank_sets import Mesh, RankId
-from dap_mux.session.access import access_of, beyond_loopback
-from dap_mux.session.entry_line import entry_line
-from dap_mux.session.injected_sources import injected_sources
 from dap_mux.session.terminal_output import alert, say
 from dap_mux.session_files import SessionFile, session_folder
 from dap_mux.shell.auth import Guard
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.garbage import GarbageCollection
 from dap_mux.shell.listeners import connection_factory, listen
-from dap_mux.shell.signals import Signals
 from dap_mux.shell.sockets import listen_unix
+from dap_mux.user_files import check_private, check_regular, new_token, own_folder, token_of
 
 if TYPE_CHECKING:
     from dap_mux.cluster.records import RankRecord
+
 
 logger = logging.getLogger("dap_mux.session")
 RELEASE_TIMEOUT_S = 3.0  # by then every rank must be running without us
@@ -219,11 +222,11 @@ async def open_session(
     *,
     avoid: range = range(0),
     groups: Sequence[str] = (),
-    program: tuple[str, ...] = (),
+    entry: Mapping[str, int] | None = None,
 ) -> AsyncIterator[Session]:
     """Listen for clients until the block is left; `avoid`: ports that ranks will use.
 
-    `program`: what the ranks run, where they wait before its first line if `config.wait` is set.
+    `entry`: the first line of what the ranks run, by its file, where they wait before it.
     """
     raise_limit()
     access, (host, wanted) = access_of(config), config.listen
@@ -238,7 +241,7 @@ async def open_session(
         unix=unix.path,
         token=access.secret,
         groups=tuple(groups) or (settings.default_group,),
-        entry=entry_line(program) if program and config.wait else {},
+        entry=entry or {},
     )
     driver.feed(inputs.Listening(file.address))
     garbage = GarbageCollection(driver)
@@ -254,3 +257,134 @@ async def open_session(
             unix.close()
             server.close()
             await driver.close()
+
+
+# Access control: the token, TLS, and which addresses may be listened on.
+
+MAX_HOSTS_SHOWN = 4  # in a warning
+SAFER_ALTERNATIVE = (
+    "Or listen on 127.0.0.1 and forward the port with ssh -L or kubectl port-forward"
+)
+
+
+class Access(Struct, frozen=True):
+    """What a session's listeners require. `tcp` and `unix` have the same token."""
+
+    tcp: Guard
+    unix: Guard
+    tls: ssl.SSLContext | None
+    secret: str
+
+    def __repr__(self) -> str:
+        """The secret shows itself nowhere."""
+        return f"Access(tcp={self.tcp}, unix={self.unix}, tls={self.tls})"
+
+
+def access_of(config: Config) -> Access:
+    """Read the token and the certificate. Raises Refused, UsageError."""
+    check_bind(config)
+    secret = token_of(config.token_file) if config.token_file else new_token()
+    token = Token(secret)
+    return Access(
+        tcp=Guard(token, asks_all=not is_loopback(config.listen.host)),
+        unix=Guard(token),
+        tls=_tls_of(config),
+        secret=secret,
+    )
+
+
+def check_bind(config: Config) -> None:
+    """Raise Refused for an address beyond loopback without a token, or with a token but no TLS."""
+    host = config.listen.host
+    if is_loopback(host):
+        return
+    if not config.token_file:
+        raise Refused(
+            f"refused to listen on {host} without a token: anyone who reaches this port can run "
+            "code in every rank. Give a token file (--token-file) and TLS (--tls-cert, --tls-key). "
+            f"{SAFER_ALTERNATIVE}"
+        )
+    if not (config.tls_cert or config.insecure):
+        raise Refused(
+            f"refused to listen on {host} without TLS: anyone who sees the traffic learns the "
+            "token. Give a certificate (--tls-cert, --tls-key), or --insecure on a network that "
+            f"you trust. {SAFER_ALTERNATIVE}"
+        )
+
+
+def _tls_of(config: Config) -> ssl.SSLContext | None:
+    if config.tls_cert is None:
+        if config.tls_key is not None:
+            raise UsageError(f"--tls-key {config.tls_key} requires --tls-cert")
+        return None
+    key = config.tls_key or config.tls_cert
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        for file in (config.tls_cert, key):
+            check_regular(file, file.stat())
+        check_private(key, key.stat())
+        context.load_cert_chain(config.tls_cert, key, password=lambda: _no_password(key))
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"{config.tls_cert} and {key} are not a certificate and its key: {error.reason}"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename or key}: {error.strerror}") from None
+    return context
+
+
+def _no_password(key: Path) -> str:
+    raise UsageError(f"{key} is protected by a password, which dap-mux cannot ask for")
+
+
+def beyond_loopback(hosts: Iterable[str]) -> str:
+    """Return a warning about ranks that other machines can reach, '' where there are none."""
+    open_to_all = sorted({host for host in hosts if not is_loopback(host)})
+    if not open_to_all:
+        return ""
+    named = ", ".join(open_to_all[:MAX_HOSTS_SHOWN])
+    if len(open_to_all) > MAX_HOSTS_SHOWN:
+        named += f" and {len(open_to_all) - MAX_HOSTS_SHOWN} more hosts"
+    return (
+        f"ranks listen on {named}, not on loopback: debugpy has no authentication, so anyone "
+        "who reaches these ports can run code there, and the traffic is not encrypted. Safer: let "
+        "ranks listen on 127.0.0.1 and forward the ports (ssh -L, kubectl port-forward)"
+    )
+
+
+class Signals:
+    """Receives signals as long as the block lasts.
+
+    As anyio's receiver does, which an adapter's start has not imported yet.
+    """
+
+    def __init__(self, signals: Sequence[signal.Signals]) -> None:
+        self._signals = signals
+        self._arrived: asyncio.Queue[signal.Signals] = asyncio.Queue()
+
+    def __enter__(self) -> Signals:
+        loop = asyncio.get_running_loop()
+        for number in self._signals:
+            loop.add_signal_handler(number, self._arrived.put_nowait, number)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._signals:
+            loop.remove_signal_handler(number)
+
+    async def next(self) -> signal.Signals:
+        """Wait for one, or return the first that has arrived since the last call."""
+        return await self._arrived.get()
+
+
+@cache
+def injected_sources() -> InjectedSources:
+    """Return the sources of all modules."""
+    return InjectedSources(folders())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from dap_mux.printable import one_line, printable
 
 if TYPE_CHECKING:
-    from dap_mux.cluster.rank_process import RankProcess
+    from dap_mux.cluster.job import RankProcess
 
 LOG_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 POLL_INTERVAL_S: Final = 0.1  # of the ranks' log files

@@ -2,8 +2,8 @@
 
 - `driver`: feeds inputs to the engine and carries out its outputs; the only place that does.
 - `links`: connections to ranks. `reverse_connections`: those that ranks open.
-- `listeners`: connections of clients (TCP, standard streams). `tls_unix`: TLS, the unix socket.
+- `listeners`: connections of clients (TCP, standard streams).
 - `auth`: decides which peers must show the token.
-- `sockets`: the options that every socket gets. `liveness`: detects dead peers.
-- `local_files`, `local_processes`: hashes files and watches ranks on this machine.
+- `sockets`: the options that every socket gets, dead peers, TLS and the unix socket.
+- `local_machine`: watches processes of ranks and reads files of clients on this machine.
 """

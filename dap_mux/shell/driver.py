@@ -15,12 +15,11 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
 from dap_mux.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
-from dap_mux.shell.local_files import LocalFiles
-from dap_mux.shell.local_processes import LocalProcesses, is_over
+from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, is_over
 from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:
-    from dap_mux.shell.process_reader import ProcessReader
+    from dap_mux.shell.local_machine import ProcessReader
 
 logger = logging.getLogger("dap_mux")
 # Connections that are opened at once, and how soon as many more are: a session of thousands of
@@ -340,7 +339,7 @@ class Driver:
 
     def _read_processes(self, output: outputs.ReadProcesses) -> None:
         if self._process_reader is None:
-            from dap_mux.shell.process_reader import ProcessReader
+            from dap_mux.shell.local_machine import ProcessReader
 
             self._process_reader = ProcessReader()
         self._process_reader.read(output, tell=self.feed)

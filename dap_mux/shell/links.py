@@ -9,8 +9,14 @@ from dap_mux.engine import Engine, inputs
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.framing import Framer
 from dap_mux.protocol.messages import Message, decode
-from dap_mux.shell.liveness import LivenessMonitor
-from dap_mux.shell.sockets import acknowledge_now, file_of, options_of, prepare, write_now
+from dap_mux.shell.sockets import (
+    LivenessMonitor,
+    acknowledge_now,
+    file_of,
+    options_of,
+    prepare,
+    write_now,
+)
 from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:

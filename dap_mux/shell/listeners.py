@@ -22,8 +22,8 @@ from dap_mux.errors import DapMuxError, PeerFault, UsageError
 from dap_mux.protocol.framing import Framer
 from dap_mux.protocol.messages import MessageError, decode
 from dap_mux.shell.auth import Guard
-from dap_mux.shell.liveness import LivenessMonitor
 from dap_mux.shell.sockets import (
+    LivenessMonitor,
     acknowledge_now,
     file_of,
     is_from_here,

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final
 
 from dap_mux.engine.ranks.patching import attach_expression
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 from tests.bench.figures import Figure, ahead, at_most, faster, shown, within
 from tests.bench.growth import FRAME, LINES, PATH
 from tests.bench.processes import (

@@ -210,7 +210,7 @@ def _requests(path: str, line: int) -> list[bytes]:
     """Return the frames of the requests that a rank gets, in order."""
     from dap_mux.engine.ranks.handshake import INITIALIZE_ARGUMENTS
     from dap_mux.engine.ranks.patching import attach_expression
-    from dap_mux.session.injected_sources import injected_sources
+    from dap_mux.session.session import injected_sources
     from tests.bench.wire import ATTACH
 
     patches = attach_expression(injected_sources(), debug_children=False)

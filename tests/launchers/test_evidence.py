@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from dap_mux.insight.why.evidence import Sample, Thread
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 from tests.launchers.tools import environment
 from tests.support.processes.mpi import mpi_environ
 

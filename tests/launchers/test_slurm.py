@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.cluster.slurm import Slurm
-from dap_mux.cluster.slurm_commands import time_left
+from dap_mux.cluster.slurm import Slurm, time_left
 from dap_mux.cluster.source import SourceSpec
 from tests.launchers import tour
 from tests.launchers.pages import ours, typed

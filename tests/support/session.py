@@ -15,11 +15,10 @@ from dap_mux.client import DapClient
 from dap_mux.engine import Engine, Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.outputs import Output, ToClient, ToRank
-from dap_mux.private_files import new_token
-from dap_mux.session.injected_sources import injected_sources
-from dap_mux.session.session import RELEASE_TIMEOUT_S
+from dap_mux.session.session import RELEASE_TIMEOUT_S, injected_sources
 from dap_mux.shell.driver import Driver
 from dap_mux.shell.listeners import listen
+from dap_mux.user_files import new_token
 from tests.support.clients.conversation import Conversation
 from tests.support.outputs import singly
 from tests.support.schema import Json, validate

@@ -15,10 +15,17 @@ from typing import Final
 
 import anyio
 
-from dap_mux.cluster.kubernetes.job_kinds import KINDS, JobKind
+from dap_mux.cluster.kubernetes.job_kinds import (
+    KINDS,
+    MALFORMED,
+    JobKind,
+    JobPods,
+    NamedPods,
+    Selection,
+)
 from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
-from dap_mux.cluster.kubernetes.pod_ranks import FindPlace, key_of, own_place, ranks_of
 from dap_mux.cluster.kubernetes.pods import (
+    FindPlace,
     Json,
     exit_code_of,
     failed_container,
@@ -26,11 +33,13 @@ from dap_mux.cluster.kubernetes.pods import (
     has_failed,
     how_it_crashed,
     how_it_failed,
+    key_of,
     missed,
     name_of,
+    own_place,
+    ranks_of,
     starts_of,
 )
-from dap_mux.cluster.kubernetes.selections import MALFORMED, JobPods, NamedPods, Selection
 from dap_mux.cluster.kubernetes.tool import Changes, Tool, tool_for
 from dap_mux.cluster.records import RankRecord, ports_of
 from dap_mux.cluster.source import Description, Notify, OnReached, SourceSpec

@@ -1,8 +1,7 @@
 """Ranks in the tasks of an OpenPAI job, found by the job's REST API.
 
-- `source`      the endpoint `openpai:URL/USER/JOB`, and its `Source`.
-- `job_detail`  reads the description of a job into ranks, and how it and its tasks have ended.
-- `rest`        the requests: verified TLS, a token for one server only, bounded answers.
+- `source`  the endpoint `openpai:URL/USER/JOB`, the description of a job, and its `Source`.
+- `rest`    the requests: verified TLS, a token for one server only, bounded answers.
 """
 
 from dap_mux.cluster.openpai.source import OpenPai

@@ -25,8 +25,7 @@ import anyio
 
 from dap_mux.errors import NothingToConnect, Refused, UsageError
 from dap_mux.printable import one_line
-from dap_mux.private_files import check_private
-from dap_mux.user_files import NoHome, expand_home, open_regular
+from dap_mux.user_files import NoHome, check_private, expand_home, open_regular
 
 REQUEST_TIMEOUT_S: Final = 30.0
 MAX_ANSWER: Final = 16 * 1024 * 1024  # bytes; a job of ten thousand tasks has 5 MB

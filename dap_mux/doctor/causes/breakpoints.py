@@ -11,8 +11,8 @@ from typing import Final
 from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.remote.torch_probe import COMPILED, compiled
 from dap_mux.injected import source_of
+from dap_mux.printable import closest
 from dap_mux.rank_sets import RankSetError, split_condition
-from dap_mux.suggestions import closest
 
 # A condition with an undefined name: debugpy silently treats it as false each time. The names in a
 # function are read from its source, other names of its module are asked for in the ranks. If either

@@ -10,10 +10,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from dap_mux import procfs
-from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, debugger_for
-from dap_mux.cluster.native_debuggers import NoWorkingDebugger
+from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, NoWorkingDebugger, debugger_for
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
-from dap_mux.cluster.slurm_commands import time_left
+from dap_mux.cluster.slurm import time_left
 from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.remote.timeout_probe import look
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused

@@ -25,9 +25,9 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers
 from dap_mux.errors import StaleHandle
 from dap_mux.insight.compare import Tolerance
-from dap_mux.lookups import is_lookup_text
 from dap_mux.protocol.arguments import EvaluateArguments
 from dap_mux.protocol.exchange import Kind
+from dap_mux.rank_values import is_lookup_text
 
 # One expression in a set of ranks, answered as the one value that a debug console shows.
 

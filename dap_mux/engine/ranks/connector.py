@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from dap_mux.backoff import Backoff
+from dap_mux.addresses import Backoff
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import CloseLink, Connect
 from dap_mux.engine.ranks.process_watch import forget_lost

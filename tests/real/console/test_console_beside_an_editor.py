@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.session.entry_line import entry_line
+from dap_mux.session.job import entry_line
 from tests.support.clients.consoles import PipedConsole, cells
 from tests.support.processes.commands import LIMIT, User, bodies, line_of, listed, user
 from tests.support.processes.run_command import COUNT, LAUNCH, WAIT, start

@@ -14,7 +14,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.shell import liveness
+from dap_mux.shell import sockets
 from tests.real.driving import LIMIT, Driver, line_of, script
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes.commands import User, user
@@ -231,7 +231,7 @@ async def test_a_session_that_is_killed(start: Start, user: User, style: Style) 
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.2)
     with private_network() as ours:
         yield ours
 

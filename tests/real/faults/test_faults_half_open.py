@@ -18,7 +18,7 @@ from dap_mux.client import DapClient
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.state.phases import Phase
-from dap_mux.shell import liveness, sockets
+from dap_mux.shell import sockets
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.real.faults.test_ranks_come_and_go import steps_on
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
@@ -46,8 +46,8 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateNetwork]:
     # So many probes that the kernel's own end, which says less, never comes before ours.
     quick = ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 60))
     monkeypatch.setattr(sockets, "_KEEPALIVE", quick)
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.2)
-    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(sockets, "ACK_TIMEOUT_S", 2.0)
     with private_network() as ours:
         yield ours
 

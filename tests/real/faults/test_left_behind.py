@@ -12,7 +12,7 @@ import pytest
 from dap_mux.client import DapClient
 from dap_mux.engine import Settings
 from dap_mux.engine.ranks.patching import YES, attach_expression
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 from tests.real.driving import Driver, ends_well, line_of, script
 from tests.support.processes.ranks import Rank
 from tests.support.processes.waiting import until

@@ -14,7 +14,7 @@ import pytest
 
 from dap_mux.engine import Settings, inputs
 from dap_mux.engine.endpoint import Endpoint
-from dap_mux.shell import liveness
+from dap_mux.shell import sockets
 from tests.conftest import rounds
 from tests.real.driving import Driver
 from tests.real.ranks.agents import Start, start
@@ -109,8 +109,8 @@ async def test_a_line_that_is_down_holds_no_rank(
     """
     script, done, steps = tmp_path / "steps.py", tmp_path / "done", tmp_path / "steps"
     script.write_text(STEPS)
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.2)
-    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(sockets, "ACK_TIMEOUT_S", 2.0)
     step = line_of(str(script), "step")
     with private_network() as network:
         rank = await start("--no-wait", "--host", FAR, str(script), str(done), str(steps))

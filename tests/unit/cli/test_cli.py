@@ -25,7 +25,7 @@ from dap_mux.cli.session_commands import run_options
 from dap_mux.config import Address, Config
 from dap_mux.console.screen import PlainScreen
 from dap_mux.errors import DapMuxError, NothingToConnect, PeerFault, Refused, UsageError
-from dap_mux.session.entry_line import entry_line
+from dap_mux.session.job import entry_line
 from dap_mux.session_files import SessionFile
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dap_mux.cluster.exit_reasons import ExitReasons
+from dap_mux.cluster.job import ExitReasons
 
 
 @pytest.fixture

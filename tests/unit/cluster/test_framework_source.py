@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
-from dap_mux.cluster.framework_python import python_with
-from dap_mux.cluster.framework_source import FrameworkSource
-from dap_mux.cluster.met_clusters import met_clusters
+from dap_mux.cluster.framework_source import FrameworkSource, met_clusters, python_with
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 

@@ -8,9 +8,8 @@ import pytest
 
 from dap_mux.cluster.endpoints import read_endpoint
 from dap_mux.cluster.kubernetes.job_kinds import KINDS
-from dap_mux.cluster.kubernetes.pod_ranks import Place, ranks_of
 from dap_mux.cluster.kubernetes.pod_source import MissedPods, read
-from dap_mux.cluster.kubernetes.pods import name_of
+from dap_mux.cluster.kubernetes.pods import Place, name_of, ranks_of
 from dap_mux.cluster.records import group_name
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.rank.api import word_of

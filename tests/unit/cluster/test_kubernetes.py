@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from dap_mux.cluster.kubernetes.job_kinds import KUBEFLOW_JOB
-from dap_mux.cluster.kubernetes.pod_ranks import ranks_of
 from dap_mux.cluster.kubernetes.pod_source import MAX_NAMED, MissedPods, PodFailures, read
-from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of
+from dap_mux.cluster.kubernetes.pods import exit_code_of, how_it_failed, missed, name_of, ranks_of
 from dap_mux.cluster.kubernetes.tool import POD_NAME, Tool, tool_for
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import NothingToConnect, UsageError

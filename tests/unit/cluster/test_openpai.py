@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dap_mux.cluster.openpai.job_detail import (
+from dap_mux.cluster.openpai.rest import token_of
+from dap_mux.cluster.openpai.source import (
+    JobName,
+    OpenPai,
     PortChoice,
     Task,
     failure_of,
     ranks_of,
     read_detail,
 )
-from dap_mux.cluster.openpai.rest import token_of
-from dap_mux.cluster.openpai.source import JobName, OpenPai
 from dap_mux.cluster.source import SourceSpec
 from dap_mux.errors import DapMuxError, Refused, UsageError
 from tests.conftest import rounds

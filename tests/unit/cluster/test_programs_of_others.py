@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from dap_mux.cluster.injection import injector_command
-from dap_mux.cluster.py_spy import NAME, find_py_spy
 from dap_mux.cluster.python_process import RunningPython
 from dap_mux.errors import Refused
-from dap_mux.private_files import startable
+from dap_mux.session.outside_view import PY_SPY, find_py_spy
+from dap_mux.user_files import startable
 from tests.support.processes.commands import COMMAND
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are read from /proc")
@@ -27,7 +27,7 @@ NOBODY = 65534
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The scripts of an environment with a py-spy; there is no other one."""
-    spy = tmp_path / NAME
+    spy = tmp_path / PY_SPY
     spy.write_text("#!/bin/sh\n", "ascii")
     spy.chmod(0o755)
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -51,12 +51,12 @@ def process(folder: Path, user: int, program: Path = Path("/bin/sleep")) -> Iter
 
 def test_the_one_beside_a_process_of_the_same_user_is_found(environment: Path) -> None:
     with process(environment, os.geteuid()) as pid:
-        assert find_py_spy(pid) == str(environment / NAME)
+        assert find_py_spy(pid) == str(environment / PY_SPY)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another user's process")
 def test_the_one_of_another_user_is_not(environment: Path) -> None:
-    os.chown(environment / NAME, NOBODY, NOBODY)
+    os.chown(environment / PY_SPY, NOBODY, NOBODY)
     for user in (NOBODY, 0):
         with process(environment, user) as pid:
             assert find_py_spy(pid) is None
@@ -94,7 +94,7 @@ def test_no_command_starts_a_program_of_another_user() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        marker, spy, program = folder / "marker", folder / NAME, folder / "python3.98"
+        marker, spy, program = folder / "marker", folder / PY_SPY, folder / "python3.98"
         spy.write_text(f"#!/bin/sh\ntouch {marker}\n", "ascii")
         shutil.copy("/bin/sleep", program)
         for each in (spy, program):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dap_mux.cluster.rank_registry import RankRegistry
 from dap_mux.cluster.records import RankRecord
+from dap_mux.session.rank_sources import RankRegistry
 
 
 def record(host: str, rank: int | None = None, group: str = "job") -> RankRecord:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dap_mux.config import OPTIONS, Address, Config, Option
-from dap_mux.config.sources import NOT_FOR_PROJECTS
+from dap_mux.config.config import NOT_FOR_PROJECTS
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import Mesh
 

@@ -14,7 +14,7 @@ from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.user_threads import learn_stack
 from dap_mux.protocol.rank_messages import Stack
 from dap_mux.rank_sets import Mesh
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 
 HERE: Final = Endpoint("10.0.0.1", 5678)
 

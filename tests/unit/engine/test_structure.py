@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 import dap_mux.engine
 from dap_mux.engine import Engine, inputs
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 
 ENGINE: Final = Path(dap_mux.engine.__file__).parent
 OWNERS: Final = {

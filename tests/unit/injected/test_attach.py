@@ -10,7 +10,7 @@ import pytest
 
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, attach_expression
 from dap_mux.injected import attach
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 
 SOURCES: Final = injected_sources().all
 PATCHES: Final = [patch[:2] for patch in attach.patches(None, "", "")]

@@ -19,7 +19,7 @@ from dap_mux.engine.job_insight.gather_evidence import SAMPLE, EvidenceAnswer
 from dap_mux.injected.evidence import MAX_CHARS, evidence, fitting
 from dap_mux.injected.evidence.stacks import Found, Place
 from dap_mux.insight.why.evidence import Sample, Thread, stack_of
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 
 SOURCES: Final = injected_sources().all
 BUNDLE: Final = injected_sources().bundles["evidence"]

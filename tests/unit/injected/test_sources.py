@@ -12,7 +12,7 @@ import pytest
 import dap_mux
 from dap_mux.engine.remote.injected_sources import call
 from dap_mux.injected import folders
-from dap_mux.session.injected_sources import injected_sources
+from dap_mux.session.session import injected_sources
 
 ROOT = Path(dap_mux.__file__).parent
 SOURCES = injected_sources().all

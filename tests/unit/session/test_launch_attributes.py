@@ -10,7 +10,7 @@ import pytest
 
 from dap_mux.config import Config
 from dap_mux.errors import UsageError
-from dap_mux.python_command import module_command
+from dap_mux.programs import module_command
 from dap_mux.session.launch_attributes import launch_job, launcher_job
 
 

@@ -13,8 +13,8 @@ from dap_mux.config.options import BY_NAME
 from dap_mux.engine.ranks import handshake
 from dap_mux.rank import in_process
 from dap_mux.rank.in_process import keep_alive
-from dap_mux.shell import liveness, sockets
-from dap_mux.shell.liveness import LivenessMonitor, unacknowledged_for
+from dap_mux.shell import sockets
+from dap_mux.shell.sockets import LivenessMonitor, unacknowledged_for
 from dap_mux.shell.timers import Timers
 from tests.support.hosts.private_network import PrivateNetwork, possible, private_network
 from tests.support.processes.waiting import until
@@ -63,7 +63,7 @@ def test_the_limits_keep_the_promise() -> None:
     probes = option[socket.TCP_KEEPINTVL] * option[socket.TCP_KEEPCNT]
     idle = option[socket.TCP_KEEPIDLE] + probes
     assert idle <= 14
-    assert liveness.ACK_TIMEOUT_S + 2 * liveness.CHECK_INTERVAL_S <= 15  # it is seen at two looks
+    assert sockets.ACK_TIMEOUT_S + 2 * sockets.CHECK_INTERVAL_S <= 15  # it is seen at two looks
 
 
 def test_a_rank_notices_a_session_that_is_gone_without_a_word() -> None:
@@ -88,8 +88,8 @@ def test_a_rank_notices_a_session_that_says_nothing() -> None:
 
 async def test_who_does_not_read_is_alive(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     """What TCP_USER_TIMEOUT does not know."""
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.05)
-    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(sockets, "ACK_TIMEOUT_S", 0.3)
     fill(ends[0])
     complaints: list[str] = []
     pulse = LivenessMonitor(ends[0], complaints.append, Timers())
@@ -105,8 +105,8 @@ async def test_what_was_sent_just_now_is_not_late(
 ) -> None:
     """Two looks in a row find something owed, without any acknowledgement between them."""
     found = iter((60.0, 0.0, 60.0, 0.0, 60.0, 64.0))
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.0)
-    monkeypatch.setattr(liveness, "unacknowledged_for", lambda sock: next(found))
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.0)
+    monkeypatch.setattr(sockets, "unacknowledged_for", lambda sock: next(found))
     complaints: list[str] = []
     LivenessMonitor(ends[0], complaints.append, Timers())
     await until(lambda: complaints, within=LIMIT, what="a complaint")
@@ -117,8 +117,8 @@ async def test_what_was_sent_just_now_is_not_late(
 async def test_who_acknowledges_nothing_is_gone(
     network: PrivateNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(liveness, "CHECK_INTERVAL_S", 0.05)
-    monkeypatch.setattr(liveness, "ACK_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(sockets, "CHECK_INTERVAL_S", 0.05)
+    monkeypatch.setattr(sockets, "ACK_TIMEOUT_S", 0.5)
     here, there = connected()
     complaints: list[str] = []
     LivenessMonitor(here, complaints.append, Timers())

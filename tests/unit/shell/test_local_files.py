@@ -11,7 +11,7 @@ import pytest
 
 from dap_mux.engine.remote.file_probe import MAX_COMPARED_BYTES, found, look_at
 from dap_mux.injected import source_of
-from dap_mux.shell.local_files import LocalFiles
+from dap_mux.shell.local_machine import LocalFiles
 from dap_mux.shell.sockets import is_from_here
 
 

@@ -14,8 +14,7 @@ from typing import Final
 import pytest
 
 from dap_mux.injected import source_of
-from dap_mux.shell.local_processes import LocalProcesses, is_over
-from dap_mux.shell.process_reader import read_processes
+from dap_mux.shell.local_machine import LocalProcesses, is_over, read_processes
 from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s; not a wait

@@ -15,9 +15,8 @@ import pytest
 
 from dap_mux.errors import UsageError
 from dap_mux.procfs import runs
-from dap_mux.tunnel import supervised
-from dap_mux.tunnel.children import run_command, running_child
-from dap_mux.tunnel.supervised import Supervised
+from dap_mux.tunnel import children
+from dap_mux.tunnel.children import Supervised, run_command, running_child
 from tests.support.processes.waiting import until
 
 LIMIT = 30.0  # s
@@ -99,13 +98,13 @@ async def test_what_it_said_last_is_why() -> None:
 def test_back_off() -> None:
     """0.25 s doubling to 10 s, with jitter."""
     limits = [0.25, 0.5, 1, 2, 4, 8, 10, 10]
-    pauses = [supervised.pause_after(failures) for failures in range(8)]
+    pauses = [children.pause_after(failures) for failures in range(8)]
     assert all(0.75 * most <= pause <= most for pause, most in zip(pauses, limits, strict=True))
-    assert supervised.pause_after(10**6) <= 10
+    assert children.pause_after(10**6) <= 10
 
 
 async def test_a_child_that_opens_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "OPEN_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(children, "OPEN_TIMEOUT_S", 0.2)
     async with kept(Keeper("import time; time.sleep(600)")) as keeper:
         await until(lambda: keeper.heard, within=LIMIT, what="given up")
     assert "did not open a tunnel within 0.2 s" in keeper.heard[0]
