@@ -20,6 +20,8 @@ ESTABLISHED: Final = 0x01
 CLOSE_WAIT: Final = 0x08  # the peer has closed its end, and the program has not
 LISTEN: Final = 0x0A
 
+KERNEL_LOG: Final = Path("/dev/kmsg")
+_MAX_RECORDS: Final = 100_000  # of the kernel's log at most; it holds fewer
 _PROC: Final = Path("/proc")
 _TCP_TABLES: Final = ("tcp", "tcp6")
 _ENDED: Final = frozenset("ZXx")  # a zombie has ended, too
@@ -163,6 +165,32 @@ def cgroups() -> Iterator[tuple[str, str]]:
         yield controllers, path
 
 
+def exists(pid: int) -> bool:
+    """Whether there is such a process, also one that may not be seen; a zombie is one."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
+
+
+def kernel_records(log: Path) -> Iterator[bytes]:
+    """Yield the present records of the kernel's log; none where we may not read it."""
+    with suppress(OSError):  # BlockingIOError: there are no more
+        handle = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            for _ in range(_MAX_RECORDS):
+                # One that was overwritten in the meantime: the next read continues after it.
+                with suppress(BrokenPipeError):
+                    if not (record := os.read(handle, 8192)):
+                        return
+                    yield record
+        finally:
+            os.close(handle)
+
+
 # Sockets
 
 
@@ -214,18 +242,11 @@ def tcp_sockets(pid: Process = "self") -> Iterator[TcpSocket]:
 
 
 def decode_host(address: str) -> str:
-    """Return the host of an address that the tables print; see `encode_address`."""
+    """Return the host of an address that the tables print: 32-bit words in host byte order."""
     packed = bytes.fromhex(address.partition(":")[0])
     words = struct.unpack(f">{len(packed) // 4}I", packed)
     found = ipaddress.ip_address(struct.pack(f"={len(words)}I", *words))
     return str(getattr(found, "ipv4_mapped", None) or found)
-
-
-def encode_address(host: str, port: int) -> str:
-    """Return an address as the tables print it: 32-bit words in host byte order, then the port."""
-    packed = ipaddress.ip_address(host).packed
-    words = struct.unpack(f"={len(packed) // 4}I", packed)
-    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
 
 
 def socket_inodes(pid: Process) -> set[str]:

@@ -24,8 +24,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from dap_mux import procfs
 from dap_mux.errors import NothingToConnect, UsageError
-from dap_mux.procfs import start_time, stat
 from dap_mux.user_files import (
     check_private,
     foreign,
@@ -37,6 +37,7 @@ from dap_mux.user_files import (
 )
 
 VERSION = 1
+_ALWAYS_THERE = ("host", "port", "pid", "unix", "token", "groups", "started")
 # A process's start is known to a clock tick, the boot time it is counted from to a second.
 START_TOLERANCE = 2.0
 HOST_PORT = r"(?:\[([0-9a-fA-F:.]+)\]|([^:\s\[\]/]+)):([0-9]{1,5})"
@@ -98,7 +99,7 @@ class SessionFile(Struct, frozen=True):
         folder = folder or session_folder()
         own_folder(folder)
         _remove_left_behind(folder)
-        started = self.started or start_time(self.pid) or time.time()
+        started = self.started or procfs.start_time(self.pid) or time.time()
         whole = msgspec.json.encode(asdict(replace(self, started=started)))
         text = msgspec.json.format(whole, indent=1).decode()
         handle, new = new_file(folder, f".{self.pid}-")
@@ -122,7 +123,7 @@ class SessionFile(Struct, frozen=True):
         """Whether the process that wrote this file still runs; its number may be another's now."""
         if not _exists(self.pid):
             return False
-        started = start_time(self.pid)
+        started = procfs.start_time(self.pid)
         return started is None or abs(started - self.started) <= START_TOLERANCE
 
 
@@ -234,27 +235,9 @@ def _read_any(path: Path) -> tuple[SessionFile | None, os.stat_result]:
 def _decode(raw: dict[str, object]) -> SessionFile | None:
     if raw["version"] != VERSION:
         return None
-    return SessionFile(
-        host=str(raw["host"]),
-        port=int(str(raw["port"])),
-        pid=int(str(raw["pid"])),
-        unix=_text_or_none(raw["unix"]),
-        token=_text_or_none(raw["token"]),
-        groups=tuple(str(group) for group in _as_list(raw["groups"])),
-        started=float(str(raw["started"])),
-        namespace=str(raw.get("namespace")),
-        entry=msgspec.convert(raw.get("entry") or {}, dict[str, int]),
-    )
-
-
-def _text_or_none(raw: object) -> str | None:
-    return None if raw is None else str(raw)
-
-
-def _as_list(raw: object) -> list[object]:
-    if not isinstance(raw, list):
-        raise TypeError(raw)
-    return raw
+    given = {key: raw[key] for key in _ALWAYS_THERE}
+    others = {"namespace": str(raw.get("namespace")), "entry": raw.get("entry") or {}}
+    return msgspec.convert({**given, **others}, SessionFile)
 
 
 def _exists(pid: int) -> bool:
@@ -262,13 +245,8 @@ def _exists(pid: int) -> bool:
         return False
     if sys.platform == "win32":
         return True  # signal 0 is no harmless question there
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return not ((found := stat(pid)) and found.ended)  # killed, and not yet waited for
+    found = procfs.stat(pid)
+    return procfs.exists(pid) and not (found and found.ended)  # killed, and not yet waited for
 
 
 def _user() -> str:

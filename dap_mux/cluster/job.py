@@ -211,10 +211,7 @@ class ForeignProcess:
         """Whether it has not ended; a zombie has."""
         if self._descriptor is not None:
             return not select.select([self._descriptor], [], [], 0)[0]
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, 0)
-            return True
-        return False
+        return procfs.exists(self.pid)
 
     async def ended(self) -> None:
         """Wait until it has ended."""
@@ -238,12 +235,10 @@ class ForeignProcess:
 
 # How a process of this machine ended: its code, its signal, or lack of memory.
 
-KERNEL_LOG: Final = Path("/dev/kmsg")
 CGROUPS: Final = Path("/sys/fs/cgroup")
 CLOCK_SLACK_S: Final = 1.0  # between the kernel's clock and ours
 _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 _OOM_KILL: Final = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
-_MAX_KERNEL_RECORDS: Final = 100_000  # of the kernel's log at most; it holds fewer
 
 
 class ExitReasons:
@@ -287,20 +282,9 @@ class ExitReasons:
 
     def _is_in_kernel_log(self, pid: int) -> bool:
         says = re.compile(rb"\d+,\d+,(\d+),.*Killed process %d \(" % pid)
-        if self._kernel_log is None:
-            return False
-        with suppress(OSError):
-            log = os.open(self._kernel_log, os.O_RDONLY | os.O_NONBLOCK)
-            try:
-                for _ in range(_MAX_KERNEL_RECORDS):
-                    found = says.match(_record(log))
-                    if found and int(found[1]) / 1e6 >= self._since - CLOCK_SLACK_S:
-                        return True
-            except BlockingIOError:  # the end of it
-                return False
-            finally:
-                os.close(log)
-        return False
+        records = procfs.kernel_records(self._kernel_log) if self._kernel_log else ()
+        found = filter(None, map(says.match, records))
+        return any(int(each[1]) / 1e6 >= self._since - CLOCK_SLACK_S for each in found)
 
 
 def name_of(number: int) -> str:
@@ -314,18 +298,8 @@ def _kernel_log() -> Path | None:
     """Return the kernel's log, unless we are in a container, which has pids of its own."""
     with suppress(OSError):
         if procfs.namespace("pid") == _FIRST_NAMESPACE:
-            return KERNEL_LOG
+            return procfs.KERNEL_LOG
     return None
-
-
-def _record(log: int) -> bytes:
-    try:
-        record = os.read(log, 8192)
-    except BrokenPipeError:  # overwritten in the meantime; the next read continues after it
-        return b""
-    if not record:
-        raise BlockingIOError
-    return record
 
 
 def _counter(cgroups: Path) -> Path | None:

@@ -19,7 +19,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 import anyio
 
@@ -107,12 +106,7 @@ class LaunchedJob:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._left_running:
             self._process.returncode = 0  # otherwise `Popen` warns that it still runs
             return  # restarted ranks still need the folder

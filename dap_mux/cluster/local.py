@@ -17,25 +17,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 import anyio
 
-from dap_mux.cluster.job import Job, RankEnded, RankProcess, describe_exit
+from dap_mux.cluster.job import Job, RankProcess
 from dap_mux.errors import UsageError
 from dap_mux.programs import module_command, restore_limit
 from dap_mux.rank.ready import failure_file
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
-
-__all__ = [
-    "LocalCluster",
-    "LocalJob",
-    "RankEnded",
-    "RankProcess",
-    "describe_exit",
-    "job_exit_code",
-]
 
 LOOPBACK = "127.0.0.1"
 _NON_EPHEMERAL_PORTS = range(10_000, 20_000)  # by default on Linux, macOS and Windows
@@ -102,16 +92,11 @@ class LocalCluster:
         try:
             self._start()
         except BaseException:
-            await self.__aexit__(None, None, None)
+            await self.__aexit__()
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._left_running:
             for watch in self._watches:
                 watch.cancel()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Final, NoReturn, TypeGuard
+from typing import Final, TypeGuard
 
 from dap_mux.engine.endpoint import NO_TRAITS, Traits, read_traits
 from dap_mux.errors import UsageError
@@ -80,71 +81,60 @@ def read_ranks_file(path: Path) -> list[RankRecord]:
 
 
 def record_of(entry: object, where: str) -> RankRecord:
-    """Validate one entry of a ranks file; unknown keys are ignored."""
+    """Validate one entry of a ranks file; unknown keys are ignored, and null counts as absent."""
     if not isinstance(entry, dict):
         raise UsageError(f"{where}: must be an object with host and port")
-    fields = _Fields(entry, where)
+    given = {key: value for key, value in entry.items() if value is not None}
+    for key, is_one, kind in _FIELDS:
+        if key in given and not is_one(given[key]):
+            raise UsageError(f"{where}: {key} must be {kind}, not {json.dumps(given[key])}")
+        if key in _NEEDED and given.get(key, "") == "":
+            raise UsageError(f"{where}: {key} is missing")
+    try:
+        traits = read_traits(given)
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
     return RankRecord(
-        host=fields.text("host") or fields.missing("host"),
-        port=fields.port(),
-        rank=fields.number("rank"),
-        group=fields.text("group") or DEFAULT_GROUP,
-        pid=fields.number("pid"),
-        coords=fields.coords(),
-        world_size=fields.number("world_size"),
-        remote_root=fields.text("remoteRoot"),
-        traits=fields.traits(),
+        host=given["host"],
+        port=given["port"],
+        rank=given.get("rank"),
+        group=given.get("group") or DEFAULT_GROUP,
+        pid=given.get("pid"),
+        coords=given.get("coords"),
+        world_size=given.get("world_size"),
+        remote_root=given.get("remoteRoot"),
+        traits=traits,
     )
 
 
-class _Fields:
-    """The fields of one entry, type-checked (`UsageError`); null counts as absent."""
-
-    def __init__(self, entry: Mapping[str, object], where: str) -> None:
-        self._entry = entry
-        self._where = where
-
-    def text(self, key: str) -> str | None:
-        value = self._entry.get(key)
-        if value is None or isinstance(value, str):
-            return value
-        raise self._wrong(key, "text")
-
-    def number(self, key: str) -> int | None:
-        value = self._entry.get(key)
-        if value is None or _is_natural(value):
-            return value
-        raise self._wrong(key, "a number, 0 or more")
-
-    def port(self) -> int:
-        port = self.number("port")
-        if port is None:
-            self.missing("port")
-        if not 0 < port <= LAST_PORT:
-            raise self._wrong("port", f"a port, 1 to {LAST_PORT}")
-        return port
-
-    def coords(self) -> Mapping[str, int] | None:
-        value = self._entry.get("coords")
-        if value is None:
-            return None
-        if isinstance(value, dict) and all(map(_is_natural, value.values())):
-            return value
-        raise self._wrong("coords", 'an object such as {"dp": 0, "tp": 1}')
-
-    def traits(self) -> Traits:
-        try:
-            return read_traits(self._entry)
-        except ValueError as error:
-            raise UsageError(f"{self._where}: {error}") from None
-
-    def missing(self, key: str) -> NoReturn:
-        raise UsageError(f"{self._where}: {key} is missing")
-
-    def _wrong(self, key: str, kind: str) -> UsageError:
-        value = json.dumps(self._entry[key])
-        return UsageError(f"{self._where}: {key} must be {kind}, not {value}")
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def _is_natural(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def is_natural(value: object, below: float = inf) -> TypeGuard[int]:
+    """Whether it is a number from 0 on; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+
+
+def _is_port(value: object) -> bool:
+    return is_natural(value) and 0 < value <= LAST_PORT
+
+
+def _are_coords(value: object) -> bool:
+    return isinstance(value, dict) and all(map(is_natural, value.values()))
+
+
+_NATURAL: Final = "a number, 0 or more"
+_NEEDED: Final = ("host", "port")
+# What is checked, in this order; a port that is no number has a message of its own.
+_FIELDS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
+    ("host", _is_text, "text"),
+    ("port", is_natural, _NATURAL),
+    ("port", _is_port, f"a port, 1 to {LAST_PORT}"),
+    ("rank", is_natural, _NATURAL),
+    ("group", _is_text, "text"),
+    ("pid", is_natural, _NATURAL),
+    ("coords", _are_coords, 'an object such as {"dp": 0, "tp": 1}'),
+    ("world_size", is_natural, _NATURAL),
+    ("remoteRoot", _is_text, "text"),
+)

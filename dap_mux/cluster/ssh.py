@@ -14,7 +14,7 @@ import shlex
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
@@ -103,31 +103,28 @@ async def reach_by_ssh(
         tasks.cancel_scope.cancel()
 
 
+@dataclass(eq=False)
 class _Tunnel:
     """One ssh to a host that forwards a local port to each rank on its loopback."""
 
-    def __init__(
-        self, target: str, records: Sequence[RankRecord], changed: OnReached, tell: Notify
-    ) -> None:
-        self._target = target
-        self._records = records
-        self._changed = changed
-        self._tell = tell
-        self._trouble = ""
-        self._local: list[int] = []
-        self._child = Supervised(self._command, self)
+    target: str
+    records: Sequence[RankRecord]
+    changed: OnReached
+    tell: Notify
+    _trouble: str = ""
+    _local: Sequence[int] = ()
 
     async def run(self) -> None:
         """Keep the tunnel open until cancelled, or until ssh cannot be started."""
         try:
-            await self._child.run()
+            await Supervised(self._command, self).run()
         except DapMuxError as error:
             self._report(str(error))
 
     async def _command(self) -> Sequence[str]:
         """Return the next command line, with ports that are free now."""
-        self._local = _free_ports(len(self._records))
-        return _ssh_command(self._target, [one.port for one in self._records], self._local)
+        self._local = _free_ports(len(self.records))
+        return _ssh_command(self.target, [one.port for one in self.records], self._local)
 
     def said(self, line: str) -> bool:
         """Whether the tunnel is open from now on."""
@@ -136,23 +133,23 @@ class _Tunnel:
     def up(self) -> None:
         """It is open."""
         if self._trouble:
-            self._tell(f"the tunnel to {self._target} is back")
+            self.tell(f"the tunnel to {self.target} is back")
             self._trouble = ""
-        for record, port in zip(self._records, self._local, strict=True):
-            self._changed(Reached(record=replace(record, host=LOOPBACK, port=port)))
+        for record, port in zip(self.records, self._local, strict=True):
+            self.changed(Reached(record=replace(record, host=LOOPBACK, port=port)))
 
     def down(self, why: str) -> None:
         """It is closed: report the reason, with advice where there is some."""
-        helps = [text.format(target=self._target) for words, text in _HINTS if words in why]
+        helps = [text.format(target=self.target) for words, text in _HINTS if words in why]
         self._report("; ".join([why, *helps]))
 
     def _report(self, why: str) -> None:
-        why = f"the tunnel to {self._target} is down: {why}"
+        why = f"the tunnel to {self.target} is down: {why}"
         if why != self._trouble:  # once, however often it is retried
-            self._tell(f"{why}; retrying")
+            self.tell(f"{why}; retrying")
             self._trouble = why
-        for record in self._records:
-            self._changed(Reached(record=record, down=why))
+        for record in self.records:
+            self.changed(Reached(record=record, down=why))
 
 
 def _ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> list[str]:

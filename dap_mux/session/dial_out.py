@@ -15,11 +15,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from dap_mux import procfs
 from dap_mux.addresses import is_loopback
-from dap_mux.cluster.records import DEFAULT_GROUP
+from dap_mux.cluster.records import DEFAULT_GROUP, is_natural
 from dap_mux.config import Config
 from dap_mux.config.options import Address
 from dap_mux.engine import inputs
@@ -64,20 +64,16 @@ def read_registration(said: Mapping[str, Any]) -> Registration:
         raise ValueError(f"invalid group {str(group)[:80]!r}")
     if not (isinstance(host, str) and 0 < len(host) <= 255 and host.isprintable()):
         raise ValueError("invalid host")
-    if not (rank is None or _is_number(rank, MAX_RANKS)) or not _is_number(pid, 2**32):
+    if not (rank is None or is_natural(rank, MAX_RANKS)) or not is_natural(pid, 2**32):
         raise ValueError("invalid rank or pid")
-    if not _is_number(size, MAX_RANKS + 1):
+    if not is_natural(size, MAX_RANKS + 1):
         raise ValueError("invalid world_size")
     if not isinstance(coords, dict) or not all(
-        _is_number(one, MAX_RANKS) for one in coords.values()
+        is_natural(one, MAX_RANKS) for one in coords.values()
     ):
         raise ValueError("invalid coords")
     places = {str(dim): place for dim, place in coords.items()}
     return Registration(group, rank, host, pid, places, size, read_traits(said))
-
-
-def _is_number(value: object, limit: int) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
 
 
 DIAL_ENDPOINT: Final = re.compile(r"(?:(?P<group>[A-Za-z_][\w.-]*)=)?dial:(?P<count>[^:]*)")

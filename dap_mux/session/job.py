@@ -14,12 +14,15 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import anyio
+import msgspec
+from msgspec import Struct
 
 from dap_mux.engine import inputs
 from dap_mux.errors import UsageError
@@ -29,6 +32,7 @@ from dap_mux.session.terminal_output import Echo, say
 from dap_mux.session_files import SessionFile
 from dap_mux.user_files import foreign
 
+logger = logging.getLogger("dap_mux.session")
 STOP_NOTICE_S: Final = 1.0  # after a signal, before the user is told which processes remain
 # Open files for each rank that runs here: its process descriptor and debugpy's port.
 FILES_PER_OWN_RANK: Final = 2
@@ -69,6 +73,7 @@ class JobRanks(Protocol):
         """Describe what `stop` is waiting for and what happens next; '' for nothing."""
 
 
+@dataclass(eq=False)
 class Job:
     """Runs the ranks, and stops or restarts them as signals and clients ask.
 
@@ -76,95 +81,85 @@ class Job:
     the ranks' output there.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        ranks: JobRanks,
-        *,
-        terminal: bool = True,
-        console: InlineConsole | None = None,
-        echo: Echo | None = None,
-    ) -> None:
-        self._session = session
-        self._ranks = ranks
-        self._terminal = terminal
-        self._console = console
-        self._echo = echo
-        self._signal: signal.Signals | None = None
-        self._stop_requested = session.driver.end_requested
-        self._restart_requested = session.driver.restart_requested
+    session: Session
+    ranks: JobRanks
+    _: KW_ONLY
+    terminal: bool = True
+    console: InlineConsole | None = None
+    echo: Echo | None = None
+    _signal: signal.Signals | None = None
 
     @property
     def ending(self) -> bool:
         """Whether a signal or a client has asked for the end."""
-        return self._signal is not None or self._stop_requested.is_set()
+        return self._signal is not None or self.session.driver.end_requested.is_set()
 
     @property
     def restarting(self) -> bool:
         """Whether a client has asked for a restart that has not begun yet."""
-        return self._restart_requested.is_set()
+        return self.session.driver.restart_requested.is_set()
 
     async def run(self) -> int:
         """Serve until the job has ended; return its exit code as a shell would show it."""
         async with anyio.create_task_group() as tasks:
-            if self._terminal:
+            if self.terminal:
                 tasks.start_soon(self._handle_signals)
-            if self._console:
-                tasks.start_soon(self._console.run)
-            if self._echo:
-                tasks.start_soon(self._echo.follow)
+            if self.console:
+                tasks.start_soon(self.console.run)
+            if self.echo:
+                tasks.start_soon(self.echo.follow)
             tasks.start_soon(self._stop_on_request)
-            code = await self._ranks.serve(self)
+            code = await self.ranks.serve(self)
             tasks.cancel_scope.cancel()
-        if self._echo:
-            self._echo.catch_up(final=True)
+        if self.echo:
+            self.echo.catch_up(final=True)
         return 128 + self._signal if self._signal is not None else code
 
     async def stop_for_restart(self) -> None:
         """Wait until a client asks for a restart, and stop the ranks."""
-        await self._restart_requested.wait()
-        say(f"the debugger asked to restart the job: stopping {self._ranks.target}")
-        await self._ranks.stop()
+        await self.session.driver.restart_requested.wait()
+        say(f"the debugger asked to restart the job: stopping {self.ranks.target}")
+        await self.ranks.stop()
 
     async def restart(self) -> bool:
         """Start the ranks again and tell the engine. Whether that succeeded."""
-        self._restart_requested.clear()
+        self.session.driver.restart_requested.clear()
         problem = ""
         try:
-            await self._ranks.restart()
+            await self.ranks.restart()
         except UsageError as error:
             problem = str(error)
-        self._session.driver.feed(inputs.JobRestarted(problem))
+        self.session.driver.feed(inputs.JobRestarted(problem))
         return not problem
 
     async def _stop_on_request(self) -> None:
-        await self._stop_requested.wait()
-        say(f"the debugger asked to end the job: stopping {self._ranks.target}")
-        await self._ranks.stop()
+        await self.session.driver.end_requested.wait()
+        say(f"the debugger asked to end the job: stopping {self.ranks.target}")
+        await self.ranks.stop()
 
     async def _handle_signals(self) -> None:
         """Ctrl-C and SIGTERM end the job, as they would without us; the exit code says so."""
-        number = await self._session.interrupted()
-        while number is signal.SIGINT and self._console and self._console.interrupt():
-            number = await self._session.interrupted()
+        number = await self.session.interrupted()
+        while number is signal.SIGINT and self.console and self.console.interrupt():
+            number = await self.session.interrupted()
         self._signal = number
-        say(f"{number.name}: {self._ranks.signal_notice(number, first=True)}")
+        say(f"{number.name}: {self.ranks.signal_notice(number, first=True)}")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._report_still_running)
             tasks.start_soon(self._handle_further_signals)
-            await self._ranks.stop(number)
+            await self.ranks.stop(number)
             tasks.cancel_scope.cancel()
 
     async def _handle_further_signals(self) -> None:
         while True:
-            number = await self._session.interrupted()
-            say(f"{number.name}: {self._ranks.signal_notice(number, first=False)}")
+            number = await self.session.interrupted()
+            say(f"{number.name}: {self.ranks.signal_notice(number, first=False)}")
             self._signal = number
-            self._ranks.signal_again(number)
+            self.ranks.signal_again(number)
 
     async def _report_still_running(self) -> None:
         await anyio.sleep(STOP_NOTICE_S)
-        if left := self._ranks.still_running():
+        if left := self.ranks.still_running():
             say(f"waiting for {left}")
 
 
@@ -196,12 +191,19 @@ FAILURE_POLL_INTERVAL_S: Final = 0.25
 REMINDER_INTERVAL_S: Final = 5.0  # to update the time for which a rank is still held
 
 
+@dataclass(eq=False)
 class FailureReports:
     """Tells the engine what ranks have written, whenever that has changed."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._told: dict[RankId, tuple[object, float]] = {}
+    _session: Session
+    _told: dict[RankId, tuple[object, float]] = field(default_factory=dict)
+
+    async def follow(self, files: Callable[[], Iterable[tuple[RankId, Path]]]) -> None:
+        """Look at these files again and again, until cancelled."""
+        while True:
+            for rank, file in files():
+                self.look(rank, file)
+            await anyio.sleep(FAILURE_POLL_INTERVAL_S)
 
     def look(self, rank: RankId, file: Path) -> None:
         """Read a rank's file, if there is one."""
@@ -209,25 +211,26 @@ class FailureReports:
         if record is None:
             self._told.pop(rank, None)
             return
-        now, until = time.time(), record["until"]
+        now, until = time.time(), record.until
         before, at = self._told.get(rank, (None, 0.0))
         if record == before and (until is None or now - at < REMINDER_INTERVAL_S):
             return
         self._told[rank] = record, now
         left = None if until is None else max(0.0, until - now)
-        self._session.driver.feed(inputs.RankFailed(rank, record["failure"], left))
+        self._session.driver.feed(inputs.RankFailed(rank, record.failure, left))
 
 
-def _read(file: Path) -> dict[str, Any] | None:
+class _Failure(Struct, frozen=True):
+    """What a rank has written. `until`: when it runs on, by the clock; None: not of itself."""
+
+    failure: str
+    until: float | None
+
+
+def _read(file: Path) -> _Failure | None:
     with suppress(OSError, ValueError):
-        record = json.loads(file.read_text("utf-8"))
-        until = record.get("until")
-        if isinstance(record.get("failure"), str) and isinstance(until, float | None):
-            return {"failure": record["failure"], "until": until}
+        return msgspec.json.decode(file.read_bytes(), type=_Failure)
     return None
-
-
-logger = logging.getLogger("dap_mux.session")
 
 
 # Announcing the session to the editor in whose terminal we run, so that it joins.

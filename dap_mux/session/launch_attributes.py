@@ -36,15 +36,18 @@ def refuse_launch_attributes(arguments: Arguments) -> None:
 
 def python_arguments(arguments: Arguments) -> tuple[str, ...]:
     """Return the arguments for Python itself. Raises UsageError."""
-    words = arguments.get("pythonArgs") or []
-    if isinstance(words, str):
-        try:
-            words = shlex.split(words)
-        except ValueError as error:
-            raise UsageError(f"`pythonArgs` {words!r}: {error}") from error
+    words = _split("pythonArgs", arguments.get("pythonArgs") or [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UsageError(f"`pythonArgs` must be a list of strings, not {words!r}")
     return tuple(words)
+
+
+def _split(name: str, words: Any) -> Any:
+    """Split text as a shell does; anything else is returned as it is. Raises UsageError."""
+    try:
+        return shlex.split(words) if isinstance(words, str) else words
+    except ValueError as error:
+        raise UsageError(f"`{name}` {words!r}: {error}") from error
 
 
 def added_variables(arguments: Arguments, folder: Path) -> dict[str, str | None]:
@@ -130,16 +133,8 @@ def launcher_job(config: Config, arguments: Arguments) -> LauncherJob:
 
 def _words(launcher: object) -> tuple[str, ...]:
     """Split `launcher` as a shell does; a list is used as it is."""
-    if isinstance(launcher, str):
-        try:
-            words = shlex.split(launcher)
-        except ValueError as error:
-            raise UsageError(f"`launcher` {launcher!r}: {error}") from error
-    elif isinstance(launcher, list) and all(isinstance(word, str) for word in launcher):
-        words = launcher
-    else:
-        words = []
-    if not words:
+    words = _split("launcher", launcher)
+    if not words or not isinstance(words, list) or not all(isinstance(one, str) for one in words):
         raise UsageError(
             f"`launcher` must be a command, such as 'torchrun --nproc-per-node 4', not {launcher!r}"
         )
@@ -162,11 +157,7 @@ def _program(arguments: Arguments) -> tuple[str, ...]:
 
 def _own_arguments(args: Any) -> tuple[str, ...]:
     """Split `args` as a shell does; a list is used as it is."""
-    if isinstance(args, str):
-        try:
-            args = shlex.split(args)
-        except ValueError as error:
-            raise UsageError(f"`args` {args!r}: {error}") from error
+    args = _split("args", args)
     if args and not isinstance(args, list):
         raise UsageError(f"`args` must be a list of strings, not {args!r}")
     return tuple(_text("args", one) for one in args or ())

@@ -28,7 +28,6 @@ from dap_mux.printable import one_line
 from dap_mux.rank_sets import RankId
 from dap_mux.session.dial_out import accept_reverse
 from dap_mux.session.job import (
-    FAILURE_POLL_INTERVAL_S,
     FILES_PER_OWN_RANK,
     FailureReports,
     InlineConsole,
@@ -275,21 +274,17 @@ class LauncherRanks:
 
     async def _watch(self, job: Job, id: RankId, process: ForeignProcess) -> None:
         """Report the end of a rank's process; its exit code is known where it is the launcher."""
+        file = self._launched.failure_file(process)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._report_failures, id, process)
+            tasks.start_soon(self._failures.follow, lambda: [(id, file)])
             await process.ended()
             tasks.cancel_scope.cancel()
         if self._ranks[id] is process:
-            self._failures.look(id, self._launched.failure_file(process))
+            self._failures.look(id, file)
             reason = self._exit_reasons.if_killed_for_memory(process.pid)
             own = process.pid == self._launched.pid
             code = await self._launched.ended() if own else None
             self._session.driver.feed(inputs.RankExited(id, code, reason, job.ending))
-
-    async def _report_failures(self, id: RankId, process: ForeignProcess) -> None:
-        while True:
-            self._failures.look(id, self._launched.failure_file(process))
-            await anyio.sleep(FAILURE_POLL_INTERVAL_S)
 
 
 def _out_of_reach(report: RankReport) -> str:

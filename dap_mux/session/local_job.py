@@ -13,15 +13,8 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from dap_mux.cluster.job import ExitReasons
-from dap_mux.cluster.local import (
-    LocalCluster,
-    LocalJob,
-    RankEnded,
-    RankProcess,
-    describe_exit,
-    job_exit_code,
-)
+from dap_mux.cluster.job import ExitReasons, RankEnded, RankProcess, describe_exit
+from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
 from dap_mux.config import Config, RunOptions
 from dap_mux.config.options import Address
 from dap_mux.engine import inputs
@@ -29,7 +22,6 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.session.dial_out import ADDRESS, accept_reverse
 from dap_mux.session.job import (
-    FAILURE_POLL_INTERVAL_S,
     FILES_PER_OWN_RANK,
     FailureReports,
     InlineConsole,
@@ -130,7 +122,7 @@ class LocalRanks:
         """Follow the ranks until all have ended and the clients have been told."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow_all, job)
-            tasks.start_soon(self._report_failures)
+            tasks.start_soon(self._failures.follow, self._failure_files)
             await self._session.over()
             tasks.cancel_scope.cancel()
         return job_exit_code(exit_codes(self._cluster), self._cluster.finished)
@@ -183,11 +175,8 @@ class LocalRanks:
         reason = self._exit_reasons.of(rank.pid, code, by_us=by_us)
         self._session.driver.feed(inputs.RankExited(id, code, reason, by_us))
 
-    async def _report_failures(self) -> None:
-        while True:
-            for rank in self._cluster.ranks:
-                self._failures.look((GROUP, rank.rank), rank.failure_file)
-            await anyio.sleep(FAILURE_POLL_INTERVAL_S)
+    def _failure_files(self) -> list[tuple[RankId, Path]]:
+        return [((GROUP, rank.rank), rank.failure_file) for rank in self._cluster.ranks]
 
     async def _report_ready(self, rank: RankProcess, job: Job) -> None:
         """Wait until the rank has written where it listens, and only then tell the engine.

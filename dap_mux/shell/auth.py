@@ -127,21 +127,14 @@ def _by_table(address: _Address, other: _Address) -> _End | None:
 
 
 def _row(address: _Address, other: _Address) -> _End | None:
-    wanted = [[form(each) for each in (address, other)] for form in (_plain_form, _mapped_form)]
     for row in procfs.tcp_sockets():
-        if [row.local, row.remote] in wanted:
+        ports = row.port, row.remote_port  # first: a table may be long, and hosts take time to read
+        if ports == (address[1], other[1]) and (row.host, row.remote_host) == (
+            address[0],
+            other[0],
+        ):
             return _End(row.state, row.uid, int(row.inode))
     return None
-
-
-def _plain_form(address: _Address) -> str:
-    return procfs.encode_address(*address)
-
-
-def _mapped_form(address: _Address) -> str:
-    """Write an IPv4 address as the row of an IPv6 socket has it."""
-    host, port = address
-    return procfs.encode_address(host if ":" in host else f"::ffff:{host}", port)
 
 
 _LINUX: Final = sys.platform.startswith("linux")

@@ -15,11 +15,11 @@ from dap_mux.engine.admission import Token
 from dap_mux.engine.outputs import ToClient, ToRank, ToRanks
 from dap_mux.protocol.framing import MAX_BODY, encode_frame
 from dap_mux.shell.links import CONNECT_TIMEOUT_S, RankLink
-from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, is_over
+from dap_mux.shell.local_machine import LocalFiles, LocalProcesses, ProcessReader, is_over
 from dap_mux.shell.timers import Timer, Timers
 
 if TYPE_CHECKING:
-    from dap_mux.shell.local_machine import ProcessReader
+    from dap_mux.insight.why.evidence import Process
 
 logger = logging.getLogger("dap_mux")
 # Connections that are opened at once, and how soon as many more are: a session of thousands of
@@ -96,7 +96,7 @@ class Driver:
         self._more: Timer | None = None  # until more may be connected at once
         self._files = LocalFiles()
         self._processes = LocalProcesses()
-        self._process_reader: ProcessReader | None = None  # made when it is first needed
+        self._process_reader = ProcessReader()
         self.timers = Timers()
         self.fed = 0  # how many times
         self._deadlines: dict[int, Timer] = {}
@@ -338,11 +338,10 @@ class Driver:
             change.set()
 
     def _read_processes(self, output: outputs.ReadProcesses) -> None:
-        if self._process_reader is None:
-            from dap_mux.shell.local_machine import ProcessReader
+        def tell(found: dict[str, Process]) -> None:
+            self.feed(inputs.ProcessesRead(output.token, found))
 
-            self._process_reader = ProcessReader()
-        self._process_reader.read(output, tell=self.feed)
+        self._process_reader.read(output.processes, tell)
 
     async def close(self) -> None:
         """Close every socket; what was sent goes out first."""
@@ -351,8 +350,7 @@ class Driver:
             task.cancel()
         self._files.close()
         self._processes.close()
-        if self._process_reader is not None:
-            self._process_reader.close()
+        self._process_reader.close()
         self.timers.cancel_all()
         self._deadlines.clear()
         for peer in list(self._clients.values()):

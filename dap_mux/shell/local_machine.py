@@ -10,11 +10,9 @@ import time
 import tokenize
 from collections.abc import Callable, Container, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dap_mux import procfs
-from dap_mux.engine import inputs, outputs
 from dap_mux.engine.remote.file_probe import MAX_COMPARED_BYTES
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ def is_over(process: str) -> bool:
         return False
     found = procfs.stat(said[3])
     if found is None:
-        return not _exists(int(said[3]))  # other users' processes may be hidden
+        return not procfs.exists(int(said[3]))  # other users' processes may be hidden
     return found.ended or found.started != said[4]
 
 
@@ -96,16 +94,6 @@ class LocalProcesses:
         tell(False)
 
 
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def _is_here(boot: str, space: str) -> bool:
     try:
         return (procfs.boot_id(), procfs.namespace("pid")) == (boot, space)
@@ -113,25 +101,20 @@ def _is_here(boot: str, space: str) -> bool:
         return False
 
 
-KERNEL_LOG: Final = Path("/dev/kmsg")
 ADAPTER: Final = "debugpy/adapter"
-MAX_LOG_BYTES: Final = 1 << 20
 Connections = dict[str, tuple[str, str]]
 """As `Process` has them."""
 _KILLED: Final = re.compile(rb"[Oo]ut of memory: Killed process (\d+)")
 
 
-class ProcessReader:
-    """Carries out `outputs.ReadProcesses`."""
+class _Pending:
+    """Work in threads, of which a file on a network may take its time, that is not done yet."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def read(
-        self, output: outputs.ReadProcesses, tell: Callable[[inputs.ProcessesRead], None]
-    ) -> None:
-        """Answer with those that are of this machine."""
-        task = asyncio.get_running_loop().create_task(_read(output, tell))
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -141,11 +124,17 @@ class ProcessReader:
             task.cancel()
 
 
-async def _read(
-    output: outputs.ReadProcesses, tell: Callable[[inputs.ProcessesRead], None]
-) -> None:
-    found = await asyncio.to_thread(read_processes, output.processes)
-    tell(inputs.ProcessesRead(output.token, found))
+class ProcessReader(_Pending):
+    """Reads the state of ranks' processes on this machine."""
+
+    def read(self, identities: Iterable[str], then: Callable[[dict[str, Process]], None]) -> None:
+        """Call `then` in the event loop with those that are of this machine, by identity."""
+        self._start(self._answer(list(identities), then))
+
+    async def _answer(
+        self, identities: list[str], then: Callable[[dict[str, Process]], None]
+    ) -> None:
+        then(await asyncio.to_thread(read_processes, identities))
 
 
 def read_processes(identities: Iterable[str]) -> dict[str, Process]:
@@ -153,7 +142,11 @@ def read_processes(identities: Iterable[str]) -> dict[str, Process]:
     pids = _pids_of(identities)
     table = _connections(pids.values())
     ended = {pid for each, pid in pids.items() if procfs.stat(pid) is None}
-    killed = out_of_memory(_kernel_log()) if ended else frozenset[int]()
+    killed = (
+        out_of_memory(b"\n".join(procfs.kernel_records(procfs.KERNEL_LOG)))
+        if ended
+        else frozenset[int]()
+    )
     return {each: _process(pid, table.get(pid, {}), killed) for each, pid in pids.items()}
 
 
@@ -238,22 +231,6 @@ def _connections(pids: Iterable[int]) -> Mapping[int, Connections]:
     return found
 
 
-def _kernel_log() -> bytes:
-    """Return the newest of the kernel's records, nothing where we may not read them."""
-    try:
-        log = os.open(KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    records: list[bytes] = []
-    try:
-        with suppress(OSError):  # BlockingIOError: no more
-            while sum(map(len, records)) < MAX_LOG_BYTES:
-                records.append(os.read(log, 8192))
-    finally:
-        os.close(log)
-    return b"\n".join(records)
-
-
 def out_of_memory(log: bytes) -> frozenset[int]:
     """Return the pids that the kernel has killed for want of memory, or a control group has."""
     return frozenset(int(pid) for pid in _KILLED.findall(log))
@@ -266,12 +243,12 @@ MAX_REMEMBERED: Final = 4096  # files
 MTIME_GRANULARITY_S: Final = 2.0  # s
 
 
-class LocalFiles:
+class LocalFiles(_Pending):
     """Digests of files, cached for as long as a file is unchanged."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._known: dict[str, tuple[Stamp, str]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def digests(self, paths: Iterable[str], then: Callable[[dict[str, str]], None]) -> None:
         """Call `then` in the event loop with each path's digest, "" where there is no such file.
@@ -286,16 +263,6 @@ class LocalFiles:
         "" where there is no such file, or where it is too large or no text.
         """
         self._start(self._answer_text(path, then))
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def close(self) -> None:
-        """Cancel all pending work."""
-        for task in list(self._tasks):
-            task.cancel()
 
     async def _answer(self, paths: list[str], then: Callable[[dict[str, str]], None]) -> None:
         then(await asyncio.to_thread(self._all, paths) if paths else {})

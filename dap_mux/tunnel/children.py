@@ -17,9 +17,10 @@ import subprocess
 import sys
 from asyncio.subprocess import Process
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import PurePath
 from typing import Final, Protocol, TypeAlias
 
@@ -50,11 +51,9 @@ class CommandResult:
         return lines[-1].strip() if lines else f"it exited with code {self.code}"
 
 
-async def run_command(
-    words: Sequence[str], *, env: Mapping[str, str] | None = None, within: float = COMMAND_TIMEOUT_S
-) -> CommandResult:
+async def run_command(words: Sequence[str], *, within: float = COMMAND_TIMEOUT_S) -> CommandResult:
     """Run a program to its end. Raises `UsageError` if it cannot be started or takes too long."""
-    async with running_child(words, env=env) as process:
+    async with running_child(words) as process:
         with anyio.move_on_after(within):
             out, err = await process.communicate()
             assert process.returncode is not None
@@ -68,14 +67,13 @@ async def run_command(
 async def running_child(
     words: Sequence[str],
     *,
-    env: Mapping[str, str] | None = None,
     one_stream: bool = False,
     with_input: bool = False,
 ) -> AsyncIterator[Process]:
     """Run a program until the block is left; `one_stream` puts its errors into its output.
 
-    `with_input` gives it a standard input, to be written by the caller.
-    `env` extends our own environment. Raises `UsageError` if it cannot be started.
+    `with_input` gives it a standard input, to be written by the caller. Raises `UsageError` if it
+    cannot be started.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -83,7 +81,6 @@ async def running_child(
             stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if one_stream else subprocess.PIPE,
-            env={**os.environ, **(env or {})},
             limit=MAX_LINE,
             start_new_session=True,
             preexec_fn=_ending_with_us(),
@@ -173,44 +170,36 @@ class TunnelObserver(Protocol):
         """The tunnel has closed, or failed to open; it will be retried."""
 
 
+@dataclass(eq=False)
 class Supervised:
     """One child and its successors. `run` keeps the tunnel open until it is cancelled.
 
     `command` is awaited before each start: it may delay the start, and return other arguments than
-    last time. `env` extends our own environment. Lines that match `chatter` do not explain why the
-    child ended.
+    last time. Lines that match `chatter` do not explain why the child ended.
     """
 
-    def __init__(
-        self,
-        command: Command,
-        keeper: TunnelObserver,
-        *,
-        env: Mapping[str, str] | None = None,
-        chatter: re.Pattern[str] | None = None,
-    ) -> None:
-        self._command = command
-        self._keeper = keeper
-        self._env = env
-        self._chatter = chatter
-        self._failures = 0
-        self._open = False
-        self._last: deque[str] = deque(maxlen=MAX_LAST_LINES)
-        self.pid: int | None = None
-        """Of the current child."""
+    command: Command
+    keeper: TunnelObserver
+    _: KW_ONLY
+    chatter: re.Pattern[str] | None = None
+    pid: int | None = None
+    """Of the current child."""
+    _failures: int = 0
+    _open: bool = False
+    _last: deque[str] = field(default_factory=partial(deque, maxlen=MAX_LAST_LINES))
 
     async def run(self) -> None:
         """Start the child, and restart it whenever it ends. Raises `UsageError` if that fails."""
         while True:
-            words = await self._command()
+            words = await self.command()
             self._open = False
             self._last.clear()
-            async with running_child(words, env=self._env, one_stream=True) as process:
+            async with running_child(words, one_stream=True) as process:
                 self.pid = process.pid
                 how = await self._see_through(process)
             self.pid = None
             self._failures = 0 if self._open else self._failures + 1
-            self._keeper.down(": ".join([f"{PurePath(words[0]).name} {how}", *self._last]))
+            self.keeper.down(": ".join([f"{PurePath(words[0]).name} {how}", *self._last]))
             await anyio.sleep(pause_after(self._failures))
 
     async def _see_through(self, process: Process) -> str:
@@ -218,12 +207,12 @@ class Supervised:
         assert process.stdout
         with anyio.move_on_after(OPEN_TIMEOUT_S) as patience:
             async for line in lines_of(process.stdout):
-                if self._keeper.said(line):
+                if self.keeper.said(line):
                     if not self._open:
                         self._open = True
                         patience.deadline = float("inf")
-                        self._keeper.up()
-                elif line.strip() and not (self._chatter and self._chatter.search(line)):
+                        self.keeper.up()
+                elif line.strip() and not (self.chatter and self.chatter.search(line)):
                     self._last.append(one_line(line.strip())[:MAX_LINE_SHOWN])
             return _how(await process.wait())
         return f"did not open a tunnel within {OPEN_TIMEOUT_S:g} s"

@@ -7,7 +7,8 @@ which numbers, and how the job has ended. Another operator is one more row.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -230,7 +231,14 @@ KINDS: Final = {
 
 # Which pods an endpoint means now, and their places: pods by name or label, or those of a job.
 
-MALFORMED: Final = (AttributeError, KeyError, TypeError, ValueError)  # of what a server answers
+
+@contextmanager
+def well_formed(what: str) -> Iterator[None]:
+    """Raise `UsageError` where the block meets a server's answer of another shape."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {error!r}") from None
 
 
 class NamedPods:
@@ -299,15 +307,13 @@ class JobPods:
                 f"their label, as in k8s:{self._kind.label}=NAME"
             )
         self._object, self._deleted = job or {}, False
-        self._check()
-
-    def _check(self) -> None:
         try:
-            self._kind.end(self._object)
-            _ = self.waits, self.arguments, self.ranks_per_pod
-        except MALFORMED as error:
+            with well_formed(self._malformed):
+                self._kind.end(self._object)
+                _ = self.waits, self.arguments, self.ranks_per_pod
+        except UsageError:
             self._object = {}
-            raise self._malformed(error) from None
+            raise
 
     def find_place(self, pod: Json) -> Place | None:
         """Return the pod's place in the job; None for a pod that is no rank."""
@@ -327,10 +333,8 @@ class JobPods:
         """
         if not self._kind.operator:
             self._object = await self._tool.read_if_allowed(self._kind.resource, self._name)
-        try:
+        with well_formed(self._malformed):
             how = "was deleted" if self._deleted else self._kind.end(self._object)
-        except MALFORMED as error:
-            raise self._malformed(error) from None
         return f"{self._kind.name} {self._name} {how}" if how else ""
 
     @property
@@ -349,10 +353,9 @@ class JobPods:
         why = self._kind.waits(self._object) if self._object else ""
         return f"{self._kind.name} {self._name} {why}" if why else ""
 
-    def _malformed(self, error: Exception) -> UsageError:
-        return UsageError(
-            f"{self._tool.name} get {self._kind.resource}: malformed response: {error!r}"
-        )
+    @property
+    def _malformed(self) -> str:
+        return f"{self._tool.name} get {self._kind.resource}: malformed response"
 
 
 Selection: TypeAlias = NamedPods | JobPods

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import anyio
@@ -49,34 +49,28 @@ async def keep_forwarded(
             tasks.start_soon(_Route(tool, [record], local, changed, tell).run)
 
 
+@dataclass(eq=False)
 class _Route:
     """Ports of a pod that are forwarded by one child."""
 
-    def __init__(
-        self,
-        tool: Tool,
-        records: Sequence[RankRecord],
-        local: LocalPorts,
-        changed: OnReached,
-        tell: Notify,
-    ) -> None:
-        self._tool = tool
-        self._pod = records[0].host
-        self._records = records
-        self._changed = changed
-        self._tell = tell
-        self._ports = [record.port for record in records]
-        self._local = local
+    tool: Tool
+    records: Sequence[RankRecord]
+    local: LocalPorts
+    changed: OnReached
+    tell: Notify
+    _forwarded: set[int] = field(default_factory=set)  # by the present child
+    _was_refused: bool = False  # a connection, in the pod, where nothing listened
+    _listening: set[int] = field(default_factory=set)
+    _looks: bool = False
+    _open: bool = False
+    _listened: set[int] = field(default_factory=set)  # at any time
+    _broken: str = ""  # how it broke, until it is clear that its ranks have not ended
+    _was_broken: bool = False
+    _refusals: int = 0
+
+    def __post_init__(self) -> None:
+        self._pod = self.records[0].host
         self._child = Supervised(self._command, self, chatter=CHATTER)
-        self._forwarded: set[int] = set()  # by the present child
-        self._was_refused = False  # a connection, in the pod, where nothing listened
-        self._listening: set[int] = set()
-        self._looks = False
-        self._open = False
-        self._listened: set[int] = set()  # at any time
-        self._broken = ""  # how it broke, until it is clear that its ranks have not ended
-        self._was_broken = False
-        self._refusals = 0
 
     async def first_look(self) -> bool:
         """Whether we may check what listens in the pod; waits until that is known."""
@@ -105,7 +99,7 @@ class _Route:
     async def _look(self) -> str:
         """Check what listens in the pod: `seen`, `forbidden`, or '' if that is unknown now."""
         try:
-            found = await self._tool.listening(self._pod)
+            found = await self.tool.listening(self._pod)
         except ContainerGone as error:
             self._broken = ""
             self._say_down(str(error))
@@ -125,10 +119,10 @@ class _Route:
         return "seen"
 
     def _anybody_listens(self) -> bool:
-        return any(record.port in self._listening for record in self._records)
+        return any(record.port in self._listening for record in self.records)
 
     def _missing(self) -> bool:
-        return any(record.port not in self._listening for record in self._records)
+        return any(record.port not in self._listening for record in self.records)
 
     async def _look_for_the_rest(self) -> None:
         """Poll while some rank does not listen yet."""
@@ -143,15 +137,15 @@ class _Route:
 
     def _say(self) -> None:
         """Report for each rank whether it can be connected to."""
-        for record in self._records:
+        for record in self.records:
             down = ""
             if self._looks and record.port not in self._listening:
                 down = self._why_not_listening(record.port)
             elif not self._open:
                 down = f"the tunnel to pod {self._pod} is being opened"
-            port = self._local.get((self._pod, record.port), record.port)
+            port = self.local.get((self._pod, record.port), record.port)
             here = replace(record, host=LOOPBACK, port=port)
-            self._changed(Reached(record=here, down=down))
+            self.changed(Reached(record=here, down=down))
 
     def _why_not_listening(self, port: int) -> str:
         where = f"nothing listens on port {port} of pod {self._pod}"
@@ -166,12 +160,12 @@ class _Route:
         """Report a broken tunnel, unless its ranks have ended."""
         if self._broken:
             self._was_broken = True
-            self._tell(f"{self._broken}; reopening it")
+            self.tell(f"{self._broken}; reopening it")
             self._broken = ""
 
     def _say_down(self, why: str) -> None:
-        for record in self._records:
-            self._changed(Reached(record=record, down=why))
+        for record in self.records:
+            self.changed(Reached(record=record, down=why))
 
     # Called by the child's supervisor
 
@@ -179,23 +173,24 @@ class _Route:
         await self._until_worth_it()
         self._forwarded.clear()
         self._was_refused = False
-        ports = [f"{self._local.get((self._pod, port), '')}:{port}" for port in self._ports]
-        base = [*self._tool.base, "port-forward", "--address", LOOPBACK, f"pod/{self._pod}"]
+        wanted = [record.port for record in self.records]
+        ports = [f"{self.local.get((self._pod, port), '')}:{port}" for port in wanted]
+        base = [*self.tool.base, "port-forward", "--address", LOOPBACK, f"pod/{self._pod}"]
         return [*base, *ports]
 
     def said(self, line: str) -> bool:
         """Parse a line of output: a port that it listens on, or one that is in use."""
         taken, forwarding = PORT_IN_USE.search(line), FORWARDING.match(line)
         if taken:
-            for place in [each for each, port in self._local.items() if port == int(taken[1])]:
-                del self._local[place]
+            for place in [each for each, port in self.local.items() if port == int(taken[1])]:
+                del self.local[place]
         if REFUSED.search(line):
             self._was_refused = True
         if forwarding is None:
             return False
-        self._local[self._pod, int(forwarding[2])] = int(forwarding[1])
+        self.local[self._pod, int(forwarding[2])] = int(forwarding[1])
         self._forwarded.add(int(forwarding[2]))
-        return self._forwarded == set(self._ports)
+        return self._forwarded == {record.port for record in self.records}
 
     async def _until_worth_it(self) -> None:
         """Wait until something listens; if we may not check, back off after each refusal."""
@@ -219,7 +214,7 @@ class _Route:
         self._tell_how_it_broke()
         if self._was_broken:
             self._was_broken = False
-            self._tell(f"the tunnel to pod {self._pod} is open again")
+            self.tell(f"the tunnel to pod {self._pod} is open again")
         self._say()
 
     def down(self, why: str) -> None:

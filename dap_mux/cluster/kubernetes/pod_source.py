@@ -17,11 +17,11 @@ import anyio
 
 from dap_mux.cluster.kubernetes.job_kinds import (
     KINDS,
-    MALFORMED,
     JobKind,
     JobPods,
     NamedPods,
     Selection,
+    well_formed,
 )
 from dap_mux.cluster.kubernetes.pod_forward import keep_forwarded
 from dap_mux.cluster.kubernetes.pods import (
@@ -311,10 +311,8 @@ class Kubernetes:
 
     def _take(self, pods: Mapping[str, Json]) -> None:
         """Replace the pods; some that are gone are waited for, as others may replace them."""
-        try:
+        with well_formed(self._malformed):
             self._missed.take(self._pods, pods, anyio.current_time())
-        except MALFORMED as error:
-            raise self._malformed(error) from None
         self._pods = pods
         self._news.see(pods.values())
 
@@ -323,13 +321,12 @@ class Kubernetes:
             return []
         pods = [*self._pods.values(), *self._missed.pods]
         find_place, by_name = self._selection.find_place, self._selection.by_name
-        try:
+        with well_formed(self._malformed):
             return ranks_of(pods, self._wanted.ports, by_name=by_name, find_place=find_place)
-        except MALFORMED as error:
-            raise self._malformed(error) from None
 
-    def _malformed(self, error: Exception) -> UsageError:
-        return UsageError(f"{self._tool.name}: malformed description of a pod: {error!r}")
+    @property
+    def _malformed(self) -> str:
+        return f"{self._tool.name}: malformed description of a pod"
 
     async def watch(self) -> AsyncIterator[Sequence[RankRecord]]:
         """Yield the ranks whenever they have changed; poll where watching is not allowed.

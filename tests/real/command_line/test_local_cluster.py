@@ -18,7 +18,8 @@ import anyio
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.cluster.local import LocalCluster, LocalJob, RankEnded, RankProcess, job_exit_code
+from dap_mux.cluster.job import RankEnded, RankProcess
+from dap_mux.cluster.local import LocalCluster, LocalJob, job_exit_code
 from dap_mux.errors import UsageError
 from dap_mux.procfs import runs
 from tests.real.ranks.agents import START_UP, neighbouring_ports

@@ -134,9 +134,7 @@ async def test_a_program_that_is_not_there() -> None:
 
 
 async def test_a_question_and_its_answer() -> None:
-    answer = await run_command(
-        [sys.executable, "-c", "import os; print(os.environ['A'])"], env={"A": "1"}
-    )
+    answer = await run_command([sys.executable, "-c", "print(1)"])
     assert (answer.code, answer.out) == (0, "1\n")
     answer = await run_command([sys.executable, "-c", REFUSES])
     assert (answer.code, answer.why) == (3, "no such\x1b[2Jpod")
