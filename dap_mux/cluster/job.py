@@ -9,7 +9,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from dap_mux.printable import printable
 from dap_mux.rank.ready import failure_file
 from dap_mux.rank.starter import starter_variables
 
+DIAL: Final = "DAP_MUX_DIAL"
 RECORDER_SIZE: Final = "TORCH_FR_BUFFER_SIZE"
 OLD_RECORDER_SIZE: Final = "TORCH_NCCL_TRACE_BUFFER_SIZE"
 """Its name up to torch 2.7; newer ones warn where it is set."""
@@ -47,9 +48,13 @@ class Job:
     ends_with_us: bool = False
     """Whether ranks that have never had a debugger end with this process."""
 
-    def inherited(self, without: Container[str] = ()) -> dict[str, str]:
-        """Return our own environment but for these variables, with what the job's ranks need."""
-        ours = {name: text for name, text in os.environ.items() if name not in without}
+    def inherited(self, without: Sequence[str] = ()) -> dict[str, str]:
+        """Return our own environment but for these variables, with what the job's ranks need.
+
+        An address to dial that we have inherited is another session's.
+        """
+        left_out = (DIAL, *without)
+        ours = {name: text for name, text in os.environ.items() if name not in left_out}
         given = {**ours, **self.env}
         return {
             **recorder_variables(given),

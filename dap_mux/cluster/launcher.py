@@ -32,7 +32,6 @@ from dap_mux.rank.ready import RENDEZVOUS, failure_file
 from dap_mux.temporary_folders import RANKS, hold, temporary_folder
 from dap_mux.user_files import parse_json, read_regular
 
-DIAL = "DAP_MUX_DIAL"  # the address of another session that ranks dial
 POLL_INTERVAL_STARTING_S = 0.02  # while ranks are missing
 POLL_INTERVAL_S = 0.25  # afterwards, when only restarts bring more
 STOP_TIMEOUT_S = 35.0  # torchrun gives its ranks 30 s
@@ -50,7 +49,7 @@ class LauncherJob(Job):
 
     def environment(self, rendezvous: Path) -> dict[str, str]:
         """The launcher's environment, which its ranks inherit."""
-        environ = self.inherited(without=(MARK, DIAL))  # another session's, whose rank started us
+        environ = self.inherited(without=(MARK,))  # another session's, whose rank started us
         hook = str(Path(__file__).parents[1] / "rank" / "hook")
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, (hook, environ.get("PYTHONPATH"))))
         environ[RENDEZVOUS] = str(rendezvous)

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import anyio
 
@@ -38,9 +37,6 @@ class LocalJob(Job):
 
     world_size: int
     log_dir: Path
-    timeout: float | None = None
-    """Seconds that it waits; None: forever."""
-    on_timeout: Literal["exit", "continue"] = "exit"
     python: str = sys.executable
     python_args: tuple[str, ...] = ()
     """Options of Python itself, such as `-X dev`."""
@@ -48,11 +44,9 @@ class LocalJob(Job):
     def agent_command(self, ready_file: Path) -> list[str]:
         """Return the command line of each rank, whose number is in its environment."""
         options = ["--base-port", str(self.base_port), "--ready-file", str(ready_file)]
-        options += ["--wait" if self.wait else "--no-wait", "--on-timeout", self.on_timeout]
+        options += ["--wait" if self.wait else "--no-wait", "--on-timeout", "exit"]
         if self.stop_on_entry:
             options.append("--stop-on-entry")
-        if self.timeout is not None:
-            options += ["--timeout", str(self.timeout)]
         agent = [self.python, *self.python_args, *module_command("dap_mux.rank")]
         return [*agent, *options, *self.command]
 

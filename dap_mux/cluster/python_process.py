@@ -18,9 +18,7 @@ from dap_mux.rank.environ import Place, place_of
 OLDEST_PYTHON: Final = (3, 8)  # that current debugpy supports
 _PYTHON: Final = re.compile(rb"/(?:lib)?python(\d)\.(\d+)[^/]*$", re.MULTILINE)
 _CAP_SYS_PTRACE: Final = 1 << 19  # CAP_SYS_PTRACE
-_ANY_DESCENDANT: Final = 1
-_ADMIN_ONLY: Final = 2
-_NOBODY_MAY_TRACE: Final = 3
+_NOBODY_MAY_TRACE: Final = 3  # kernel.yama.ptrace_scope; 1: descendants only, 2: admin only
 
 
 @dataclass(frozen=True)

@@ -291,6 +291,23 @@ async def accept_reverse(
             made.unlink(missing_ok=True)
 
 
+@asynccontextmanager
+async def dial_variables(
+    session: Session,
+    config: Config,
+    at: Address | None,
+    expected: Mapping[str, int] | None = None,
+    *,
+    ours: bool = False,
+) -> AsyncIterator[dict[str, str]]:
+    """Accept the ranks of a job that we start, unless `at` is None; yield what tells them so."""
+    if at is None:
+        yield {}
+        return
+    async with accept_reverse(session, config, at, expected, ours=ours) as listener:
+        yield listener.environment
+
+
 def check_dial_bind(config: Config, host: str, *, token_from_us: bool) -> None:
     """Raise Refused for an address beyond loopback without explicit consent."""
     if is_loopback(host):

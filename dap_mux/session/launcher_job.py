@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -26,7 +24,7 @@ from dap_mux.engine.endpoint import Endpoint
 from dap_mux.errors import DapMuxError, NothingToConnect, UsageError
 from dap_mux.printable import one_line
 from dap_mux.rank_sets import RankId
-from dap_mux.session.dial_out import accept_reverse
+from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -96,12 +94,15 @@ async def _run_launcher(
     config = options.config
     job = launcher_job(config, options.command, output)
     job.program()
+    dial = config.dial_listen
+    if dial.host in LOOPBACK:
+        dial = Address(dial.host, 0)  # ranks learn the port from us, so any will do
     avoid = range(config.base_port, config.base_port + 1024)
     settings = launcher_settings(config, options.command, options.name)
     entry = entry_line(launched_program(options.command)) if config.wait else {}
     async with (
         open_session(config, settings, avoid=avoid, entry=entry) as session,
-        _dial_variables(session, config, dial=options.dial) as variables,
+        dial_variables(session, config, dial if options.dial else None) as variables,
         LaunchedJob(dataclasses.replace(job, env=variables)) as launched,
     ):
         text = f"one session for the ranks of {settings.job_name} on {session.address}"
@@ -109,21 +110,6 @@ async def _run_launcher(
         ranks = LauncherRanks(session, launched, dial=options.dial)
         echo = Echo.of_file(output) if output else None
         return await Job(session, ranks, console=console, echo=echo).run()
-
-
-@asynccontextmanager
-async def _dial_variables(
-    session: Session, config: Config, *, dial: bool
-) -> AsyncIterator[dict[str, str]]:
-    """With `dial`, let ranks on any host connect to us; yield the variables that tell them so."""
-    if not dial:
-        yield {}
-        return
-    at = config.dial_listen
-    if at.host in LOOPBACK:
-        at = Address(at.host, 0)  # ranks learn the port from us, so any will do
-    async with accept_reverse(session, config, at, None) as listener:
-        yield listener.environment
 
 
 def launcher_job(config: Config, command: tuple[str, ...], output: Path | None) -> LauncherJob:

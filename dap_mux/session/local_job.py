@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import signal
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -20,7 +17,7 @@ from dap_mux.config.options import Address
 from dap_mux.engine import inputs
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.rank_sets import RankId, fold
-from dap_mux.session.dial_out import ADDRESS, accept_reverse
+from dap_mux.session.dial_out import dial_variables
 from dap_mux.session.job import (
     FILES_PER_OWN_RANK,
     FailureReports,
@@ -50,11 +47,12 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
     config = options.config
     job = local_job(config, options.command, options.world_size, log_dir)
     settings = replace(settings_of(config, owns_job=True), job_name=job_name(options.command))
+    dial = Address(LOOPBACK, 0) if options.dial else None
     ports = range(config.base_port, config.base_port + options.world_size)
     entry = entry_line(options.command) if config.wait else {}
     async with (
         open_session(config, settings, avoid=ports, entry=entry) as session,
-        _dial_variables(session, config, dial=options.dial) as variables,
+        dial_variables(session, config, dial, {}, ours=True) as variables,
         LocalCluster(dataclasses.replace(job, env={**job.env, **variables})) as cluster,
     ):
         count = "1 rank" if job.world_size == 1 else f"{job.world_size} ranks"
@@ -65,19 +63,6 @@ async def _run_job(options: RunOptions, console: InlineConsole | None, log_dir: 
         code = await Job(session, ranks, console=console, echo=Echo(cluster.ranks)).run()
     _report(cluster)
     return code
-
-
-@asynccontextmanager
-async def _dial_variables(
-    session: Session, config: Config, *, dial: bool
-) -> AsyncIterator[dict[str, str]]:
-    """With `dial`, let the ranks connect to us; yield the variables that tell them so."""
-    if not dial:
-        # A DAP_MUX_DIAL in the user's environment is meant for ranks of another session.
-        yield {ADDRESS: ""} if ADDRESS in os.environ else {}
-        return
-    async with accept_reverse(session, config, Address(LOOPBACK, 0), {}, ours=True) as listener:
-        yield listener.environment
 
 
 def job_name(command: tuple[str, ...]) -> str:

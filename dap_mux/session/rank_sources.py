@@ -19,7 +19,6 @@ from anyio.abc import TaskGroup
 from dap_mux.cluster.endpoints import NamedRanks, number, read_endpoint
 from dap_mux.cluster.records import DEFAULT_GROUP, RankRecord
 from dap_mux.cluster.source import (
-    OnReached,
     PauseAwareSource,
     Reached,
     ReportingSource,
@@ -207,29 +206,25 @@ class _FollowedSource:
             session.tell(text)
 
 
+@dataclass(eq=False)
 class _HostRoute:
     """The route to the ranks of one host, opened once the previous one (`after`) is closed."""
 
-    def __init__(self, name: str, records: Sequence[RankRecord], after: _HostRoute | None) -> None:
-        self.name = name
-        self.records = records
-        self.scope = anyio.CancelScope()
-        self._after = after
-        self._closed = anyio.Event()
+    name: str
+    records: Sequence[RankRecord]
+    after: _HostRoute | None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    closed: anyio.Event = field(default_factory=anyio.Event)
 
     async def run(self, source: Source, session: Session) -> None:
         try:
-            if self._after:
-                await self._after.closed()
-                self._after = None
+            if self.after:
+                await self.after.closed.wait()
+                self.after = None  # or each route would keep all before it
             with self.scope:
                 await self._open(source, session)
         finally:
-            self._closed.set()
-
-    async def closed(self) -> None:
-        """Wait until the route is closed."""
-        await self._closed.wait()
+            self.closed.set()
 
     async def _open(self, source: Source, session: Session) -> None:
         if not self.records:
@@ -240,21 +235,16 @@ class _HostRoute:
                 session.known([reached.record], down=reached.down, host_name=self.name)
 
         while True:
-            problem = await self._hold(source, session, changed)
+            problem = "closed"
+            try:
+                async with source.reach(self.records, changed, session.tell):
+                    await anyio.sleep_forever()
+            except DapMuxError as error:
+                problem = str(error)
             session.tell(f"{self.name}: {problem}; retrying")
             for record in self.records:
                 changed(Reached(record=record, down=problem))
             await anyio.sleep(RETRY_DELAY_S)
-
-    async def _hold(self, source: Source, session: Session, changed: OnReached) -> str:
-        """Keep the route open until cancelled; return why it failed."""
-        problem = "closed"
-        try:
-            async with source.reach(self.records, changed, session.tell):
-                await anyio.sleep_forever()
-        except DapMuxError as error:
-            problem = str(error)
-        return problem
 
 
 # Numbers for ranks that appear and disappear: stable, and never used twice.

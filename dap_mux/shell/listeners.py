@@ -167,10 +167,6 @@ class ClientConnection(asyncio.Protocol):
         if client:
             self._driver.client_gone(client)
 
-    def eof_received(self) -> bool:
-        """Treat a half-closed connection as closed."""
-        return False
-
     def send(self, frames: bytes) -> None:
         """Write whole messages at once."""
         if self._writer and not self._writer.is_closing():

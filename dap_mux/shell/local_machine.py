@@ -30,8 +30,7 @@ def is_over(process: str) -> bool:
     `process` is the identity that a rank reports: the boot id of its machine, its pid namespace,
     its pid in there, and its start in clock ticks since boot. It is untrusted.
     """
-    said = re.fullmatch(_IDENTITY, process)
-    if said is None or not _is_here(said[1], said[2]):
+    if (said := _identity_here(process)) is None:
         return False
     found = procfs.stat(said[3])
     if found is None:
@@ -41,16 +40,14 @@ def is_over(process: str) -> bool:
 
 def is_here(process: str) -> bool:
     """Whether a process is on this machine, so that its end can be seen."""
-    said = re.fullmatch(_IDENTITY, process)
-    return said is not None and _is_here(said[1], said[2])
+    return _identity_here(process) is not None
 
 
 def local_pid(process: str) -> int | None:
     """Return the pid of a process of this machine, which may have ended; None for others."""
     if process.isdecimal():
         return int(process)
-    said = re.fullmatch(_IDENTITY, process)
-    if said is None or not _is_here(said[1], said[2]):
+    if (said := _identity_here(process)) is None:
         return None
     found = procfs.stat(said[3])
     return int(said[3]) if found is None or found.started == said[4] else None
@@ -94,11 +91,13 @@ class LocalProcesses:
         tell(False)
 
 
-def _is_here(boot: str, space: str) -> bool:
-    try:
-        return (procfs.boot_id(), procfs.namespace("pid")) == (boot, space)
-    except OSError:
-        return False
+def _identity_here(process: str) -> re.Match[str] | None:
+    """Return the parts of a process's identity, None for one of another machine or namespace."""
+    said = re.fullmatch(_IDENTITY, process)
+    with suppress(OSError):
+        if said and (procfs.boot_id(), procfs.namespace("pid")) == (said[1], said[2]):
+            return said
+    return None
 
 
 ADAPTER: Final = "debugpy/adapter"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from dap_mux.cluster.kubernetes.pods import (
     COMPLETION_INDEX,
@@ -241,14 +241,15 @@ def well_formed(what: str) -> Iterator[None]:
         raise UsageError(f"{what}: {error!r}") from None
 
 
+@dataclass(frozen=True)
 class NamedPods:
     """Pods by name or label, which belong to no job that we know of; compare `JobPods`."""
 
-    waits, goes_on, ranks_per_pod = "", False, 1
-
-    def __init__(self, arguments: Sequence[str], *, by_name: bool) -> None:
-        self.arguments = arguments
-        self.by_name = by_name
+    arguments: Sequence[str]
+    by_name: bool
+    waits: ClassVar = ""
+    goes_on: ClassVar = False
+    ranks_per_pod: ClassVar = 1
 
     async def look(self) -> None:
         """Nothing has to be looked up."""

@@ -334,15 +334,15 @@ class Kubernetes:
         What a look has found that failed halfway is yielded by the next one.
         """
         while True:
-            running_child = anyio.current_time()
+            began = anyio.current_time()
             if self._is_new(now := await self._look()):
                 yield now
             if selected := self._selection.arguments:
                 async with self._tool.watching(selected) as changes:
-                    async for now in self._changed(changes, running_child):
+                    async for now in self._changed(changes, began):
                         if self._is_new(now):
                             yield now
-            if anyio.current_time() < running_child + POLL_INTERVAL_S:  # watching is not allowed
+            if anyio.current_time() < began + POLL_INTERVAL_S:  # watching is not allowed
                 await anyio.sleep(POLL_INTERVAL_S)
 
     def _is_new(self, ranks: Sequence[RankRecord]) -> bool:
@@ -358,14 +358,12 @@ class Kubernetes:
         before, self._yielded = self._yielded, ranks
         return ranks != before or bool(self._news)
 
-    async def _changed(
-        self, changes: Changes, running_child: float
-    ) -> AsyncIterator[Sequence[RankRecord]]:
+    async def _changed(self, changes: Changes, began: float) -> AsyncIterator[Sequence[RankRecord]]:
         """Yield the ranks after each event of a watch, and once after listing all pods again: the
         watch begins with a list of its own, and misses a pod that went in between."""
         listed, watched = False, self._selection.arguments
         while True:
-            limits = [running_child + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
+            limits = [began + (RELIST_INTERVAL_S if listed else POLL_INTERVAL_S)]
             limits += self._missed.deadlines
             if self._rests():  # pods do not report the end of their job
                 limits.append(anyio.current_time() + POLL_INTERVAL_S)
@@ -374,7 +372,7 @@ class Kubernetes:
                 self._apply(event)
                 yield self._ranks()
                 continue
-            if changes.over or anyio.current_time() >= running_child + RELIST_INTERVAL_S:
+            if changes.over or anyio.current_time() >= began + RELIST_INTERVAL_S:
                 return
             listed = True
             yield await self._look()
