@@ -37,48 +37,6 @@ from dap_mux.programs import debugpy_folder
 from dap_mux.tunnel.children import lines_of, next_line, run_command, running_child
 from dap_mux.user_files import parse_json, read_regular, startable
 
-NAMES: Final = ("python", "python3")
-
-
-async def python_with(module: str, wanted: Path | None = None) -> str:
-    """Return the Python that imports `module`: `wanted`, that of VIRTUAL_ENV, one in PATH, or ours.
-
-    Raises `UsageError` if there is none.
-    """
-    if wanted:
-        if not await _has(str(wanted), module):
-            raise UsageError(f"{wanted} has no {module}; give the job's Python by --python")
-        return str(wanted)
-    tried = []
-    for python in dict.fromkeys(_candidates()):
-        if await _has(python, module):
-            return python
-        tried.append(python)
-    where = f" (tried {', '.join(tried)})" if tried else ""
-    raise UsageError(f"no Python with {module} found{where}; give the job's Python by --python")
-
-
-def _candidates() -> Iterator[str]:
-    environment = os.environ.get("VIRTUAL_ENV")
-    if environment:
-        yield str(Path(environment) / "bin" / "python")
-    for folder in os.get_exec_path():
-        for name in NAMES:
-            found = which(name, path=folder)
-            if found:
-                yield found
-    yield sys.executable
-
-
-async def _has(python: str, module: str) -> bool:
-    """Whether this Python finds the module; it is not imported, as that may take seconds."""
-    code = (  # not found in the working directory
-        "import importlib.util as u, sys; del sys.path[0]; "
-        f"sys.exit(u.find_spec({module!r}) is None)"
-    )
-    return (await run_command([python, "-c", code])).code == 0
-
-
 FIRST_REPORT_TIMEOUT_S: Final = 60.0  # importing an engine and connecting can take half of that
 LEAVE_TIMEOUT_S: Final = 5.0  # to take what is ours out of the cluster
 LAST_WORDS_TIMEOUT_S: Final = 2.0  # a child of it may keep its error output open
@@ -264,6 +222,50 @@ def _is_here(host: str) -> bool:
         except (OSError, UnicodeError):
             return False
     return True
+
+
+# The Python of an engine's job: the one that has this engine.
+
+NAMES: Final = ("python", "python3")
+
+
+async def python_with(module: str, wanted: Path | None = None) -> str:
+    """Return the Python that imports `module`: `wanted`, that of VIRTUAL_ENV, one in PATH, or ours.
+
+    Raises `UsageError` if there is none.
+    """
+    if wanted:
+        if not await _has(str(wanted), module):
+            raise UsageError(f"{wanted} has no {module}; give the job's Python by --python")
+        return str(wanted)
+    tried = []
+    for python in dict.fromkeys(_candidates()):
+        if await _has(python, module):
+            return python
+        tried.append(python)
+    where = f" (tried {', '.join(tried)})" if tried else ""
+    raise UsageError(f"no Python with {module} found{where}; give the job's Python by --python")
+
+
+def _candidates() -> Iterator[str]:
+    environment = os.environ.get("VIRTUAL_ENV")
+    if environment:
+        yield str(Path(environment) / "bin" / "python")
+    for folder in os.get_exec_path():
+        for name in NAMES:
+            found = which(name, path=folder)
+            if found:
+                yield found
+    yield sys.executable
+
+
+async def _has(python: str, module: str) -> bool:
+    """Whether this Python finds the module; it is not imported, as that may take seconds."""
+    code = (  # not found in the working directory
+        "import importlib.util as u, sys; del sys.path[0]; "
+        f"sys.exit(u.find_spec({module!r}) is None)"
+    )
+    return (await run_command([python, "-c", code])).code == 0
 
 
 # The clusters that a launched job meets; its driver names each in the rendezvous folder.
