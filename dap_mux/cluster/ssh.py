@@ -109,8 +109,8 @@ class _Tunnel:
 
     target: str
     records: Sequence[RankRecord]
-    changed: OnReached
-    tell: Notify
+    _changed: OnReached
+    _tell: Notify
     _trouble: str = ""
     _local: Sequence[int] = ()
 
@@ -133,10 +133,10 @@ class _Tunnel:
     def up(self) -> None:
         """It is open."""
         if self._trouble:
-            self.tell(f"the tunnel to {self.target} is back")
+            self._tell(f"the tunnel to {self.target} is back")
             self._trouble = ""
         for record, port in zip(self.records, self._local, strict=True):
-            self.changed(Reached(record=replace(record, host=LOOPBACK, port=port)))
+            self._changed(Reached(record=replace(record, host=LOOPBACK, port=port)))
 
     def down(self, why: str) -> None:
         """It is closed: report the reason, with advice where there is some."""
@@ -146,10 +146,10 @@ class _Tunnel:
     def _report(self, why: str) -> None:
         why = f"the tunnel to {self.target} is down: {why}"
         if why != self._trouble:  # once, however often it is retried
-            self.tell(f"{why}; retrying")
+            self._tell(f"{why}; retrying")
             self._trouble = why
         for record in self.records:
-            self.changed(Reached(record=record, down=why))
+            self._changed(Reached(record=record, down=why))
 
 
 def _ssh_command(target: str, remote: Sequence[int], local: Sequence[int]) -> list[str]:

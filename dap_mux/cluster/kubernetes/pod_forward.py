@@ -56,8 +56,8 @@ class _Route:
     tool: Tool
     records: Sequence[RankRecord]
     local: LocalPorts
-    changed: OnReached
-    tell: Notify
+    _changed: OnReached
+    _tell: Notify
     _forwarded: set[int] = field(default_factory=set)  # by the present child
     _was_refused: bool = False  # a connection, in the pod, where nothing listened
     _listening: set[int] = field(default_factory=set)
@@ -145,7 +145,7 @@ class _Route:
                 down = f"the tunnel to pod {self._pod} is being opened"
             port = self.local.get((self._pod, record.port), record.port)
             here = replace(record, host=LOOPBACK, port=port)
-            self.changed(Reached(record=here, down=down))
+            self._changed(Reached(record=here, down=down))
 
     def _why_not_listening(self, port: int) -> str:
         where = f"nothing listens on port {port} of pod {self._pod}"
@@ -160,12 +160,12 @@ class _Route:
         """Report a broken tunnel, unless its ranks have ended."""
         if self._broken:
             self._was_broken = True
-            self.tell(f"{self._broken}; reopening it")
+            self._tell(f"{self._broken}; reopening it")
             self._broken = ""
 
     def _say_down(self, why: str) -> None:
         for record in self.records:
-            self.changed(Reached(record=record, down=why))
+            self._changed(Reached(record=record, down=why))
 
     # Called by the child's supervisor
 
@@ -214,7 +214,7 @@ class _Route:
         self._tell_how_it_broke()
         if self._was_broken:
             self._was_broken = False
-            self.tell(f"the tunnel to pod {self._pod} is open again")
+            self._tell(f"the tunnel to pod {self._pod} is open again")
         self._say()
 
     def down(self, why: str) -> None:
