@@ -25,6 +25,7 @@ __all__ = ["user"]
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
+WAITS, WAITS_FROM = "ranks wait for a debugger", 5  # of the ten moments
 STARTED, RELEASED = 10.0, 3.0  # s; of a Python on a busy machine, and until a rank runs on
 LATER = """\
 import os
@@ -221,16 +222,22 @@ async def test_ranks_that_end_before_they_listen(user: User) -> None:
 async def test_killed_before_a_client_came_it_leaves_no_rank_waiting(
     user: User, options: tuple[str, ...]
 ) -> None:
-    """At ten moments, from before it has a rank until after that waits."""
-    script = user.script("print('end')\n")
+    """At ten moments, from before it has a rank until after that waits, no rank waits for long."""
+    script = user.script("import sys, time\nopen('began', 'w').write(str(time.monotonic()))\n")
     for moment in range(10):
         run = await start(user, *options, script, n=1)
         await run.session()
+        if moment >= WAITS_FROM:
+            await run.says(WAITS)
         with suppress(ProcessLookupError):
             await asyncio.sleep(0.1 * moment)  # what is then is another thing on each machine
             run.process.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
         await run.process.wait()
         await user.nothing_is_left(within=STARTED + RELEASED)
+        if moment >= WAITS_FROM:
+            assert float((user.folder / "began").read_text("utf-8")) - killed <= RELEASED
+            (user.folder / "began").unlink()
 
 
 async def test_ranks_that_come_after_the_last_client_has_left(user: User) -> None:
