@@ -6,6 +6,7 @@ breakpoint. A rank that cannot have it takes the condition as any other: it stop
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -41,8 +42,12 @@ def waits(body: Body) -> bool:
     return MARK in str(body.get(CONDITION, ""))
 
 
-def enable(core: SessionState, rank: Rank) -> None:
-    """Send what understands these conditions, once to each connection."""
+def enable(core: SessionState, rank: Rank, then: Callable[[], None]) -> None:
+    """Call `then` once the rank has been sent what understands these conditions, and answered.
+
+    Not before: debugpy evaluates in another thread than the one that sets breakpoints, so a busy
+    rank had the condition first, and stopped there by itself (8 of 55 runs of 40 barriers).
+    """
     connection = rank.connection
 
     def answered(reply: Reply) -> None:
@@ -54,9 +59,15 @@ def enable(core: SessionState, rank: Rank) -> None:
             core.warn("rank", f"stops at barriers by itself: {reply.problem}", rank)
             to_clients.broadcast(core, "output", {"category": "important", "output": text})
             core.touch(rank)
-
-    if not connection.waits:
         connection.waits = True
+        for each in connection.until_it_waits:
+            each()
+
+    if connection.waits:
+        then()
+        return
+    connection.until_it_waits.append(then)
+    if len(connection.until_it_waits) == 1:
         to_ranks.ask(core, rank, "evaluate", _enabling(core.injected), answered)
 
 

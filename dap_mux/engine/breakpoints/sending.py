@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.engine.breakpoints.comparing import enable, waits
+from dap_mux.engine.breakpoints.comparing import waits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Ids, Place
 from dap_mux.engine.breakpoints.union import Plan, Plans
@@ -130,7 +130,7 @@ class Sending:
         if place != FUNCTIONS:
             arguments["source"] = source
             arguments["lines"] = [body.get("line", 1) for body in bodies]
-        self._waits = any(map(waits, bodies))
+        self.waits = any(map(waits, bodies))
         self._message = Broadcast(self._command, arguments)
         self._round = to_ranks.Round(core, self._command, self._answered)
 
@@ -143,8 +143,6 @@ class Sending:
 
     def send(self, rank: Rank) -> None:
         """Send it to one rank."""
-        if self._waits:
-            enable(self._core, rank)
         self._round.ask(rank, self._message)
 
     def _answered(self, rank: Rank, reply: Reply) -> None:

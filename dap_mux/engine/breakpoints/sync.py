@@ -9,10 +9,12 @@ they run on. The response to a client waits for connected and connecting ranks (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
+from dap_mux.engine.breakpoints.comparing import enable
 from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
@@ -276,6 +278,13 @@ class Breakpoints:
         newest = self._newest.setdefault(sendings.place, {})
         for rank in ranks:
             newest[rank.id] = sending = sendings.of(rank)
+            if sending.waits:
+                enable(self._core, rank, partial(self._send_if_newest, sending, rank))
+            else:
+                sending.send(rank)
+
+    def _send_if_newest(self, sending: Sending, rank: Rank) -> None:
+        if self._newest.get(sending.place, {}).get(rank.id) is sending:
             sending.send(rank)
 
     def _plan(self, rank: Rank, place: Place) -> Plan:

@@ -199,7 +199,8 @@ class Connection(Struct, eq=False):
     pending: dict[int, Pending] = field(default_factory=dict)
     offers: Body | None = None  # its capabilities, once `initialize` is answered
     runs_on: bool = False  # `configurationDone` has been sent
-    waits: bool = False  # it was sent what lets it wait in conditions (`injected.comparisons`)
+    waits: bool = False  # it has what lets it wait in conditions (`injected.comparisons`)
+    until_it_waits: list[Callable[[], None]] = field(default_factory=list)  # what is sent then
     cannot_wait: bool = False  # its debugpy would not take that
     refusal: str = ""  # why the rank is left again as soon as it is attached
     threads: set[int] = field(default_factory=set)  # started and not exited, by its events
