@@ -79,6 +79,8 @@ async def test_ranks_that_stand_and_wait_are_one_tree_whose_rows_lead_there(
             f"load, train.py:{at['waits']}, running, rank 3",
         )
 
+        # Also the language server, which looks for a session every two seconds, joins it.
+        await until(lambda: "breakpoints" in relay.commands, within=LIMIT, what="it has joined")
         await _quiet(window, lambda: relay.requests)
         apart = f"train, train.py:{at['apart']}"
         await click(window, apart, lambda: _has_focus(window, at["apart"]), relay.forget)
