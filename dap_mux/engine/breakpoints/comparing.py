@@ -60,8 +60,9 @@ def enable(core: SessionState, rank: Rank, then: Callable[[], None]) -> None:
             to_clients.broadcast(core, "output", {"category": "important", "output": text})
             core.touch(rank)
         connection.waits = True
-        for each in connection.until_it_waits:
-            each()
+        sends, connection.until_it_waits = connection.until_it_waits, []
+        for send in sends:
+            send()
 
     if connection.waits:
         then()
