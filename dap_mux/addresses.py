@@ -1,4 +1,4 @@
-"""Who can reach an address, and when to try again one that did not answer."""
+"""Network addresses: which ones others can reach, and the back-off between attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every job that we start has: its command, its environment, its ranks' processes."""
+"""A job that dap-mux starts: its command, its environment and the processes of its ranks."""
 
 from __future__ import annotations
 

@@ -146,8 +146,8 @@ def _adapters() -> Iterator[tuple[int, tuple[str, ...]]]:
 
 # The ranks among processes that a user has named, and among those that they have started.
 #
-# What tells ranks from their launcher, which may be Python too as torchrun is, and from their own
-# workers, which inherit a rank's number, are the variables that launchers set.
+# The variables that launchers set tell a rank from its launcher, which may be Python too (torchrun
+# is), and from its own workers, which inherit its number.
 
 Children: TypeAlias = Mapping[int, Sequence[int]]
 _Key: TypeAlias = tuple[str | None, int | None]

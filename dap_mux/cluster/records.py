@@ -126,7 +126,7 @@ def _are_coords(value: object) -> bool:
 
 _NATURAL: Final = "a number, 0 or more"
 _NEEDED: Final = ("host", "port")
-# What is checked, in this order; a port that is no number has a message of its own.
+# The checks of a record, in order. A port that is not a number has a message of its own.
 _FIELDS: Final[tuple[tuple[str, Callable[[object], bool], str], ...]] = (
     ("host", _is_text, "text"),
     ("port", is_natural, _NATURAL),

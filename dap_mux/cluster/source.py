@@ -42,7 +42,7 @@ def joined(parts: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a source's class tells of its endpoints, as its attribute `description`.
+    """Describes the endpoints of a source; its class has this as the attribute `description`.
 
     `help`: an endpoint for `dap-mux attach --help`, such as `slurm:JOBID`. `tunnels`: the values
     that `tunnel` may have beside its `cluster`; a choice of ssh (`BY_CHOICE`) adds `,ssh` to the

@@ -269,7 +269,7 @@ def _show(option: Option, value: object) -> Plain:
     return None if value is None else option.kind.show(value)
 
 
-# What each command that starts a session passes to it.
+# The settings that each command passes to the session it starts.
 
 
 class RunOptions(Struct, frozen=True):

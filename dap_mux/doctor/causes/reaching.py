@@ -17,7 +17,7 @@ MAX_EVIDENCE: Final = 6  # lines; a job of a thousand ranks fails in one way
 
 
 class Explanation(NamedTuple):
-    """What a finding says of the ranks with one cause."""
+    """The wording of a finding about the ranks that share a cause."""
 
     summary: str
     evidence: Iterable[str]

@@ -1,1 +1,1 @@
-"""What the job does: `why`, `stacks`, its time-outs, who waits for whom."""
+"""Looks into a running job: `why`, `stacks`, its time-outs, and which rank waits for which."""

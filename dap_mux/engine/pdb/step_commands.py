@@ -129,7 +129,7 @@ class StepCommands(Struct, eq=False):
 
     @property
     def commands(self) -> Mapping[str, Run]:
-        """What each of them does."""
+        """Return the handler of each command."""
         return {
             "n": partial(self._step, "next"),
             "s": partial(self._step, "stepIn"),

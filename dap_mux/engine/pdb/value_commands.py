@@ -43,7 +43,7 @@ class ValueCommands(Struct, eq=False):
 
     @property
     def commands(self) -> Mapping[str, Run]:
-        """What each of them does."""
+        """Return the handler of each command."""
         return {
             "": self.python,
             "p": self._print,

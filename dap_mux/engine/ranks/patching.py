@@ -20,7 +20,7 @@ from dap_mux.pathmap import HERE
 from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated
 
-# What the first controller's `attach` asks of the ranks.
+# The arguments of the first controller's `attach`, for every rank.
 
 
 class AttachRequest(Struct):
@@ -39,7 +39,7 @@ class AttachRequest(Struct):
         return self.arguments.get("subProcess") is True
 
 
-# What is evaluated in every rank before it runs on: its patches, in one message.
+# The patches, evaluated in every rank in one message before it continues.
 #
 # A message of its own costs each rank 2 ms of CPU while many attach (measured). Frameless evaluates
 # share pydevd's own globals: nothing here may leave a name behind.
