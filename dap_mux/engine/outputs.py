@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import RankId
 
 
@@ -26,17 +24,10 @@ class ToRank(Struct, frozen=True, gc=False):
 
 
 class ToRanks(Struct, frozen=True, gc=False):
-    """Send one message to many ranks: over each of these links, with the `seq` beside it.
+    """Send this message body over each of these links."""
 
-    It is made when it is sent: a thousand of them at once would be many megabytes.
-    """
-
-    message: Broadcast
-    links: list[tuple[int, int]]
-
-    def each(self) -> Iterator[ToRank]:
-        """Yield what is sent over each link."""
-        return (ToRank(link, self.message.body(seq)) for link, seq in self.links)
+    body: bytes
+    links: list[int]
 
 
 class Admitted(Struct, frozen=True, gc=False):

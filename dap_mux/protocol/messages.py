@@ -13,13 +13,10 @@ import msgspec
 from msgspec import Meta, Raw
 
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.framing import encode_frame
 
 NO_RAW: Final = Raw()
 EMPTY: Final = Raw(b"{}")
 _MAX_SEQ: Final = 2**53
-_FIRST: Final = 1
-_MARK: Final = b'"seq":1'  # the first there is: what goes before it is the type
 _PAIR: Final = rb"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE: Final = rb"(?s)\\(?:%b|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)" % _PAIR
 
@@ -75,30 +72,6 @@ class Response(msgspec.Struct, omit_defaults=True, tag_field="type", tag="respon
     command: str
     message: str | msgspec.UnsetType = msgspec.UNSET
     body: Raw | dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-
-
-class Broadcast:
-    """A request to many peers: encoded once, with each peer's own `seq` put in."""
-
-    __slots__ = ("_frame", "_head", "_seq", "_tail")
-
-    def __init__(self, command: str, arguments: Raw | dict[str, Any]) -> None:
-        whole = encode(Request(_FIRST, command, arguments))
-        self._head, _, self._tail = whole.partition(_MARK)
-        self._seq, self._frame = 0, b""  # of the last one
-
-    def frame(self, seq: int) -> bytes:
-        """Return the message for one peer behind its header.
-
-        The last one is kept: most peers have been asked as much as the one before.
-        """
-        if seq != self._seq:
-            self._seq, self._frame = seq, encode_frame(self.body(seq))
-        return self._frame
-
-    def body(self, seq: int) -> bytes:
-        """Return the message for one peer."""
-        return b'%b"seq":%d%b' % (self._head, seq, self._tail)
 
 
 _decode: Final = msgspec.json.Decoder(Message).decode

@@ -145,16 +145,15 @@ class Driver:
 
     def _to_ranks(self, writes: Writes, output: outputs.ToRanks) -> None:
         """To one rank in one write with the rest for it; to many at once, behind the rest."""
-        links, frame = self._links, output.message.frame
+        frame = encode_frame(output.body)
         if len(output.links) == 1:
-            [(link, seq)] = output.links
-            _add(writes, links.get(link), frame(seq))
+            _add(writes, self._links.get(output.links[0]), frame)
             return
         _write(writes)
-        for link, seq in output.links:
-            peer = links.get(link)
+        for link in output.links:
+            peer = self._links.get(link)
             if peer is not None:
-                peer.send(frame(seq))
+                peer.send(frame)
 
     # Clients
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 import msgspec
+from msgspec import Raw
 
 from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
 from dap_mux.engine.messages import to_clients, to_ranks
@@ -19,7 +20,7 @@ from dap_mux.engine.remote.injected_sources import InjectedSources, call
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Broadcast, Event, encode, raw
+from dap_mux.protocol.messages import Event, encode, raw
 from dap_mux.rank_sets.debuggees import label
 
 MARK: Final = "  # dap-mux waits "  # as in dap_mux/injected/comparisons.py
@@ -73,17 +74,18 @@ def enable(core: SessionState, rank: Rank, then: Callable[[], None]) -> None:
 
 
 @lru_cache(maxsize=8)
-def _enabling(injected: InjectedSources) -> Broadcast:
+def _enabling(injected: InjectedSources) -> Raw:
     debugger, summaries = "__import__('pydevd').get_global_debugger()", injected["tensor_summary"]
     function = "compare_in_conditions"
     expression = call(injected["comparisons"], function, debugger, repr(summaries))
-    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
+    return raw({"expression": expression, "context": "watch"})
 
 
 def decide(core: SessionState, rank: Rank, hold: int, *, stops: bool) -> None:
     """Let a rank that waits in such a condition stop there, or continue."""
     connection = rank.connection
     if connection.link is not None:
-        connection.seq += 1
         body = raw({"hold": hold, "stop": stops})
-        core.out.append(ToRank(connection.link, encode(Event(connection.seq, DECIDED, body))))
+        core.out.append(
+            ToRank(connection.link, encode(Event(core.next_seq(connection), DECIDED, body)))
+        )

@@ -35,8 +35,8 @@ from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
 from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Broadcast, plain
+from dap_mux.engine.state.session import Broadcast, SessionState
+from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of

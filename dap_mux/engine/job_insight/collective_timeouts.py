@@ -15,7 +15,7 @@ from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.gather_results import Result, gather_results
 from dap_mux.engine.remote.timeout_probe import look, put_back
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.insight.timeouts import (
     URGENT_S,
     TimeoutReport,
@@ -23,7 +23,6 @@ from dap_mux.insight.timeouts import (
     extension,
     timeout_warnings,
 )
-from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import MALFORMED
 from dap_mux.rank_sets.debuggees import DebuggeeId
 

@@ -7,9 +7,8 @@ from typing import TypeAlias, TypeVar
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import MALFORMED, Evaluated, read, read_text
 from dap_mux.rank_sets.debuggees import DebuggeeId
 

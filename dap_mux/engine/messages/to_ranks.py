@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Connection, Pending, Rank, Reply
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.errors import PeerFault
-from dap_mux.protocol.messages import Broadcast, Message, Request, encode
+from dap_mux.protocol.messages import Message, Request, encode
 from dap_mux.protocol.rank_messages import MALFORMED, read
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -102,10 +102,8 @@ class Round:
             return
         if self._deadline is None:
             self._deadline = self._core.after(self._limit, self._expire)
-        seq = connection.seq = connection.seq + 1
-        connection.pending[seq] = self._pending
-        self._waiting[rank] = connection, seq
-        self._core.send_shared(message, connection.link, seq)
+        self._core.send_shared(message, connection, self._pending)
+        self._waiting[rank] = connection, message.seq
 
     def _answered(self, reply: Reply) -> None:
         rank = reply.rank
@@ -130,36 +128,29 @@ def ask(
     core: SessionState,
     rank: Rank,
     command: str,
-    arguments: Raw | Body | Broadcast,
+    arguments: Raw | Body,
     then: OnReply,
     timeout: float | None = None,
 ) -> None:
-    """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none.
-
-    `arguments` may be a message that is encoded already, of the same command.
-    """
+    """Send one request; `timeout` in seconds, None for the usual one, `NO_DEADLINE` for none."""
     connection = rank.connection
     if connection.link is None or not rank.phase.linked:
         then(Reply(False, no_reply_reason=NOT_CONNECTED))
         return
     if connection.direct and command in OF_ALL_THREADS and isinstance(arguments, dict):
         arguments = {**arguments, "threadId": "*"}
-    connection.seq += 1
-    seq = connection.seq
+    seq = core.next_seq(connection)
     limit = core.settings.request_timeout if timeout is None else timeout
     token = core.after(limit, lambda: _expire(connection, seq, limit)) if limit else None
     connection.pending[seq] = Pending(command, then, token, core.cause)
-    if isinstance(arguments, Broadcast):
-        core.send_shared(arguments, connection.link, seq)
-    else:
-        core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
+    core.out.append(ToRank(connection.link, encode(Request(seq, command, arguments))))
 
 
 def ask_for(
     core: SessionState,
     rank: Rank,
     command: str,
-    arguments: Raw | Body | Broadcast,
+    arguments: Raw | Body,
     kind: type[T],
     then: OnAnswer[T],
     timeout: float | None = None,

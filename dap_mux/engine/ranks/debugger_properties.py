@@ -7,8 +7,8 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Broadcast, plain
+from dap_mux.engine.state.session import Broadcast, SessionState
+from dap_mux.protocol.messages import plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 COMMAND = "setDebuggerProperty"

@@ -32,7 +32,6 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Connection, Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Broadcast
 from dap_mux.protocol.rank_messages import Evaluated
 
 # Tells ranks that the session is alive: those to which it is connected without an adapter.
@@ -44,7 +43,6 @@ from dap_mux.protocol.rank_messages import Evaluated
 BEATS: Final = 4
 """So many are sent in the time after which a rank runs on."""
 COMMAND: Final = "setDebuggerProperty"  # pydevd answers at once, and changes nothing
-BEAT: Final = Broadcast(COMMAND, {})
 
 
 class Heartbeat:
@@ -68,7 +66,7 @@ class Heartbeat:
             if rank.phase.linked and not rank.connection.beats:
                 rank.connection.beats = True
                 then = partial(_answered, rank.connection)
-                to_ranks.ask(self._core, rank, COMMAND, BEAT, then, to_ranks.NO_DEADLINE)
+                to_ranks.ask(self._core, rank, COMMAND, {}, then, to_ranks.NO_DEADLINE)
         if any(rank.phase.linked for rank in ranks):
             self.begin()
 
@@ -93,7 +91,6 @@ INITIALIZE_ARGUMENTS: Final[Body] = {
 }
 
 _INITIALIZE: Final = msgspec.json.encode(INITIALIZE_ARGUMENTS)
-CONFIGURATION_DONE: Final = Broadcast("configurationDone", {})
 ALREADY_DEBUGGED: Final = "already being debugged"  # debugpy's words
 BUSY: Final = (
     f"{ALREADY_DEBUGGED}: by another debugger, or still over a connection that broke "
@@ -305,7 +302,7 @@ class Handshake:
             then = partial(self._done, rank)
             # Of others `attach` tells whether they run.
             limit = None if rank.connection.direct else to_ranks.NO_DEADLINE
-            to_ranks.ask(self._core, rank, "configurationDone", CONFIGURATION_DONE, then, limit)
+            to_ranks.ask(self._core, rank, "configurationDone", {}, then, limit)
 
     def _done(self, rank: Rank, reply: Reply) -> None:
         """Whose adapter we are: it answers `attach` at once, and this when it runs on."""

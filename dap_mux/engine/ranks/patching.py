@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.ranks import debugpy_versions
@@ -17,7 +17,7 @@ from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
 from dap_mux.pathmap import HERE
-from dap_mux.protocol.messages import Broadcast
+from dap_mux.protocol.messages import raw
 from dap_mux.protocol.rank_messages import Evaluated
 
 # The arguments of the first controller's `attach`, for every rank.
@@ -156,14 +156,14 @@ def evaluate(
     then: Callable[[Rank, Evaluated | None, Reply], None],
 ) -> None:
     """Evaluate an expression of ours without a frame; `then` is told what the rank answers."""
-    message = _request(expression)
-    to_ranks.ask_for(core, rank, "evaluate", message, Evaluated, partial(then, rank))
+    arguments = _watched(expression)
+    to_ranks.ask_for(core, rank, "evaluate", arguments, Evaluated, partial(then, rank))
 
 
 @lru_cache(maxsize=8)
-def _request(expression: str) -> Broadcast:
-    """Return the request, which is of 20 KB and the same for most ranks."""
-    return Broadcast("evaluate", {"expression": expression, "context": "watch"})
+def _watched(expression: str) -> Raw:
+    """Return the arguments, which are of 20 KB and the same for most ranks."""
+    return raw({"expression": expression, "context": "watch"})
 
 
 def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:

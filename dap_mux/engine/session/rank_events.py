@@ -324,8 +324,9 @@ def answer_request(core: SessionState, events: RankEvents, rank: Rank, message: 
     problem = "not supported"
     if message.command == "startDebugging":
         problem = "" if announces_child(message.arguments) else NO_CHILD
-    rank.connection.seq += 1
-    answer = Response(rank.connection.seq, message.seq, not problem, message.command, problem)
+    answer = Response(
+        core.next_seq(rank.connection), message.seq, not problem, message.command, problem
+    )
     assert rank.link is not None
     core.out.append(ToRank(rank.link, encode(answer)))
     if problem:

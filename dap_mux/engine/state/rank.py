@@ -195,7 +195,7 @@ class Connection(Struct, eq=False):
     adapter_ready: bool = False  # the adapter has met its debuggee, so it may be sent `attach`
     # a stop before the rank is attached, which an adapter keeps back
     early_stop: tuple[Stopped, Body] | None = None
-    seq: int = 0
+    seq: int = 0  # of the last message that it was sent
     pending: dict[int, Pending] = field(default_factory=dict)
     offers: Body | None = None  # its capabilities, once `initialize` is answered
     runs_on: bool = False  # `configurationDone` has been sent

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from dap_mux.engine.outputs import CancelDeadline, Log, Output, SetDeadline, ToRanks
 from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.engine.settings import Settings
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.handles import Handles
-from dap_mux.engine.state.rank import Rank, Stop
+from dap_mux.engine.state.rank import Connection, Pending, Rank, Stop
 from dap_mux.pathmap import PathMap
-from dap_mux.protocol.messages import Broadcast
+from dap_mux.protocol.messages import Request, encode
 from dap_mux.rank_sets import Mesh, RankId, RankSet, World
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 Postponed: TypeAlias = "tuple[Callable[[], None], ClientRequest | None]"
 """A deferred call, and the request that it is made for."""
+
+
+class Broadcast(Struct):
+    """A request to many ranks: encoded once, and anew for a rank that has had a later one."""
+
+    command: Final[str]
+    arguments: Final[Raw | dict[str, Any]]
+    seq: int = 0
+    body: bytes = b""
 
 
 class Flow(Struct):
@@ -81,6 +90,7 @@ class SessionState:
         self._timers: dict[int, tuple[Callable[[], None], ClientRequest | None]] = {}
         self.faults = 0
         self._numbers = 0
+        self._seq = 0
 
     @cached_property
     def random(self) -> Random:
@@ -96,14 +106,30 @@ class SessionState:
         self.view = settings.view
         self.scope = settings.scope
 
-    def send_shared(self, message: Broadcast, link: int, seq: int) -> None:
+    def next_seq(self, connection: Connection) -> int:
+        """Return the `seq` of the next message on a connection.
+
+        All ranks share one count, so that a message to many of them is the same bytes for each, and
+        equal frames in return are equal answers. On one connection it only grows; debugpy's adapter
+        and pydevd repeat a `seq` without looking at gaps.
+        """
+        self._seq = connection.seq = self._seq + 1
+        return self._seq
+
+    def send_shared(self, message: Broadcast, connection: Connection, pending: Pending) -> None:
         """Send a rank what others get, too. Lean: this is done a thousand times at once."""
+        assert connection.link is not None
+        if message.seq <= connection.seq:
+            message.seq = self.next_seq(connection)
+            message.body = encode(Request(message.seq, message.command, message.arguments))
+        connection.seq = message.seq
+        connection.pending[message.seq] = pending
         out = self.out
         last = out[-1] if out else None
-        if type(last) is ToRanks and last.message is message:
-            last.links.append((link, seq))
+        if type(last) is ToRanks and last.body is message.body:
+            last.links.append(connection.link)
         else:
-            out.append(ToRanks(message, [(link, seq)]))
+            out.append(ToRanks(message.body, [connection.link]))
 
     def number(self) -> int:
         """Return a number that was never returned before."""

@@ -19,10 +19,9 @@ from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_expression
 from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Stop
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import values_of
 from dap_mux.engine.values.replies import OnAnswers, ReplyCollector
-from dap_mux.protocol.messages import Broadcast
 from dap_mux.rank_sets import substitute
 
 TIMEOUT: Final = 5.0  # s
@@ -109,10 +108,8 @@ class _EncodedRequest:
             collector.stops[rank] = stop
         else:
             collector.in_main.add(id)
-        seq = connection.seq = connection.seq + 1
-        connection.pending[seq] = collector.pending
         message = self._shared.get(frame) or self._encode(rank, frame)
-        self._core.send_shared(message, connection.link, seq)
+        self._core.send_shared(message, connection, collector.pending)
 
     def put_in_frames(self, collector: ReplyCollector, rank: Rank) -> None:
         """Ask a running rank in the function that its main thread is in."""
@@ -126,9 +123,7 @@ class _EncodedRequest:
             expression = call(source, "value_in_frame", repr(text))
             message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
             self._in_frames[text] = message
-        seq = connection.seq = connection.seq + 1
-        connection.pending[seq] = collector.pending
-        self._core.send_shared(message, connection.link, seq)
+        self._core.send_shared(message, connection, collector.pending)
 
     def _problem(self, rank: Rank, stop: Stop | None) -> str:
         """Return why a rank that has no frame to ask in is not asked at all."""

@@ -52,13 +52,6 @@ class Answers(Struct, frozen=True):
 OnAnswers: TypeAlias = Callable[[Answers], None]
 
 
-class _Known(Struct, frozen=True, gc=False):
-    """A decoded frame: the answer that it holds, and the `seq` of the request it belongs to."""
-
-    request_seq: int
-    answer: Answer
-
-
 class ReplyCollector:
     """Replies of ranks on their way; `then` is called once: all are there, or the time is up.
 
@@ -86,9 +79,9 @@ class ReplyCollector:
         self.stops: dict[Rank, Stop] = {}
         self.pending = Pending("evaluate", self._take, None, collect=self._collect)
         self._referenced = False
-        # Answers that have come, by their frames: of stopped ranks, and of those that run. Ranks
-        # of one job have mostly been asked as much, and said as much, as the others.
-        self._known: tuple[dict[bytes, _Known], dict[bytes, _Known]] = ({}, {})
+        # Answers by the `seq` that was asked, whether in `__main__`, and the frame: ranks of one
+        # job mostly send the same bytes, and these need no second reading.
+        self._known: dict[tuple[int, bool, bytes], Answer] = {}
         self._join = Join(core, [self] if self._left else [], lambda missing: self._tell(), timeout)
 
     @property
@@ -158,19 +151,19 @@ class ReplyCollector:
         if self._left < 2 or self._join.over:
             return False
         id, in_main = rank.rank_id, bool(self.in_main) and rank.rank_id in self.in_main
-        frames = self._known[in_main]
-        known = frames.get(frame)
-        if known is None and message is not None:
-            known = self._read(message, in_main=in_main)
-            if known is not None and len(frame) <= MAX_KEPT_SIZE and len(frames) < MAX_KEPT:
-                frames[frame] = known  # others may send it, too; a long one is none of those
-        if known is None or known.request_seq != seq or id in self._values:
+        key = seq, in_main, frame
+        answer = self._known.get(key)
+        if answer is None and message is not None and message.request_seq == seq:
+            answer = self._read(message, in_main=in_main)
+            if answer is not None and len(frame) <= MAX_KEPT_SIZE and len(self._known) < MAX_KEPT:
+                self._known[key] = answer  # others may send it, too; a long one is none of those
+        if answer is None or id in self._values:
             return False
-        self._values[id] = known.answer
+        self._values[id] = answer
         self._left -= 1
         return True
 
-    def _read(self, message: Message, *, in_main: bool) -> _Known | None:
+    def _read(self, message: Message, *, in_main: bool) -> Answer | None:
         """Return the answer that a message is; None where there is more to it."""
         if message.type != "response" or message.command != "evaluate" or not message.success:
             return None
@@ -179,7 +172,7 @@ class ReplyCollector:
         except PeerFault:
             return None
         self._referenced = self._referenced or answer.reference != 0
-        return _Known(message.request_seq, answer)
+        return answer
 
     def _tell(self) -> None:
         values = self._values
