@@ -23,27 +23,28 @@ from dap_mux.engine.messages.requests import Requests
 from dap_mux.engine.on_demand import OnDemand
 from dap_mux.engine.outputs import CloseLink, Output
 from dap_mux.engine.ranks.deaths import Deaths
-from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
 from dap_mux.engine.ranks.lifecycle import Lifecycle
+from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.ranks.subprocesses import HEARD
 from dap_mux.engine.remote.injected_sources import InjectedSources
 from dap_mux.engine.routes import OFFERED, ROUTES, Parts
 from dap_mux.engine.session.actors import Actors
-from dap_mux.engine.session.list import AllBreakpoints
 from dap_mux.engine.session.rank_events import RankEvents, answer_request, dispatch
 from dap_mux.engine.session.rank_output import RankOutput
-from dap_mux.engine.session.ranks_event import Pauses, RanksEvent
 from dap_mux.engine.session.session_end import JobRestart, SessionEnd
-from dap_mux.engine.session.session_requests import SessionRequests
+from dap_mux.engine.session.session_requests import (
+    AllBreakpoints,
+    Pauses,
+    RanksEvent,
+    SessionRequests,
+)
 from dap_mux.engine.settings import Settings
-from dap_mux.engine.source_files.code_texts import CodeTexts
-from dap_mux.engine.source_files.contents import Sources
+from dap_mux.engine.source_files.contents import CodeTexts, Sources
 from dap_mux.engine.source_files.diagnosis import Files
-from dap_mux.engine.state.listeners import RowsChanged
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import BarrierRound, Rank
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import RowsChanged, SessionState
 from dap_mux.engine.state.threads import View
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.control import Control

@@ -19,14 +19,11 @@ from dap_mux.engine.values.inspect import Inspector
 from dap_mux.engine.values.meshes import Meshes
 
 if TYPE_CHECKING:
-    from dap_mux.engine.barriers.differ import DifferBreakpoints
-    from dap_mux.engine.barriers.missing_ranks import MissingRanks
+    from dap_mux.engine.barriers.differ import DifferBreakpoints, MissingRanks
     from dap_mux.engine.debug_console.console import OnBehalf
     from dap_mux.engine.debug_console.evaluate import Evaluation
-    from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer
-    from dap_mux.engine.job_insight.held_up_ranks import HeldUpRanks
+    from dap_mux.engine.job_insight.gather_evidence import EvidenceGatherer, HeldUpRanks, Why
     from dap_mux.engine.job_insight.stacks import StackTrees
-    from dap_mux.engine.job_insight.why import Why
     from dap_mux.engine.pdb.cast import Cast
     from dap_mux.engine.session.groups import Groups
     from dap_mux.engine.values.compare import Compare
@@ -74,7 +71,7 @@ class OnDemand(Struct, eq=False, dict=True):
     @cached_property
     def why(self) -> Why:
         """`why`: what keeps the job from moving on."""
-        from dap_mux.engine.job_insight.why import Why
+        from dap_mux.engine.job_insight.gather_evidence import Why
 
         return Why(self._core, self._meshes, self.evidence)
 
@@ -88,14 +85,14 @@ class OnDemand(Struct, eq=False, dict=True):
     @cached_property
     def missing_ranks(self) -> MissingRanks:
         """Tells clients who is missing at a barrier."""
-        from dap_mux.engine.barriers.missing_ranks import MissingRanks
+        from dap_mux.engine.barriers.differ import MissingRanks
 
         return MissingRanks(self._core)
 
     @cached_property
     def held_up(self) -> HeldUpRanks:
         """Finds ranks that wait for others that stand."""
-        from dap_mux.engine.job_insight.held_up_ranks import HeldUpRanks
+        from dap_mux.engine.job_insight.gather_evidence import HeldUpRanks
 
         return HeldUpRanks(self._core, self.evidence)
 
@@ -119,8 +116,7 @@ class OnDemand(Struct, eq=False, dict=True):
         from dap_mux.engine.debug_console.console import Console
         from dap_mux.engine.debug_console.evaluate import Evaluation
         from dap_mux.engine.debug_console.hover import HoverEvaluator, RankSetEvaluator
-        from dap_mux.engine.debug_console.merged_values import Values
-        from dap_mux.engine.values.aggregate_variables import AggregateVariables
+        from dap_mux.engine.debug_console.merged_values import AggregateVariables, Values
 
         core, meshes, fan_out, inspector = self._core, self._meshes, self._fan_out, self._inspector
         values = Values(core, AggregateVariables(core))

@@ -16,10 +16,9 @@ from dap_mux.engine.clients.client_inputs import ClientInitialize
 from dap_mux.engine.clients.leave import ClientLeave
 from dap_mux.engine.messages.requests import Handler, Route
 from dap_mux.engine.on_demand import OnDemand
-from dap_mux.engine.ranks.debugger_properties import DebuggerProperties
-from dap_mux.engine.session.list import AllBreakpoints
+from dap_mux.engine.ranks.patching import DebuggerProperties
 from dap_mux.engine.session.session_end import JobRestart
-from dap_mux.engine.session.session_requests import SessionRequests
+from dap_mux.engine.session.session_requests import AllBreakpoints, SessionRequests
 from dap_mux.engine.stops.control import Control
 from dap_mux.engine.values.inspect import Inspector
 from dap_mux.protocol import arguments as dap

@@ -7,12 +7,15 @@ fields survive and a message that needs no change is never decoded.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw
 
 from dap_mux.errors import PeerFault
+
+Body: TypeAlias = dict[str, Any]
+"""A body, or arguments, that handlers build or change."""
 
 NO_RAW: Final = Raw()
 EMPTY: Final = Raw(b"{}")

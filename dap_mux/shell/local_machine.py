@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dap_mux import procfs
-from dap_mux.engine.remote.file_probe import MAX_COMPARED_BYTES
+from dap_mux.engine.remote.probes import MAX_COMPARED_BYTES
 
 if TYPE_CHECKING:
     from dap_mux.insight.why.evidence import Process

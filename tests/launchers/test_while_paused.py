@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.client import DapClient
-from dap_mux.engine.remote.timeout_probe import look
+from dap_mux.engine.remote.probes import look_at_timeouts
 from dap_mux.injected import source_of
 from dap_mux.insight.timeouts import RAISED_TIMEOUT_S
 from tests.doctor.conftest import Doctor
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 SCRIPT: Final = str(Path(__file__).parent / "scripts" / "short_time_outs.py")
 LATE: Final = line_of(SCRIPT, "late")
 SHORT: Final = 6.0  # s, as the script has it
-LOOK: Final = look(source_of("timeout_probe"), extends=False)
+LOOK: Final = look_at_timeouts(source_of("timeout_probe"), extends=False)
 RANKS: Final = 4
 START: Final = 120.0  # s for four imports of torch on a busy machine
 Json = dict[str, Any]

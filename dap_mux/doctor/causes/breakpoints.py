@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
-from dap_mux.engine.remote.torch_probe import COMPILED, compiled
+from dap_mux.engine.remote.probes import COMPILED, compiled
 from dap_mux.injected import source_of
 from dap_mux.printable import closest
 from dap_mux.rank_sets import RankSetError, split_condition

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dap_mux.doctor.observations import FilePlace, Finding, Json, Observations, SessionSnapshot
-from dap_mux.engine.remote.file_probe import MAX_COMPARED_BYTES, Found, found, look_at
+from dap_mux.engine.remote.probes import MAX_COMPARED_BYTES, Found, found, look_at
 from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.errors import PeerFault
 from dap_mux.injected import source_of

@@ -14,7 +14,7 @@ from dap_mux.cluster.injection import REMOTE_EXEC_PYTHON, NoWorkingDebugger, deb
 from dap_mux.cluster.python_process import RunningPython, refuse_to_trace
 from dap_mux.cluster.slurm import time_left
 from dap_mux.doctor.observations import Finding, Json, Observations, SessionSnapshot
-from dap_mux.engine.remote.timeout_probe import look
+from dap_mux.engine.remote.probes import look_at_timeouts
 from dap_mux.errors import DapMuxError, NothingToConnect, Refused
 from dap_mux.injected import source_of
 from dap_mux.insight.timeouts import TimeoutReport, TimeoutWarning, read_report, timeout_warnings
@@ -193,7 +193,7 @@ def _waits_for_us(snapshot: SessionSnapshot) -> bool:
 async def _warnings(snapshot: SessionSnapshot) -> list[TimeoutWarning]:
     told: dict[RankId, TimeoutReport] = {}
     limits: dict[str, TimeoutReport] = {}  # asked once for each job
-    question = look(source_of("timeout_probe"), extends=False)
+    question = look_at_timeouts(source_of("timeout_probe"), extends=False)
     for ranks, said in (await snapshot.ask(question)).items():
         try:
             one = read_report(said)

@@ -20,9 +20,8 @@ from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import AtBarrier, BarrierRound, Frame, Rank, Stop
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Listeners, SessionState
 from dap_mux.protocol.rank_messages import Held
 from dap_mux.rank_sets import RankId, fold
 from dap_mux.rank_sets.debuggees import DebuggeeId, rank_of

@@ -17,10 +17,9 @@ from dap_mux.engine.breakpoints.merge import CONDITION, HIT, Breakpoint
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.outputs import ToRank
 from dap_mux.engine.remote.injected_sources import InjectedSources, call
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import SessionState
-from dap_mux.protocol.messages import Event, encode, raw
+from dap_mux.protocol.messages import Body, Event, encode, raw
 from dap_mux.rank_sets.debuggees import label
 
 MARK: Final = "  # dap-mux waits "  # as in dap_mux/injected/comparisons.py

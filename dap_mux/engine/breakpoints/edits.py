@@ -15,10 +15,10 @@ from dap_mux.engine.breakpoints.reading import check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.breakpoints.sync import OWN, Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import RankId, fold
 
 OnTaken: TypeAlias = Callable[[], None]

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile
-from dap_mux.engine.state.bodies import Body
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import (
     RankId,
     RankSet,

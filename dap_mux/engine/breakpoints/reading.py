@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dap_mux.engine.breakpoints.merge import CONDITION, LOG, PREFIXED, Breakpoint
 from dap_mux.engine.messages.capabilities import DIFFER, TOGETHER
 from dap_mux.engine.remote.python_syntax import is_expression
-from dap_mux.engine.state.bodies import Body
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import (
     RankId,
     RankSetError,

@@ -18,11 +18,11 @@ from dap_mux.engine.breakpoints.union import Plan, Plans
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.source_files.diagnosis import NO_FILE
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import values_of
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import BreakpointStates, read
 from dap_mux.rank_sets import World
 from dap_mux.rank_sets.debuggees import DebuggeeId

@@ -15,7 +15,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from dap_mux.engine.breakpoints.comparing import enable
-from dap_mux.engine.breakpoints.exception_filters import ExceptionFilters, states_of
 from dap_mux.engine.breakpoints.merge import (
     Breakpoint,
     merged,
@@ -25,18 +24,16 @@ from dap_mux.engine.breakpoints.merge import (
 from dap_mux.engine.breakpoints.reading import MODE_KEPT, adopt, mode_kept, read_breakpoint
 from dap_mux.engine.breakpoints.sending import BreakpointAcks, Changes, Sending, Sendings, Taken
 from dap_mux.engine.breakpoints.store import EXCEPTIONS, FUNCTIONS, BreakpointStore, Place, RankIds
-from dap_mux.engine.breakpoints.union import Plan
+from dap_mux.engine.breakpoints.union import ExceptionFilters, Plan, states_of
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.capabilities import SWALLOWED
 from dap_mux.engine.source_files.comparison import NOTHING_WRONG, AboutFile, Proposal
 from dap_mux.engine.source_files.diagnosis import Files
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.client_translation import ClientTranslation
-from dap_mux.engine.state.listeners import Listeners
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import Broadcast, SessionState
-from dap_mux.protocol.messages import plain
+from dap_mux.engine.state.session import Broadcast, Listeners, SessionState
+from dap_mux.protocol.messages import Body, plain
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 OWN: Final = 0  # in a client's place: the session's own breakpoints, which no client is told of

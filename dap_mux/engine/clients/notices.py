@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import fold
 
 

@@ -10,12 +10,10 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from dap_mux.engine.debug_console import console_grammar
-from dap_mux.engine.debug_console import rendering as shown
 from dap_mux.engine.debug_console.hover import RankSetEvaluator
-from dap_mux.engine.debug_console.merged_values import Values
+from dap_mux.engine.debug_console.merged_values import Values, of_groups, of_list, table
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.selection import focused
@@ -25,6 +23,7 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.errors import UsageError
 from dap_mux.insight.compare import Tolerance
 from dap_mux.printable import did_you_mean
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import split_leading, with_group
 
 _QUOTED: Final = 72  # characters of an unknown command that are repeated
@@ -81,7 +80,7 @@ class Console(Struct, eq=False):
         if not rows:
             known = did_you_mean(rest, COMMANDS)
             raise UsageError(f"no command %{rest[:_QUOTED]}: {known}")
-        lines = shown.table(("", ""), rows)[1:]
+        lines = table(("", ""), rows)[1:]
         self._say(request, "\n".join([*lines, *([] if rest else [PYTHON])]))
 
     def list_ranks(self, request: ClientRequest, rest: str) -> None:
@@ -89,7 +88,7 @@ class Console(Struct, eq=False):
         folded = FORMS.get(form)
         ranks = rest if folded is None else ranks.strip()
         arguments: Body = {"ranks": ranks} if ranks else {"states": ["stopped"]}
-        self._request(request, "list", arguments, lambda body: shown.of_list(body, folded=folded))
+        self._request(request, "list", arguments, lambda body: of_list(body, folded=folded))
 
     def cast(self, request: ClientRequest, rest: str) -> None:
         ranks, command = split_leading(rest)
@@ -151,7 +150,7 @@ class Console(Struct, eq=False):
         arguments: Body = {"define": {"name": name, "ranks": ranks}} if name else {}
         if name == "delete":
             arguments = {"delete": ranks.strip()}
-        self._request(request, "groups", arguments, shown.of_groups)
+        self._request(request, "groups", arguments, of_groups)
 
     def mesh(self, request: ClientRequest, rest: str) -> None:
         groups = sorted({id[0] for id in self._core.ranks})

@@ -14,8 +14,7 @@ from msgspec import Struct
 from dap_mux.engine.debug_console.merged_values import Values
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Join
-from dap_mux.engine.remote.value_summaries import summarised
-from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.remote.probes import summarised
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
@@ -27,6 +26,7 @@ from dap_mux.errors import StaleHandle
 from dap_mux.insight.compare import Tolerance
 from dap_mux.protocol.arguments import EvaluateArguments
 from dap_mux.protocol.exchange import Kind
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_values import is_lookup_text
 
 # One expression in a set of ranks, answered as the one value that a debug console shows.

@@ -2,22 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
-from dap_mux.engine.debug_console.rendering import merged, number
-from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.rank import Rank
+from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
-from dap_mux.engine.values.aggregate_variables import AggregateVariables
 from dap_mux.engine.values.compare import comparison_of
 from dap_mux.engine.values.replies import Answers, handle_of
+from dap_mux.errors import StaleHandle
 from dap_mux.insight.compare import Group, Statistics, Tolerance, compare, sparkline
 from dap_mux.insight.fold import most_first
+from dap_mux.protocol.messages import Body
+from dap_mux.rank_rows import (
+    COLUMNS,
+    FOLD_ABOVE,
+    Row,
+    classes,
+    count_text,
+    id_of,
+    qualified_function,
+    reason,
+)
 from dap_mux.rank_sets import RankId, parse
-from dap_mux.rank_values import SEPARATOR, WARNING, RankValue, marked
+from dap_mux.rank_sets.debuggees import label
+from dap_mux.rank_values import SEPARATOR, WARNING, RankValue, marked, side_by_side
+
+# Values of several ranks as one tree: a `variablesReference` of our own for its top.
+#
+# A child stands for ranks that say the same; below it are variables of one of those ranks, by that
+# rank's own handles. A tree is of one stop of its ranks: it dies when any of them runs on.
+
+MAX_TREES: Final = 1024  # trees that are kept: of running ranks none ever dies
+
+
+class _Tree(NamedTuple):
+    children: tuple[Body, ...]
+    stops: tuple[tuple[Rank, Stop], ...]
+
+    def gone(self) -> Rank | None:
+        """Return a rank that has run on since."""
+        return next((rank for rank, stop in self.stops if rank.stop is not stop), None)
+
+
+class AggregateVariables:
+    """The engine's part that owns the tops of trees."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._trees: OrderedDict[int, _Tree] = OrderedDict()
+
+    def add(self, children: Iterable[Body], ranks: Iterable[Rank]) -> int:
+        """Return the reference of a new tree over these ranks, 0 where it has no children."""
+        kept = tuple(children)
+        if not kept:
+            return 0
+        for reference in [number for number, tree in self._trees.items() if tree.gone()]:
+            del self._trees[reference]
+        while len(self._trees) >= MAX_TREES:
+            self._trees.popitem(last=False)
+        reference = self._core.handles.reserve()
+        stops = tuple((rank, rank.stop) for rank in ranks if rank.stop)
+        self._trees[reference] = _Tree(kept, stops)
+        return reference
+
+    def owns(self, reference: int) -> bool:
+        """Whether this is a tree's top, alive or dead since a moment ago."""
+        return reference in self._trees
+
+    def children(self, reference: int) -> list[Body]:
+        """Return the `Variable`s below a top. Raises `StaleHandle` once a rank has run on."""
+        tree = self._trees[reference]
+        gone = tree.gone()
+        if gone:
+            raise StaleHandle(
+                f"variables {reference} is stale: rank {gone.number} has run on since"
+            )
+        return list(tree.children)
+
+
+# Answers as a debug console shows them: plain text in a font of one width.
+
+MAX_VALUES: Final = 16  # values that one line shows; the tree below it has all
+
+
+def of_list(body: Body, *, folded: bool | None = None) -> str:
+    """Return `list` as a table; by default many ranks are folded to a row for each class."""
+    ranks: list[Row] = body["ranks"]
+    if folded or (folded is None and len(ranks) > FOLD_ABOVE):
+        rows = [_cells(members) for members in classes(ranks)]
+    else:
+        rows = [_cells([row]) for row in ranks]
+    counts = count_text(body["counts"])
+    return "\n".join([*(table(COLUMNS, rows) if rows else []), counts or "no ranks"])
+
+
+def _cells(members: list[Row]) -> tuple[str, ...]:
+    first = members[0]
+    hosts = {row["host"] for row in members}
+    return (
+        first["group"],
+        label(map(id_of, members)),
+        str(first["coords"] or "") if len(members) == 1 else "",
+        (first["host"] or "") if len(hosts) == 1 else f"{len(hosts)} hosts",
+        qualified_function(first),
+        str(first["line"] or ""),
+        first["state"],
+        reason(first),
+    )
+
+
+def of_groups(body: Body) -> str:
+    """`groups`, one line each: who is in it now, and how it was defined."""
+    lines = [
+        f"@{one['name']}: {one['ranks'] or '(empty)'}"
+        + (f" ({one['definition']})" if one["definition"] != one["ranks"] else "")
+        for one in body["groups"]
+    ]
+    return "\n".join(lines) or "no names yet"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, columns as wide as they must be."""
+    lines = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def merged(values: Sequence[RankValue], errors: Iterable[tuple[str, str]], missing: str) -> str:
+    """`⚠ {4}: nan | {0-3}: 2.31`; then who failed, and who did not answer."""
+    parts = side_by_side(values)
+    if len(parts) > MAX_VALUES:
+        parts[MAX_VALUES:] = [f"… {len(parts) - MAX_VALUES} more values"]
+    parts += [f"{{{ranks}}}: {message}" for ranks, message in errors]
+    if missing:
+        parts.append(f"no answer: {missing}")
+    lines = any("\n" in one.value for one in values)
+    return ("\n" if lines else SEPARATOR).join(parts) or "no ranks"
+
+
+def number(value: float | None) -> str:
+    """Six digits are enough to read."""
+    return "-" if value is None else f"{value:.6g}"
+
 
 NO_ANSWER: Final = "no answer"
 MAX_BESIDE: Final = 120  # longer values leave no room for those of other ranks

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.messages.gather_results import Result, gather_results
-from dap_mux.engine.remote.timeout_probe import look, put_back
+from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.remote.probes import look_at_timeouts, put_timeouts_back
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.insight.timeouts import (
@@ -90,7 +90,7 @@ class CollectiveTimeouts:
         asked = list(ranks)
         if self._asked is not None and extends:
             self._asked.update(rank.id for rank in asked)
-        expression = look(self._core.injected["timeout_probe"], extends=extends)
+        expression = look_at_timeouts(self._core.injected["timeout_probe"], extends=extends)
         gather_results(self._core, asked, lambda _: expression, TimeoutReport, self._answered)
 
     def _answered(self, results: dict[DebuggeeId, Result[TimeoutReport]]) -> None:
@@ -140,7 +140,7 @@ class CollectiveTimeouts:
         asked, self._asked = self._asked or set(), None
         self._core.cancel(self._reminder)
         self._reminder = None
-        expression = put_back(self._core.injected["timeout_probe"])
+        expression = put_timeouts_back(self._core.injected["timeout_probe"])
         message = Broadcast("evaluate", {"expression": expression, "context": "watch"})
         requests = to_ranks.Round(self._core, "evaluate", self._undone)
         for id in sorted(asked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -11,12 +12,22 @@ from msgspec.structs import replace
 
 from dap_mux.addresses import is_loopback
 from dap_mux.engine.inputs import ProcessesRead
-from dap_mux.engine.messages.gather_results import Result, gather_results
+from dap_mux.engine.job_insight.partial_moves import OnFound
+from dap_mux.engine.messages import to_clients
+from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.outputs import ReadProcesses
+from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
-from dap_mux.engine.state.threads import leading_threads, shows_other_threads
+from dap_mux.engine.state.threads import leading_threads, named, shows_other_threads
+from dap_mux.engine.values.meshes import Meshes
 from dap_mux.insight.why.evidence import Evidence, Process, RankEvidence, Sample, Standing
+from dap_mux.insight.why.held_up import Standing as StopPlace
+from dap_mux.insight.why.held_up import held_up
+from dap_mux.insight.why.verdict import answer as body_of
+from dap_mux.insight.why.verdicts import judge
+from dap_mux.protocol.types import WhyArguments
+from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId
 
 # Asks ranks what they do: `injected.evidence`.
@@ -204,3 +215,62 @@ def _process_of(rank: Rank) -> str:
 def _standing(rank: Rank, problem: str) -> Standing:
     stop = (rank.stop.reason or "stopped") if rank.stop else rank.wait
     return Standing(rank.state, stop, rank.exit_code, problem or rank.reason)
+
+
+# Looks whether ranks that were let run wait for others that stand; stops none of them.
+
+SAMPLES: Final = 2
+INTERVAL_S: Final = 0.3
+
+
+class HeldUpRanks:
+    """The engine's part that knows who waits for ranks that stand."""
+
+    def __init__(self, core: SessionState, evidence: EvidenceGatherer) -> None:
+        self._core = core
+        self._evidence = evidence
+
+    def look(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
+        """Take samples of every rank, because any of them may keep the others waiting."""
+        live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
+        asked = {rank.rank_id for rank in run}
+        places = {rank.rank_id: _place(rank) for rank in stand}
+
+        def told(evidence: Evidence) -> None:
+            then([*held_up(evidence, asked, places, self._core.default_group())])
+
+        self._evidence.gather(live, SAMPLES, INTERVAL_S, told)
+
+
+def _place(rank: Rank) -> StopPlace:
+    stop = rank.stop
+    if stop is None or not stop.frames:
+        return StopPlace("", ends=bool(stop and stop.unhandled))
+    frame = stop.frames[stop.own]
+    name = frame.path.replace("\\", "/").rsplit("/", 1)[-1]
+    return StopPlace(f"{name}:{frame.line}", ends=stop.unhandled)
+
+
+# `why`: some samples of every rank, one after the other, and the verdict on them.
+
+
+class Why:
+    """The engine's part that answers `why`."""
+
+    def __init__(self, core: SessionState, meshes: Meshes, evidence: EvidenceGatherer) -> None:
+        self._core = core
+        self._meshes = meshes
+        self._evidence = evidence
+
+    def why(self, request: ClientRequest) -> None:
+        """`why`: no rank is stopped for it."""
+        arguments = typed(request.arguments, WhyArguments)
+
+        def chosen(ranks: list[Rank]) -> None:
+            self._evidence.gather(ranks, arguments.samples, arguments.interval, told)
+
+        def told(evidence: Evidence) -> None:
+            body = body_of(judge(evidence), partial(named, self._core), evidence)
+            to_clients.respond(self._core, request, body)
+
+        self._meshes.choose(request, arguments.ranks, chosen)

@@ -15,8 +15,8 @@ import msgspec
 
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
-from dap_mux.engine.messages.gather_results import Result, gather_results
-from dap_mux.engine.remote.torch_probe import look, why_it_does_not_stop
+from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.remote.probes import look_at_torch, why_it_does_not_stop
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -75,7 +75,7 @@ class LibraryWatch:
         live = [rank for rank in self._core.sorted_mains() if rank.phase.live]
         places = {rank.id: self._places(rank) for rank in live}
         meshless = self._without_a_place(live)
-        expression = lru_cache(partial(look, self._core.injected["torch_state"]))
+        expression = lru_cache(partial(look_at_torch, self._core.injected["torch_state"]))
         gather_results(
             self._core,
             live,

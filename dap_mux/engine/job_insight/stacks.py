@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.gather_results import Result, gather_results
-from dap_mux.engine.remote.stack_probe import Stacks, ask, stacks_of
+from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.remote.probes import Stacks, ask_stacks, stacks_of
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
@@ -40,7 +40,7 @@ class StackTrees:
         arguments = typed(request.arguments, StacksArguments)
         stacks, tasks = self._core.injected["stacks"], self._core.injected["task_trees"]
         every_thread = arguments.threads == "all"
-        main, every = (ask(stacks, tasks, every_thread=each) for each in (False, True))
+        main, every = (ask_stacks(stacks, tasks, every_thread=each) for each in (False, True))
 
         def question(rank: Rank) -> str:
             return every if every_thread or shows_other_threads(rank) else main

@@ -7,9 +7,9 @@ from typing import Final
 
 from dap_mux.engine.endpoint import Traits
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.messages import Body
 
 # What debugpy has offered for years: assumed until the first rank speaks.
 FILTERS: Final[list[Body]] = [

@@ -13,10 +13,10 @@ from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.pdb.command import Invocation, Run, selected
 from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, syntax_problem
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.values.replies import Answer, ReplyCollector
 from dap_mux.errors import UsageError
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import RankId
 
 OBSERVER: Final = (

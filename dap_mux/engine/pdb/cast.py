@@ -25,7 +25,6 @@ from dap_mux.engine.pdb.command import (
 from dap_mux.engine.pdb.step_commands import StepCommands
 from dap_mux.engine.pdb.value_commands import Displays, ValueCommands
 from dap_mux.engine.ranks.stop_waiters import StopWaiters
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -37,6 +36,7 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers, handle_of
 from dap_mux.errors import UsageError
 from dap_mux.insight.fold import folded
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.types import CastArguments
 from dap_mux.protocol.validation import typed
 

@@ -30,7 +30,6 @@ from dap_mux.engine.pdb.command import (
 )
 from dap_mux.engine.pdb.value_commands import Displays
 from dap_mux.engine.ranks.stop_waiters import StopWaiters
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Reply, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.stops.control import Control, held
@@ -38,6 +37,7 @@ from dap_mux.engine.values.fan_out import FanOutEvaluator
 from dap_mux.engine.values.replies import Answer, Answers, ReplyCollector, in_one_line
 from dap_mux.errors import UsageError
 from dap_mux.pathmap import is_windows
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import GotoTargets
 from dap_mux.rank_sets import RankId
 

@@ -14,26 +14,27 @@ from typing import Final
 
 from dap_mux.engine.endpoint import Endpoint
 from dap_mux.engine.inputs import LinkDown
-from dap_mux.engine.ranks.connector import Connector, Transitions, Watcher
-from dap_mux.engine.ranks.deaths import end_of, reason_of
-from dap_mux.engine.ranks.departure import Departure
-from dap_mux.engine.ranks.handshake import Handshake
-from dap_mux.engine.ranks.patching import AttachRequest
-from dap_mux.engine.ranks.process_watch import (
+from dap_mux.engine.ranks.connector import (
     DEBUGGER_ENDED,
     ENDED,
+    Connector,
     ProcessWatch,
+    Transitions,
+    Watcher,
     expect_another,
     is_another,
     is_over,
     is_replaced,
     not_listening,
 )
+from dap_mux.engine.ranks.deaths import end_of, reason_of
+from dap_mux.engine.ranks.handshake import Departure, Handshake
+from dap_mux.engine.ranks.patching import AttachRequest
 from dap_mux.engine.ranks.subprocesses import Subprocesses
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import AfterLeaving, Phase, Signal
 from dap_mux.engine.state.rank import Lost, Rank
 from dap_mux.engine.state.session import SessionState
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import RankId
 
 ENDING_GRACE: Final = 1.0  # s between a process's end and the end of its adapter's last words

@@ -8,17 +8,19 @@ from typing import Final
 
 from msgspec import Raw, Struct, field
 
-from dap_mux.engine.messages import to_ranks
+from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.ranks import debugpy_versions
-from dap_mux.engine.remote.file_probe import WORKING_FOLDER
 from dap_mux.engine.remote.injected_sources import InjectedSources, call
+from dap_mux.engine.remote.probes import WORKING_FOLDER
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.pathmap import HERE
-from dap_mux.protocol.messages import raw
+from dap_mux.protocol.messages import Body, plain, raw
 from dap_mux.protocol.rank_messages import Evaluated
+from dap_mux.rank_sets.debuggees import DebuggeeId
 
 # The arguments of the first controller's `attach`, for every rank.
 
@@ -168,3 +170,41 @@ def _watched(expression: str) -> Raw:
 
 def _nothing(rank: Rank, said: Evaluated | None, reply: Reply) -> None:
     """It is not needed at all where it cannot be evaluated."""
+
+
+# debugpy's `setDebuggerProperty`: how every rank's debugger behaves, those to come included.
+
+COMMAND = "setDebuggerProperty"
+_TAKING = (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)  # in which a rank takes properties
+
+
+class DebuggerProperties:
+    """The engine's part that keeps what each client has set, for ranks that are not up yet."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+        self._kept: dict[int, Body] = {}  # by client
+
+    def set(self, request: ClientRequest) -> None:
+        """`setDebuggerProperty`: kept, and sent to every rank that is there."""
+        present = self._core.clients
+        self._kept = {id: body for id, body in self._kept.items() if id in present}
+        wanted = plain(request.arguments)
+        self._kept.setdefault(request.client.id, {}).update(wanted)
+        ranks = [rank for rank in self._core.sorted_ranks() if rank.phase in _TAKING]
+
+        def answered(replies: dict[DebuggeeId, Reply]) -> None:
+            refused = [reply.problem for reply in replies.values() if not reply.ok]
+            if refused and len(refused) == len(replies):
+                to_clients.refuse(self._core, request, refused[0])
+            else:
+                to_clients.respond(self._core, request)
+
+        message = Broadcast(COMMAND, wanted)
+        to_ranks.gather(self._core, ranks, COMMAND, lambda _: message, answered)
+
+    def configure(self, rank: Rank) -> None:
+        """Tell a rank that is new what the present clients have set."""
+        for id, body in self._kept.items():
+            if id in self._core.clients:
+                to_ranks.ask(self._core, rank, COMMAND, body, lambda reply: None)

@@ -14,11 +14,11 @@ from itertools import count
 from msgspec.structs import replace
 
 from dap_mux.engine.ranks.patching import AttachRequest
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import WorkerId
 

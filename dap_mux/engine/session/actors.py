@@ -11,11 +11,11 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_ranks
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.values.meshes import Meshes
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import ActorTold
 from dap_mux.rank_sets import RankId
 

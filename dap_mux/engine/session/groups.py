@@ -7,12 +7,12 @@ from typing import Final
 
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
 from dap_mux.engine.values.meshes import Meshes
 from dap_mux.errors import UsageError
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.types import GroupDefinition, GroupsArguments
 from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse

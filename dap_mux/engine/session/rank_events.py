@@ -16,19 +16,17 @@ from dap_mux.engine.ranks.lifecycle import Lifecycle
 from dap_mux.engine.ranks.patching import PROGRAM_OVER, confirmation
 from dap_mux.engine.session.actors import ACTOR, MAX_QUESTIONS
 from dap_mux.engine.session.rank_output import RankOutput
-from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import thread
-from dap_mux.engine.state.listeners import Listeners
+from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank
-from dap_mux.engine.state.session import SessionState
+from dap_mux.engine.state.session import Listeners, SessionState
 from dap_mux.engine.state.threads import View, main_thread
 from dap_mux.engine.stops.aggregate import Stops
 from dap_mux.engine.stops.user_threads import learn_threads
 from dap_mux.protocol.exchange import Id, Kind
 from dap_mux.protocol.handle_fields import EVENTS
-from dap_mux.protocol.messages import Message, Response, encode, plain
+from dap_mux.protocol.messages import Body, Message, Response, encode, plain
 from dap_mux.protocol.rank_messages import (
     ActorTold,
     Held,

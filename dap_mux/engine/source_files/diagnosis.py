@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from dap_mux.engine.inputs import LocalHash
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.outputs import HashLocal
-from dap_mux.engine.remote import file_probe as probe
-from dap_mux.engine.remote.file_probe import Found
+from dap_mux.engine.remote import probes as probe
+from dap_mux.engine.remote.probes import Found
 from dap_mux.engine.source_files.comparison import (
     DIFFERS,
     MISSING,
@@ -26,14 +26,13 @@ from dap_mux.engine.source_files.comparison import (
     fitting,
 )
 from dap_mux.engine.source_files.path_mappings import paths_of
-from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.client_translation import from_uri
-from dap_mux.engine.state.listeners import Listeners
+from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Rank, Reply
-from dap_mux.engine.state.session import SessionState, host_of
+from dap_mux.engine.state.session import Listeners, SessionState, host_of
 from dap_mux.errors import PeerFault
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets import RankId
 from dap_mux.rank_sets.debuggees import DebuggeeId

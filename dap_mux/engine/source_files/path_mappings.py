@@ -6,10 +6,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState, host_of
 from dap_mux.pathmap import PathMap, Place, RankPaths, is_windows, parse
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import World
 
 NO_PATHS: Final = RankPaths()

@@ -7,14 +7,35 @@ another rank's data.
 
 from __future__ import annotations
 
-from typing import Final, overload
+from collections import OrderedDict
+from typing import Final, TypeVar, overload
 
 from msgspec import Struct, field
 
-from dap_mux.engine.state.bounded import Recent
 from dap_mux.errors import DapMuxError, StaleHandle
 from dap_mux.protocol.exchange import Id, IdFault, Kind
 from dap_mux.rank_sets.debuggees import DebuggeeId, worker_of
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(OrderedDict[K, V]):
+    """Keeps the newest `limit` entries, so that peers cannot fill the memory.
+
+    Setting an entry again makes it the newest.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > self._limit:
+            self.popitem(last=False)
+
 
 MAX_HANDLE: Final = 2**31 - 1
 """DAP: "should be less than or equal to 2147483647 (2^31-1)"."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias
 
 from msgspec import Raw, Struct
 
@@ -356,3 +356,29 @@ class RankStates(Mapping[RankId, str]):
 def host_of(rank: Rank) -> str:
     """Return the name that users know the rank's host by."""
     return rank.endpoint.host_name or rank.endpoint.host
+
+
+# Signals: one part of the engine tells others of something without knowing them.
+
+P = ParamSpec("P")
+RowsChanged: TypeAlias = Callable[[Sequence[Rank]], None]
+"""Takes note of ranks whose row in `list` may have changed since the last call.
+
+`Engine.receive` calls these once an input has been handled, so no rank is half changed.
+"""
+
+
+class Listeners(Generic[P]):
+    """The callbacks of one signal. Each part adds its own when it is constructed."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[P, None]] = []
+
+    def add(self, listener: Callable[P, None]) -> None:
+        """Add a callback; callbacks are called in the order in which they were added."""
+        self._listeners.append(listener)
+
+    def tell(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call all of them."""
+        for listener in self._listeners:
+            listener(*args, **kwargs)

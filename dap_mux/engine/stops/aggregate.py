@@ -18,12 +18,12 @@ from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.messages.to_ranks import Join
 from dap_mux.engine.ranks.deaths import note_stop
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import NO_THREADS, Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import MAIN_THREAD
 from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.engine.stops.user_threads import LEARN, UserThreads, learn_stack
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import (
     Stopped,
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, RowStates, Script, continued, thread
 from dap_mux.engine.state.rank import Rank, StepRun
 from dap_mux.engine.state.selection import fallback, focused, give_focus
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import View, main_thread
+from dap_mux.protocol.messages import Body
 
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
 

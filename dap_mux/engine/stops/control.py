@@ -14,7 +14,6 @@ from typing import Protocol
 
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.messages import to_clients, to_ranks
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.client import Client, ClientRequest
 from dap_mux.engine.state.rank import Deferred, Rank, Reply, StepRun, Stop
 from dap_mux.engine.state.selection import STEPS, class_of, focused, give_focus, targets
@@ -25,7 +24,7 @@ from dap_mux.engine.stops.client_events import ClientEvents
 from dap_mux.errors import StaleHandle
 from dap_mux.protocol.arguments import ContinueArguments, StepArguments
 from dap_mux.protocol.exchange import Id, Kind
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.messages import Body, plain
 from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId, label
 

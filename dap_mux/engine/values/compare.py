@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.remote.value_summaries import summarised
-from dap_mux.engine.state.bodies import Body
+from dap_mux.engine.remote.probes import summarised
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState
@@ -16,6 +15,7 @@ from dap_mux.engine.values.meshes import Meshes
 from dap_mux.engine.values.replies import Answers
 from dap_mux.insight.compare import Comparison, Tolerance, compare
 from dap_mux.insight.fold import most_first
+from dap_mux.protocol.messages import Body
 from dap_mux.protocol.types import CompareArguments, ToleranceArguments
 from dap_mux.protocol.validation import typed
 

@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_expression
-from dap_mux.engine.state.bodies import Body
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import Broadcast, SessionState
 from dap_mux.engine.state.threads import values_of
 from dap_mux.engine.values.replies import OnAnswers, ReplyCollector
+from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import substitute
 
 TIMEOUT: Final = 5.0  # s

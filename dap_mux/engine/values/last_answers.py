@@ -16,15 +16,14 @@ from typing import Final, TypeAlias
 
 from msgspec import Raw, Struct, field
 
-from dap_mux.engine.state.bodies import Body
-from dap_mux.engine.state.bounded import Recent
 from dap_mux.engine.state.client import ClientRequest
+from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Connection, Rank
 from dap_mux.engine.state.session import SessionState
 from dap_mux.errors import PeerFault
 from dap_mux.protocol.arguments import EvaluateArguments, FrameArguments, VariablesArguments
 from dap_mux.protocol.exchange import Kind
-from dap_mux.protocol.messages import plain
+from dap_mux.protocol.messages import Body, plain
 from dap_mux.protocol.rank_messages import read
 from dap_mux.protocol.validation import typed
 from dap_mux.rank_sets.debuggees import DebuggeeId

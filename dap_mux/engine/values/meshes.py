@@ -12,8 +12,8 @@ from functools import partial
 from typing import Final
 
 from dap_mux.engine.messages import to_clients
-from dap_mux.engine.messages.gather_results import Result, gather_results
-from dap_mux.engine.remote.torch_probe import meshes
+from dap_mux.engine.messages.to_ranks import Result, gather_results
+from dap_mux.engine.remote.probes import meshes
 from dap_mux.engine.state.client import ClientRequest
 from dap_mux.engine.state.rank import Rank
 from dap_mux.engine.state.session import SessionState

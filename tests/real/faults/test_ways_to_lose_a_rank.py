@@ -20,7 +20,7 @@ import pytest
 
 from dap_mux.client import DapClient, RequestFailed
 from dap_mux.engine import Settings, inputs
-from dap_mux.engine.ranks import departure
+from dap_mux.engine.ranks import handshake
 from dap_mux.engine.state.phases import Phase, Signal
 from dap_mux.engine.state.rank import Rank as EngineRank
 from tests.real.driving import Driver, let_end, line_of, script
@@ -51,7 +51,7 @@ SHAKING: Final = (
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer is given up as late: a busy machine needs longer than the usual grace."""
-    monkeypatch.setattr(departure, "EVALUATE_GRACE", LIMIT)
+    monkeypatch.setattr(handshake, "EVALUATE_GRACE", LIMIT)
 
 
 @pytest.fixture

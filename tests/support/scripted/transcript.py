@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from dap_mux.engine import Engine
 from dap_mux.engine.ranks.debugpy_versions import answer_without_frame
 from dap_mux.engine.ranks.patching import IS_TRACKER, attach_expression
-from dap_mux.engine.remote.file_probe import WORKING_FOLDER
+from dap_mux.engine.remote.probes import WORKING_FOLDER
 from dap_mux.engine.routes import ROUTES
 from dap_mux.protocol.exchange import Fields, Id, IdFault, Kind, handles_of
 from dap_mux.protocol.handle_fields import EVENTS, RESPONSES

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dap_mux.engine.breakpoints.exception_filters import NO_CONDITIONS, exceptions_for, states_of
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.breakpoints.reading import read_breakpoint
-from dap_mux.engine.breakpoints.union import Plan, Plans, plan
+from dap_mux.engine.breakpoints.union import (
+    NO_CONDITIONS,
+    Plan,
+    Plans,
+    exceptions_for,
+    plan,
+    states_of,
+)
 from dap_mux.rank_sets import World
 
 Json = dict[str, Any]

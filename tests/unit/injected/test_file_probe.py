@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dap_mux.engine.remote import file_probe as probe
-from dap_mux.engine.remote.file_probe import (
+from dap_mux.engine.remote import probes as probe
+from dap_mux.engine.remote.probes import (
     MAX_COMPARED_BYTES,
     Content,
     Found,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dap_mux.engine.remote.value_summaries import summarised
+from dap_mux.engine.remote.probes import summarised
 from dap_mux.injected import source_of
 from dap_mux.injected.tensor_summary import THREAD, all_threads
 

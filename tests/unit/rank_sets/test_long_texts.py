@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from dap_mux.engine.debug_console import console_grammar
-from dap_mux.engine.debug_console.completions import hints
+from dap_mux.engine.debug_console.evaluate import hints
 from dap_mux.errors import UsageError
 from dap_mux.rank_sets import (
     Mesh,
