@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.barriers.barriers import Barriers
 from dap_mux.engine.breakpoints.merge import Breakpoint
 from dap_mux.engine.messages import to_clients
@@ -31,12 +33,11 @@ MAX_CHARS: Final = 60  # of a value that is shown
 MAX_VALUES: Final = 6
 
 
-class DifferBreakpoints:
+class DifferBreakpoints(Struct, eq=False):
     """The engine's part that decides whether ranks have stopped at a differ breakpoint."""
 
-    def __init__(self, core: SessionState, barriers: Barriers) -> None:
-        self._core = core
-        self._barriers = barriers
+    _core: SessionState
+    _barriers: Barriers
 
     def decide(self, round: BarrierRound, item: Breakpoint, ranks: list[Rank]) -> None:
         """All ranks of a round are there: compare what they have reported."""
@@ -109,11 +110,10 @@ MAIN: Final = "MainThread"
 Told: TypeAlias = "dict[DebuggeeId, Result[Stacks]]"
 
 
-class MissingRanks:
+class MissingRanks(Struct, eq=False):
     """The engine's part that tells users why a barrier is not complete."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
+    _core: SessionState
 
     def tell(self, round: BarrierRound, item: Breakpoint) -> None:
         """Ask those that run where they are, and tell it all."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.breakpoints.merge import Breakpoint, Temporary
 from dap_mux.engine.breakpoints.reading import check_sets
 from dap_mux.engine.breakpoints.store import FUNCTIONS, Place
@@ -28,13 +30,12 @@ def _nothing() -> None:
     pass
 
 
-class BreakpointEdits:
+class BreakpointEdits(Struct, eq=False):
     """Changes the breakpoint store for commands."""
 
-    def __init__(self, core: SessionState, breakpoints: Breakpoints) -> None:
-        self._core = core
-        self._breakpoints = breakpoints
-        self._temporary: list[Breakpoint] = []
+    _core: SessionState
+    _breakpoints: Breakpoints
+    _temporary: list[Breakpoint] = []
 
     def _is_there(self, item: Breakpoint) -> bool:
         return self._breakpoints.store.place_of(item) is not None

@@ -36,14 +36,13 @@ MANY_RANKS: Final = 64  # above this many
 COALESCE_WINDOW_S: Final = 0.05
 
 
-class Changes:
+class Changes(Struct, eq=False):
     """Breakpoints whose state has changed in some rank; `tell` says so to their clients."""
 
-    def __init__(self, core: SessionState, tell: Callable[[Breakpoint], None]) -> None:
-        self._core = core
-        self._tell = tell
-        self._changed: dict[Breakpoint, None] = {}
-        self._timer: int | None = None
+    _core: SessionState
+    _tell: Callable[[Breakpoint], None]
+    _changed: dict[Breakpoint, None] = {}
+    _timer: int | None = None
 
     def note(self, item: Breakpoint) -> None:
         """Tell it at once where ranks are few, else with all that changes within a moment."""
@@ -64,12 +63,11 @@ class Changes:
 # Responses that wait until ranks have acknowledged a place's breakpoints.
 
 
-class BreakpointAcks:
+class BreakpointAcks(Struct, eq=False):
     """Tracks which ranks still have to acknowledge the breakpoints of which place."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._joins: list[tuple[Place, Join[DebuggeeId]]] = []
+    _core: SessionState
+    _joins: list[tuple[Place, Join[DebuggeeId]]] = []
 
     def wait(
         self, place: Place, ranks: Iterable[Rank], then: Callable[[], None], limit: float

@@ -109,11 +109,10 @@ class ClientInputs(Struct, eq=False):
 # translated: its path to the ranks' by its own `pathMappings`, from there by the session's.
 
 
-class TranslationSetup:
+class TranslationSetup(Struct, eq=False):
     """Decides which clients need a translation of lines, columns and paths."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
+    _core: SessionState
 
     def introduce(self, client: Client) -> None:
         """`initialize` has told how the client counts."""

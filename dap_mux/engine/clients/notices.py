@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.phases import Phase
@@ -13,12 +15,11 @@ from dap_mux.protocol.messages import Body
 from dap_mux.rank_sets import fold
 
 
-class Notices:
+class Notices(Struct, eq=False):
     """The engine's part that tells controllers more than DAP has events for."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._lasting: list[str] = []
+    _core: SessionState
+    _lasting: list[str] = []
 
     def notice(self, text: str, *, lasting: bool = False) -> None:
         """Tell every controller, configured or not: why ranks fail may be known that early.
@@ -50,14 +51,13 @@ ABSENT_AFTER_S: Final = 2.0  # then the user is told which ranks are not there
 DONE: Final = frozenset({Phase.LIVE, Phase.GONE, Phase.RELEASED, Phase.WAITING, Phase.IDLE})
 
 
-class Progress:
+class Progress(Struct, eq=False):
     """The engine's part that owns progress events (DAP: progressStart, -Update, -End)."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._clients: list[Client] = []
-        self._id = ""
-        self._timer: int | None = None
+    _core: SessionState
+    _clients: list[Client] = []
+    _id: str = ""
+    _timer: int | None = None
 
     def watch(self) -> None:
         """Ranks are being attached: say so if it takes a while."""

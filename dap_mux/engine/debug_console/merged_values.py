@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from dap_mux.engine.state.rank import Rank, Stop
 from dap_mux.engine.state.session import SessionState
 from dap_mux.engine.state.threads import named
@@ -155,12 +157,11 @@ NO_ANSWER: Final = "no answer"
 MAX_BESIDE: Final = 120  # longer values leave no room for those of other ranks
 
 
-class Values:
+class Values(Struct, eq=False):
     """Makes the body of `evaluate` from answers."""
 
-    def __init__(self, core: SessionState, trees: AggregateVariables) -> None:
-        self._core = core
-        self.trees = trees
+    _core: SessionState
+    trees: AggregateVariables
 
     def body(self, answers: Answers, tolerance: Tolerance | None = None) -> Body:
         """Return a value that unfolds: a child for each distinct value, named by its ranks."""

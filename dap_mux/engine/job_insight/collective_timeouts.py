@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.messages import to_clients, to_ranks
 from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.remote.probes import look_at_timeouts, put_timeouts_back
@@ -30,16 +32,15 @@ RESUMED_PAUSE_S: Final = 0.05  # that no rank is stopped, before time-outs are p
 TOLD_ONCE: Final = frozenset({"extension", "slurm", "problem"})  # told once in a session
 
 
-class CollectiveTimeouts:
+class CollectiveTimeouts(Struct, eq=False):
     """Asks ranks for their time limits; does nothing if `clock_patience` is 0."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._held: set[DebuggeeId] = set()  # stopped, or stepping from one stop to the next
-        self._timer: int | None = None
-        self._asked: set[DebuggeeId] | None = None  # in this pause; None: nobody yet
-        self._reminder: int | None = None
-        self._told: set[str] = set()  # kinds of warnings
+    _core: SessionState
+    _held: set[DebuggeeId] = set()  # stopped, or stepping from one stop to the next
+    _timer: int | None = None
+    _asked: set[DebuggeeId] | None = None  # in this pause; None: nobody yet
+    _reminder: int | None = None
+    _told: set[str] = set()  # kinds of warnings
 
     def rows_changed(self, ranks: Sequence[Rank]) -> None:
         """Ranks have stopped, run on, step or are gone. Lean: a thousand do so at once."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dap_mux.addresses import is_loopback
@@ -102,12 +103,11 @@ class _Inquiry:
     problems: dict[DebuggeeId, str] = field(default_factory=dict)
 
 
-class EvidenceGatherer:
+class EvidenceGatherer(Struct, eq=False):
     """The engine's part that looks at what ranks do."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._reading: dict[int, Callable[[ProcessesRead], None]] = {}
+    _core: SessionState
+    _reading: dict[int, Callable[[ProcessesRead], None]] = {}
 
     def gather(
         self,
@@ -223,12 +223,11 @@ SAMPLES: Final = 2
 INTERVAL_S: Final = 0.3
 
 
-class HeldUpRanks:
+class HeldUpRanks(Struct, eq=False):
     """The engine's part that knows who waits for ranks that stand."""
 
-    def __init__(self, core: SessionState, evidence: EvidenceGatherer) -> None:
-        self._core = core
-        self._evidence = evidence
+    _core: SessionState
+    _evidence: EvidenceGatherer
 
     def look(self, run: list[Rank], stand: list[Rank], then: OnFound) -> None:
         """Take samples of every rank, because any of them may keep the others waiting."""
@@ -254,13 +253,12 @@ def _place(rank: Rank) -> StopPlace:
 # `why`: some samples of every rank, one after the other, and the verdict on them.
 
 
-class Why:
+class Why(Struct, eq=False):
     """The engine's part that answers `why`."""
 
-    def __init__(self, core: SessionState, meshes: Meshes, evidence: EvidenceGatherer) -> None:
-        self._core = core
-        self._meshes = meshes
-        self._evidence = evidence
+    _core: SessionState
+    _meshes: Meshes
+    _evidence: EvidenceGatherer
 
     def why(self, request: ClientRequest) -> None:
         """`why`: no rank is stopped for it."""

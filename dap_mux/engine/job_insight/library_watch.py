@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from dap_mux.engine.breakpoints.store import FUNCTIONS
 from dap_mux.engine.breakpoints.sync import Breakpoints
@@ -36,17 +37,16 @@ class Seen(msgspec.Struct):
     compiled: list[tuple[str, int, str, str]] = []
 
 
-class LibraryWatch:
+class LibraryWatch(Struct, eq=False):
     """The engine's part that looks. Nothing of it runs where `library_patience` is 0."""
 
-    def __init__(self, core: SessionState, meshes: Meshes, breakpoints: Breakpoints) -> None:
-        self._core = core
-        self._meshes = meshes
-        self._breakpoints = breakpoints
-        self._known: set[DebuggeeId] = set()
-        self._timer: int | None = None
-        self._delay = 0.0  # s; 0: nobody is to be looked at
-        self._torch = False
+    _core: SessionState
+    _meshes: Meshes
+    _breakpoints: Breakpoints
+    _known: set[DebuggeeId] = set()
+    _timer: int | None = None
+    _delay: float = 0.0  # s; 0: nobody is to be looked at
+    _torch: bool = False
 
     def live(self, rank: Rank) -> None:
         """A rank is attached. One that comes back is the one that was looked at."""

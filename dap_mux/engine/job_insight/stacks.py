@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.remote.probes import Stacks, ask_stacks, stacks_of
@@ -28,12 +30,11 @@ from dap_mux.rank_sets.debuggees import DebuggeeId
 TASKS: Final = ", asyncio tasks"  # as in dap_mux/injected/evidence/stacks.py
 
 
-class StackTrees:
+class StackTrees(Struct, eq=False):
     """The engine's part that answers `stacks`."""
 
-    def __init__(self, core: SessionState, meshes: Meshes) -> None:
-        self._core = core
-        self._meshes = meshes
+    _core: SessionState
+    _meshes: Meshes
 
     def stacks(self, request: ClientRequest) -> None:
         """`stacks`: no rank is stopped for it."""

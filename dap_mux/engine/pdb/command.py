@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.state.client import Client
 from dap_mux.engine.state.rank import Frame, Rank, Stop
@@ -88,12 +90,11 @@ def help_text() -> str:
 LINE_TIMEOUT: Final = 1.0  # s; a place without its line's text is worth telling too
 
 
-class Places:
+class Places(Struct, eq=False):
     """Tells places; a line's text that no stop has told is asked of one rank, for all there."""
 
-    def __init__(self, fan_out: FanOutEvaluator, expressions: PdbExpressions) -> None:
-        self._fan_out = fan_out
-        self.expressions = expressions
+    _fan_out: FanOutEvaluator
+    expressions: PdbExpressions
 
     def tell(
         self,
@@ -164,11 +165,10 @@ def stack(stop: Stop) -> str:
 # What pdb's commands evaluate in a stopped rank: functions of `injected.pdb_views`.
 
 
-class PdbExpressions:
+class PdbExpressions(Struct, eq=False):
     """One for each function; `source`: that of `injected.pdb_views`."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
+    _source: str
 
     def arguments(self) -> str:
         """`a`."""

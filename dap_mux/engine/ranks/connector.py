@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dap_mux.addresses import Backoff, is_loopback
@@ -39,13 +40,12 @@ class ProcessOwner(Protocol):
         """It is known whether the process runs; `reason` is what to show."""
 
 
-class ProcessWatch:
+class ProcessWatch(Struct, eq=False):
     """Looks at the processes of lost ranks, and of those whose programs are over."""
 
-    def __init__(self, core: SessionState, owner: ProcessOwner) -> None:
-        self._core = core
-        self._owner = owner
-        self.ending: dict[int, Rank] = {}  # whose processes may run on without their programs
+    _core: SessionState
+    _owner: ProcessOwner
+    ending: dict[int, Rank] = {}  # whose processes may run on without their programs
 
     def look(self, rank: Rank) -> None:
         """The rank is lost: find out whether its process still runs."""
@@ -191,11 +191,10 @@ class Watcher(Protocol):
         """The rank's connection is gone; `rank.phase` says whether its process is too."""
 
 
-class Transitions:
+class Transitions(Struct, eq=False):
     """Changes phases, and ends what belongs to the phase before."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
+    _core: SessionState
 
     def to(self, rank: Rank, signal: Signal, reason: str = "") -> None:
         """Take the step that the table has for this signal."""
@@ -230,13 +229,12 @@ class ConnectorOwner(Protocol):
         """A rank that was just left may be connected again."""
 
 
-class Connector:
+class Connector(Struct, eq=False):
     """Opens and closes connections, and waits for the moment to try again."""
 
-    def __init__(self, core: SessionState, transitions: Transitions, owner: ConnectorOwner) -> None:
-        self._core = core
-        self._transitions = transitions
-        self._owner = owner
+    _core: SessionState
+    _transitions: Transitions
+    _owner: ConnectorOwner
 
     def connect(self, rank: Rank) -> None:
         """Open the rank's one connection, unless it rests from the last one.

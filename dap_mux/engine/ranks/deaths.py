@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.outputs import Tell
 from dap_mux.engine.state.phases import Phase
 from dap_mux.engine.state.rank import Rank, Stop
@@ -19,14 +21,13 @@ COALESCE_WINDOW_S: Final = 0.2  # ranks that die alike within it share a line
 UNSEEN_END: Final = "ended for an unknown reason"
 
 
-class Deaths:
+class Deaths(Struct, eq=False):
     """The engine's part that tells of ranks that have died."""
 
-    def __init__(self, core: SessionState, notice: Callable[[str], None]) -> None:
-        self._core = core
-        self._notice = notice
-        self._untold: dict[str, list[RankId]] = {}
-        self._timer: int | None = None
+    _core: SessionState
+    _notice: Callable[[str], None]
+    _untold: dict[str, list[RankId]] = {}
+    _timer: int | None = None
 
     def consider(self, rank: Rank) -> None:
         """The rank has ended, or more is known of how."""

@@ -45,12 +45,11 @@ BEATS: Final = 4
 COMMAND: Final = "setDebuggerProperty"  # pydevd answers at once, and changes nothing
 
 
-class Heartbeat:
+class Heartbeat(Struct, eq=False):
     """Beats while a rank is connected without an adapter; does nothing if `release_after` is 0."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._next: int | None = None
+    _core: SessionState
+    _next: int | None = None
 
     def begin(self) -> None:
         """A rank is connected so."""

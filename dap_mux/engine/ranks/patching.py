@@ -83,12 +83,11 @@ def leave_children_alone(injected: InjectedSources) -> str:
 CHILDREN_MAY_WAIT: Final = "child processes may wait for the debugger"
 
 
-class Patching:
+class Patching(Struct, eq=False):
     """Sends the patches, and says what their failure means."""
 
-    def __init__(self, core: SessionState, request: AttachRequest) -> None:
-        self._core = core
-        self._request = request
+    _core: SessionState
+    _request: AttachRequest
 
     def patch(self, rank: Rank) -> None:
         """Evaluate all that the rank is to have before it runs on."""
@@ -178,12 +177,11 @@ COMMAND = "setDebuggerProperty"
 _TAKING = (Phase.CONFIGURING, Phase.STARTING, Phase.LIVE)  # in which a rank takes properties
 
 
-class DebuggerProperties:
+class DebuggerProperties(Struct, eq=False):
     """The engine's part that keeps what each client has set, for ranks that are not up yet."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._kept: dict[int, Body] = {}  # by client
+    _core: SessionState
+    _kept: dict[int, Body] = {}  # by client
 
     def set(self, request: ClientRequest) -> None:
         """`setDebuggerProperty`: kept, and sent to every rank that is there."""

@@ -22,12 +22,11 @@ class _Waiter(Struct, frozen=True):
     cause: ClientRequest | None
 
 
-class StopWaiters:
+class StopWaiters(Struct, eq=False):
     """Calls back whoever waits for a rank's next stop or its end."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._waiting: dict[DebuggeeId, list[_Waiter]] = {}
+    _core: SessionState
+    _waiting: dict[DebuggeeId, list[_Waiter]] = {}
 
     def wait(self, rank: Rank, then: OnStop, old: Stop | None = None) -> None:
         """Call `then` once, when the rank has settled in another stop than `old`, or is gone."""

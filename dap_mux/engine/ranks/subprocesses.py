@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dap_mux.engine.ranks.patching import AttachRequest
@@ -27,13 +28,12 @@ HEARD = frozenset({"initialized", "terminated", "debugpyAttach", "dapMuxMark"})
 MAX_CHILDREN = 1024  # of one rank at once: its word alone has us open no more connections
 
 
-class Subprocesses:
+class Subprocesses(Struct, eq=False):
     """The children that ranks have announced, and their numbers as workers."""
 
-    def __init__(self, core: SessionState, request: AttachRequest) -> None:
-        self._core = core
-        self._request = request
-        self._children: dict[tuple[RankId, int], Rank] = {}
+    _core: SessionState
+    _request: AttachRequest
+    _children: dict[tuple[RankId, int], Rank] = {}
 
     def __iter__(self) -> Iterator[Rank]:
         return iter(self._children.values())

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_ranks
 from dap_mux.engine.state.phases import Phase
@@ -26,14 +28,13 @@ GATHER_S: Final = 0.02  # an actor waits for it once
 MAX_QUESTIONS: Final = 1024  # that one rank's events may have us ask it before it answers
 
 
-class Actors:
+class Actors(Struct, eq=False):
     """The engine's part that learns which actors ranks are."""
 
-    def __init__(self, core: SessionState, meshes: Meshes, edits: BreakpointEdits) -> None:
-        self._core = core
-        self._meshes = meshes
-        self._edits = edits
-        self._told: list[tuple[Rank, ActorTold]] = []
+    _core: SessionState
+    _meshes: Meshes
+    _edits: BreakpointEdits
+    _told: list[tuple[Rank, ActorTold]] = []
 
     def told(self, rank: Rank, said: ActorTold) -> None:
         """A rank tells of an actor. Those of a mesh come together, and change it for all ranks."""

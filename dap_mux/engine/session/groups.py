@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.breakpoints.edits import BreakpointEdits
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import ClientRequest
@@ -20,13 +22,12 @@ from dap_mux.rank_sets import RankSet, RankSetError, is_name, parse
 MAX_NAMES: Final = 1024
 
 
-class Groups:
+class Groups(Struct, eq=False):
     """The engine's part that keeps the names."""
 
-    def __init__(self, core: SessionState, meshes: Meshes, edits: BreakpointEdits) -> None:
-        self._core = core
-        self._meshes = meshes
-        self._edits = edits
+    _core: SessionState
+    _meshes: Meshes
+    _edits: BreakpointEdits
 
     def groups(self, request: ClientRequest) -> None:
         """`groups`: define one, delete one, or only tell all."""

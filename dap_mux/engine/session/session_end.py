@@ -143,11 +143,10 @@ NO_RESTART: Final = (
 RESTARTING: Final = "the job is already being restarted"
 
 
-class JobRestart:
+class JobRestart(Struct, eq=False):
     """The engine's part that has the job started again."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
+    _core: SessionState
 
     def restart(self, request: ClientRequest) -> None:
         """`restart`: answered at once; the old ranks' rows go, and the new ones' come."""

@@ -301,12 +301,11 @@ def _word(value: str | None, allowed: tuple[str, ...], name: str, now: str) -> s
 # Reports when the debugger holds ranks stopped, because a cluster may give up on silent ones.
 
 
-class Pauses:
+class Pauses(Struct, eq=False):
     """Counts the ranks that are stopped."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
-        self._stopped: set[DebuggeeId] = set()
+    _core: SessionState
+    _stopped: set[DebuggeeId] = set()
 
     def rows_changed(self, ranks: Sequence[Rank]) -> None:
         """Report the first rank that stops, and the last that continues."""
@@ -323,14 +322,13 @@ class Pauses:
 RANKS_EVENT: Final = "ranks"
 
 
-class RanksEvent:
+class RanksEvent(Struct, eq=False):
     """The engine's part that tells what `list` would show anew."""
 
-    def __init__(self, core: SessionState, view: View) -> None:
-        self._core = core
-        self._view = view
-        self._changed: dict[DebuggeeId, Rank] = {}
-        self._timer: int | None = None
+    _core: SessionState
+    _view: View
+    _changed: dict[DebuggeeId, Rank] = {}
+    _timer: int | None = None
 
     def rows_changed(self, ranks: Sequence[Rank]) -> None:
         """Send these rows within a moment, if any client asked for them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from dap_mux.engine.breakpoints.sync import Breakpoints
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.state.client import Client, RowStates, Script, continued, thread
@@ -14,13 +16,12 @@ from dap_mux.protocol.messages import Body
 APPLY_GRACE = 0.5  # s after which a stop counts as applied by a client that asks nothing
 
 
-class ClientEvents:
+class ClientEvents(Struct, eq=False):
     """The engine's part that speaks to clients about threads."""
 
-    def __init__(self, core: SessionState, view: View, breakpoints: Breakpoints) -> None:
-        self._core = core
-        self._view = view
-        self._breakpoints = breakpoints
+    _core: SessionState
+    _view: View
+    _breakpoints: Breakpoints
 
     # Stops
 

@@ -22,12 +22,11 @@ MAX_ROWS: Final = 1024  # of one rank
 ANY: Final = ("*",)
 
 
-class UserThreads:
+class UserThreads(Struct, eq=False):
     """The rows of ranks that show their threads in user code."""
 
-    def __init__(self, core: SessionState, client_events: ClientEvents) -> None:
-        self._core = core
-        self._client_events = client_events
+    _core: SessionState
+    _client_events: ClientEvents
 
     def stopped(self, rank: Rank, stop: Stop, said: Iterable[Thread]) -> None:
         """A rank has stopped: keep the threads that have rows, and tell which have none now."""

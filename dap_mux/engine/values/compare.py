@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import Struct
 
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.remote.probes import summarised
@@ -20,13 +21,12 @@ from dap_mux.protocol.types import CompareArguments, ToleranceArguments
 from dap_mux.protocol.validation import typed
 
 
-class Compare:
+class Compare(Struct, eq=False):
     """The engine's part that answers `compare`."""
 
-    def __init__(self, core: SessionState, fan_out: FanOutEvaluator, meshes: Meshes) -> None:
-        self._core = core
-        self._fan_out = fan_out
-        self._meshes = meshes
+    _core: SessionState
+    _fan_out: FanOutEvaluator
+    _meshes: Meshes
 
     def compare(self, request: ClientRequest) -> None:
         """`compare`: tensors and arrays are summarised in the rank."""

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from dap_mux.engine.ranks.stop_waiters import StopWaiters
 from dap_mux.engine.remote.injected_sources import call
 from dap_mux.engine.remote.python_syntax import MAX_PARSED_CHARS, is_expression
@@ -42,12 +44,11 @@ Text: TypeAlias = "str | Callable[[Rank], str]"
 Depth: TypeAlias = "int | Callable[[Stop], int | None]"
 
 
-class FanOutEvaluator:
+class FanOutEvaluator(Struct, eq=False):
     """The engine's part that evaluates in many ranks."""
 
-    def __init__(self, core: SessionState, stop_waiters: StopWaiters) -> None:
-        self._core = core
-        self._stop_waiters = stop_waiters
+    _core: SessionState
+    _stop_waiters: StopWaiters
 
     def evaluate(
         self,

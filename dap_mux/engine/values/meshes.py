@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from dap_mux.engine.messages import to_clients
 from dap_mux.engine.messages.to_ranks import Result, gather_results
 from dap_mux.engine.remote.probes import meshes
@@ -29,16 +31,15 @@ MAX_MESHES: Final = 32  # of one actor: by how many names its dimensions go
 Chosen = Callable[[list[Rank]], None]
 
 
-class Meshes:
+class Meshes(Struct, eq=False):
     """The engine's part that knows where ranks are, and so which ranks a rank set means."""
 
-    def __init__(self, core: SessionState, view: View, client_events: ClientEvents) -> None:
-        self._core = core
-        self._view = view
-        self._client_events = client_events
-        self._waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
-        self._told: dict[str, dict[int, list[object]]] = {}  # by group, what ranks have told
-        self._of_actors: dict[str, dict[int, list[object]]] = {}  # and what they are as actors
+    _core: SessionState
+    _view: View
+    _client_events: ClientEvents
+    _waiting: dict[str, list[tuple[Callable[[], None], ClientRequest | None]]] = {}
+    _told: dict[str, dict[int, list[object]]] = {}  # by group, what ranks have told
+    _of_actors: dict[str, dict[int, list[object]]] = {}  # and what they are as actors
 
     def choose(self, request: ClientRequest, text: str, then: Chosen) -> None:
         """Call `then` with the ranks that a client's rank set means; refuse what means nothing.
