@@ -15,10 +15,10 @@ from typing import Final
 
 from dap_mux.doctor.observations import FilePlace, Finding, Json, Observations, SessionSnapshot
 from dap_mux.engine.remote.probes import MAX_COMPARED_BYTES, Found, found, look_at
-from dap_mux.engine.source_files.comparison import fitting
 from dap_mux.errors import PeerFault
 from dap_mux.injected import source_of
 from dap_mux.pathmap import BadMapping, parse
+from dap_mux.pathmap.fitting import fitting
 from dap_mux.user_files import open_regular
 
 MAPPING: Final = "path-mapping"

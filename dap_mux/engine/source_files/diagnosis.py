@@ -23,7 +23,6 @@ from dap_mux.engine.source_files.comparison import (
     FileNews,
     Others,
     about_file,
-    fitting,
 )
 from dap_mux.engine.source_files.path_mappings import paths_of
 from dap_mux.engine.state.client import Client
@@ -32,6 +31,7 @@ from dap_mux.engine.state.handles import Recent
 from dap_mux.engine.state.rank import Rank, Reply
 from dap_mux.engine.state.session import Listeners, SessionState, host_of
 from dap_mux.errors import PeerFault
+from dap_mux.pathmap.fitting import fitting
 from dap_mux.protocol.messages import Body
 from dap_mux.protocol.rank_messages import Evaluated
 from dap_mux.rank_sets import RankId

@@ -9,13 +9,11 @@ from dap_mux.engine.source_files.comparison import (
     MISSING,
     NOTHING_WRONG,
     FileNews,
-    Fit,
-    Near,
     Others,
     about_file,
-    fitting,
 )
 from dap_mux.pathmap import Place, parse
+from dap_mux.pathmap.fitting import Fit, Near, fitting
 from dap_mux.rank_sets import RankId, World
 
 HOME = "/home/me/proj"
